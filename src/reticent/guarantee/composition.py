@@ -1,0 +1,106 @@
+"""How guarantees combine: the weakest grade, the sum of γ, one relation and one unit.
+
+These are the rules that need nothing but the (ε, δ) of the parts. Tighter totals for known
+noise come from ``reticent.accounting``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+from reticent.guarantee.grade import Grade, Relation, weakest
+from reticent.guarantee.guarantee import Guarantee
+from reticent.guarantee.minting import proven
+from reticent.guarantee.rounding import sum_up, up
+from reticent.validation import InputError, count
+
+Item = TypeVar("Item", bound=str)
+
+
+def composed(parts: Sequence[Guarantee]) -> Guarantee:
+    """All of the releases together, chosen adaptively or not: ε and δ add up."""
+    epsilon = sum_up(part.epsilon for part in parts)
+    delta = sum_up(part.delta for part in parts)
+    return _combined(parts, epsilon, delta)
+
+
+def parallel(parts: Sequence[Guarantee]) -> Guarantee:
+    """Releases on disjoint parts of one data set: the largest ε and δ.
+
+    Valid under add-remove only: replacing a record may move it from one part to another and so
+    touches two of them.
+    """
+    for part in parts:
+        if part.relation is not Relation.ADD_REMOVE:
+            raise InputError(
+                f"parallel composition must be under add-remove, got {part.relation}; "
+                "compose sequentially instead"
+            )
+    return _largest(parts)
+
+
+def mixture(parts: Sequence[Guarantee]) -> Guarantee:
+    """One of the releases, chosen by a coin that does not look at the data (convexity)."""
+    return _largest(parts)
+
+
+def group(guarantee: Guarantee, size: int, *, unit: str) -> Guarantee:
+    """The guarantee for ``size`` records at once: (jε, δ·(e^{jε} − 1)/(e^ε − 1))."""
+    size = count("size", size)
+    epsilon = sum_up([guarantee.epsilon] * size)
+    delta = guarantee.delta
+    if size > 1 and delta > 0:
+        delta = up(delta * _geometric_sum(guarantee.epsilon, size))
+    if not delta < 1:
+        raise InputError(f"size must leave delta < 1, got {size}, which makes delta {delta}")
+    return _combined((guarantee,), epsilon, delta, unit=unit)
+
+
+def _geometric_sum(epsilon: float, size: int) -> float:
+    """1 + e^ε + … + e^{(size−1)ε}."""
+    if epsilon == 0:
+        return float(size)
+    if size * epsilon > 700:
+        return math.inf
+    return math.expm1(size * epsilon) / math.expm1(epsilon)
+
+
+def _largest(parts: Sequence[Guarantee]) -> Guarantee:
+    epsilon = max((part.epsilon for part in parts), default=0.0)
+    delta = max((part.delta for part in parts), default=0.0)
+    return _combined(parts, epsilon, delta)
+
+
+def _combined(
+    parts: Sequence[Guarantee], epsilon: float, delta: float, *, unit: str | None = None
+) -> Guarantee:
+    if not parts:
+        raise InputError("composition must have at least one guarantee, got none")
+    grade = weakest(part.grade for part in parts)
+    gammas = [part.gamma for part in parts if part.gamma is not None]
+    result = Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        grade=Grade.DECLARED if grade is Grade.PROVEN else grade,
+        relation=_only("relation", [part.relation for part in parts]),
+        unit=unit if unit is not None else _only("unit", [part.unit for part in parts]),
+        checked=_union([part.checked for part in parts]),
+        stated=_union([part.stated for part in parts]),
+        gamma=sum_up(gammas) if gammas else None,
+        composed_of=tuple(parts),
+    )
+    return proven(result) if grade is Grade.PROVEN else result
+
+
+def _only(name: str, values: list[Item]) -> Item:
+    if len(set(values)) > 1:
+        raise InputError(
+            f"{name} must be the same in all parts, got {', '.join(sorted(set(values)))}"
+        )
+    return values[0]
+
+
+def _union(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line for lines in lists for line in lines))

@@ -1,0 +1,117 @@
+"""What a release promises: ε, δ, for which neighbours, by whose word, under which assumptions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from reticent.guarantee.grade import (
+    Grade,
+    Relation,
+    as_grade,
+    as_relation,
+    check_gamma,
+    refuse_proven,
+)
+from reticent.guarantee.rounding import upper_text
+from reticent.validation import InputError, describe, non_negative, probability, text, texts
+
+ONE_RECORD = "one record"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """A claim of (ε, δ)-differential privacy with its grade.
+
+    The constructor and JSON make at most a *declared* one; a file that says *proven* loads as
+    declared, since nothing in the file can prove it (``reticent verify`` recomputes instead).
+
+    >>> print(Guarantee(epsilon=1.0, delta=1e-5, relation="add-remove"))
+    ε ≤ 1, δ ≤ 1e-5 (declared; neighbours: add-remove; unit: one record)
+    """
+
+    epsilon: float
+    delta: float
+    grade: Grade = Grade.DECLARED
+    relation: Relation
+    unit: str = ONE_RECORD
+    checked: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
+    gamma: float | None = None
+    composed_of: tuple[Guarantee, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the fields; a caller can make at most a declared value."""
+        refuse_proven(as_grade(self.grade), "guarantee")
+        self._check()
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as they stand in a JSON file."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "grade": str(self.grade),
+            "relation": str(self.relation),
+            "unit": self.unit,
+            "checked": list(self.checked),
+            "stated": list(self.stated),
+            "gamma": self.gamma,
+            "composed_of": [part.to_dict() for part in self.composed_of],
+        }
+
+    def to_json(self) -> str:
+        """The guarantee as one JSON object."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, object]) -> Guarantee:
+        """A guarantee from plain values, at most declared; unknown and missing names are refused."""
+        known = {field.name for field in fields(cls)}
+        if not isinstance(values, Mapping):
+            raise InputError(f"guarantee must be a JSON object, got {describe(values)}")
+        if unknown := sorted(map(str, set(values) - known)):
+            raise InputError(f"guarantee must have known fields only, got {unknown[0]!r}")
+        if missing := sorted({"epsilon", "delta", "relation"} - set(values)):
+            raise InputError(f"guarantee must have the field {missing[0]!r}, got none")
+        plain = dict(values)
+        if plain.get("grade") == Grade.PROVEN:
+            plain["grade"] = Grade.DECLARED
+        parts = plain.pop("composed_of", ())
+        if not isinstance(parts, (list, tuple)):
+            raise InputError(f"composed_of must be a list, got {describe(parts)}")
+        return cls(composed_of=tuple(cls.from_dict(part) for part in parts), **plain)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_json(cls, document: str) -> Guarantee:
+        """A guarantee from a JSON object, at most declared."""
+        try:
+            values = json.loads(document)
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"guarantee must be JSON, got an error at {error.pos}: {error.msg}"
+            ) from None
+        return cls.from_dict(values)
+
+    def __str__(self) -> str:
+        """One line; ε and δ are rounded up, neighbours and unit always stand beside them."""
+        grade = str(self.grade)
+        if self.gamma is not None:
+            grade += f" with γ ≤ {upper_text(self.gamma)}"
+        return (
+            f"ε ≤ {upper_text(self.epsilon)}, δ ≤ {upper_text(self.delta)} "
+            f"({grade}; neighbours: {self.relation}; unit: {self.unit})"
+        )
+
+    def _check(self) -> None:
+        object.__setattr__(self, "epsilon", non_negative("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        object.__setattr__(self, "grade", as_grade(self.grade))
+        object.__setattr__(self, "relation", as_relation(self.relation))
+        object.__setattr__(self, "checked", texts("checked", self.checked))
+        object.__setattr__(self, "stated", texts("stated", self.stated))
+        text("unit", self.unit)
+        check_gamma(self.grade, self.gamma)
+        if not all(isinstance(part, Guarantee) for part in self.composed_of):
+            raise InputError("composed_of must hold guarantees only")
+        object.__setattr__(self, "composed_of", tuple(self.composed_of))

@@ -1,0 +1,29 @@
+"""The one place where a value becomes *proven*.
+
+Imported by ``reticent.bounds`` (sensitivities) and ``reticent.protect`` (guarantees) alone: the
+import contract in pyproject.toml refuses every other importer.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TypeVar
+
+from reticent.guarantee.grade import Grade
+from reticent.guarantee.guarantee import Guarantee
+from reticent.guarantee.sensitivity import Sensitivity
+from reticent.validation import InputError
+
+Value = TypeVar("Value", Sensitivity, Guarantee)
+
+
+def proven(value: Value) -> Value:
+    """The same value graded proven; only a declared one can rise.
+
+    A sampled or published value rests on something that no theorem mends.
+    """
+    if value.grade is not Grade.DECLARED:
+        raise InputError(f"only a declared value can be proven, got one graded {value.grade}")
+    raised = copy.copy(value)
+    object.__setattr__(raised, "grade", Grade.PROVEN)
+    return raised

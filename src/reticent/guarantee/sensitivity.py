@@ -1,0 +1,116 @@
+"""How far one record can move a function, by whose word."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from reticent.guarantee.grade import (
+    Grade,
+    Relation,
+    as_grade,
+    as_relation,
+    check_gamma,
+    refuse_proven,
+)
+from reticent.validation import InputError, positive, text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity:
+    """The largest change of a function between neighbours, in one or more norms.
+
+    >>> Sensitivity(l1=1.0, relation="add-remove", source="a count").l2_bound
+    1.0
+    """
+
+    l1: float | None = None
+    l2: float | None = None
+    linf: float | None = None
+    grade: Grade = Grade.DECLARED
+    relation: Relation = Relation.AS_DECLARED
+    source: str = "given by the caller"
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the fields; a caller can make at most a declared value."""
+        refuse_proven(as_grade(self.grade), "sensitivity")
+        self._check()
+
+    @property
+    def l1_bound(self) -> float | None:
+        """The L1 norm; without a dimension nothing else bounds it."""
+        return self.l1
+
+    @property
+    def l2_bound(self) -> float | None:
+        """The L2 norm, or the L1 norm, which is never smaller."""
+        return _smallest(self.l2, self.l1)
+
+    @property
+    def range_bound(self) -> float:
+        """A bound on max_c − min_c of the change: ≤ L1, ≤ √2·L2 and ≤ 2·L∞."""
+        spread = _smallest(
+            self.l1,
+            None if self.l2 is None else _up(math.sqrt(2) * self.l2),
+            None if self.linf is None else 2 * self.linf,
+        )
+        if spread is None:
+            raise InputError("sensitivity must have l1, l2 or linf, got none")
+        return spread
+
+    def require_l1(self, who: str) -> float:
+        """The L1 bound, or an error that names the mechanism that needs it."""
+        if self.l1 is None:
+            raise InputError(
+                f"{who} needs an L1 sensitivity at delta = 0, got only {self._norms()}"
+            )
+        return self.l1
+
+    def require_l2(self, who: str) -> float:
+        """The L2 bound, or an error that names the mechanism that needs it."""
+        bound = self.l2_bound
+        if bound is None:
+            raise InputError(f"{who} needs an L1 or L2 sensitivity, got only {self._norms()}")
+        return bound
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as they stand in a JSON file."""
+        return {
+            "l1": self.l1,
+            "l2": self.l2,
+            "linf": self.linf,
+            "grade": str(self.grade),
+            "relation": str(self.relation),
+            "source": self.source,
+            "gamma": self.gamma,
+        }
+
+    def _check(self) -> None:
+        for name in ("l1", "l2", "linf"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, positive(f"sensitivity {name}", value))
+        if self.l1 is None and self.l2 is None and self.linf is None:
+            raise InputError("sensitivity must have l1, l2 or linf, got none")
+        object.__setattr__(self, "grade", as_grade(self.grade))
+        object.__setattr__(self, "relation", as_relation(self.relation))
+        text("source", self.source)
+        check_gamma(self.grade, self.gamma)
+        self._check_order()
+
+    def _check_order(self) -> None:
+        """L∞ ≤ L2 ≤ L1 for every vector, so a larger L2 than L1 is a slip of the pen."""
+        if self.l1 is not None and self.l2 is not None and self.l2 > self.l1 * (1 + 1e-12):
+            raise InputError(f"sensitivity l2 must be <= l1 = {self.l1}, got {self.l2}")
+
+    def _norms(self) -> str:
+        return " and ".join(n for n in ("l1", "l2", "linf") if getattr(self, n) is not None)
+
+
+def _smallest(*values: float | None) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _up(value: float) -> float:
+    return math.nextafter(value, math.inf)

@@ -1,0 +1,56 @@
+"""Averages of smooth functions over an interval: Rényi divergences without cancellation.
+
+The Rényi divergence of every noise here is (k(β₁) − k(½))/(α − 1), the average of k′ between
+two points. For orders near 1 and for small shifts that difference cancels in floats, the
+average does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+
+Vectorised = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def average(function: Vectorised, lower: float, upper: float) -> float:
+    """The mean of ``function`` over [lower, upper], by 20-point Gauss–Legendre quadrature.
+
+    For intervals of length at most 1 and functions that are analytic within distance 3/2 the
+    error is below 1e-15 of the value.
+    """
+    points = lower + (upper - lower) * (_NODES + 1) / 2
+    return float(np.dot(_WEIGHTS, function(points))) / 2
+
+
+def langevin(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """coth x − 1/x for x ≥ 0, the derivative of ln(sinh x / x)."""
+    squared = x * x
+    # 2ⁿ-th Bernoulli series; the first term left out is below 1e-16 of the value for x < 0.1.
+    small = x * (1 / 3 - squared * (1 / 45 - squared * (2 / 945 - squared / 4725)))
+    large = np.where(x < 0.1, 1.0, x)
+    return np.where(x < 0.1, small, 1 / np.tanh(large) - 1 / large)
+
+
+def x_minus_tanh(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """X − tanh x for x ≥ 0."""
+    squared = x * x
+    small = x * squared * (1 / 3 - squared * (2 / 15 - squared * (17 / 315 - squared * 62 / 2835)))
+    return np.where(x < 0.03, small, x - np.tanh(x))
+
+
+def log_sinhc(x: float) -> float:
+    """ln(sinh x / x) for x > 0, without overflow."""
+    if x < 0.05:
+        return x * x / 6 - x**4 / 180 + x**6 / 2835
+    return x + math.log(-math.expm1(-2 * x)) - math.log(2 * x)
+
+
+def log_cosh(x: float) -> float:
+    """Ln cosh x for x ≥ 0, without overflow."""
+    return x + math.log1p(math.exp(-2 * x)) - math.log(2)

@@ -1,0 +1,40 @@
+"""Many independent tasks over processes: joblib here, a cluster as another joblib backend.
+
+A task is a pure function of its specification, seeded by identity (``randomness.seeded``), so
+one core, two cores and a cluster give equal rows. No other module names joblib.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import joblib
+
+from reticent.validation import InputError
+
+Task = TypeVar("Task")
+Row = TypeVar("Row")
+
+
+def map_tasks(
+    function: Callable[[Task], Row],
+    tasks: Iterable[Task],
+    *,
+    jobs: int | None = None,
+    on_done: Callable[[int], None] | None = None,
+) -> list[Row]:
+    """``[function(task) for task in tasks]`` in that order, ``jobs`` at a time.
+
+    ``jobs=1`` (the default) runs in this process; -1 takes every core. ``on_done`` is called in
+    this process with the number of finished tasks: hang a progress bar on it.
+    """
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
+        raise InputError(f"jobs must be a whole number other than 0 (-1: every core), got {jobs!r}")
+    runner = joblib.Parallel(n_jobs=jobs or 1, return_as="generator")
+    rows: list[Row] = []
+    for row in runner(joblib.delayed(function)(task) for task in tasks):
+        rows.append(row)
+        if on_done is not None:
+            on_done(len(rows))
+    return rows

@@ -1,0 +1,163 @@
+"""Checks of input that answer in one line: name, rule, value.
+
+Every comparison is written so that NaN fails it: ``not value > 0`` rather than ``value <= 0``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class InputError(ValueError):
+    """Something the caller gave breaks a rule; the message is one line that says which."""
+
+
+class NotCoveredError(InputError):
+    """A question for which there is no theorem here (an event an accountant has no rule for)."""
+
+
+def real(name: str, value: object) -> float:
+    """The value as a float; complex numbers, booleans, text and arrays are refused."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise InputError(f"{name} must be a real number, got {describe(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(f"{name} must fit a float, got an integer beyond 1.8e308") from None
+
+
+def finite(name: str, value: object) -> float:
+    """A real number that is neither NaN nor infinite."""
+    number = real(name, value)
+    if not math.isfinite(number):
+        raise InputError(f"{name} must be finite, got {number}")
+    return number
+
+
+def positive(name: str, value: object) -> float:
+    """A finite number above zero."""
+    number = real(name, value)
+    if not 0 < number < math.inf:
+        raise InputError(f"{name} must be > 0 and finite, got {number}")
+    return number
+
+
+def non_negative(name: str, value: object) -> float:
+    """A finite number, zero allowed."""
+    number = real(name, value)
+    if not 0 <= number < math.inf:
+        raise InputError(f"{name} must be >= 0 and finite, got {number}")
+    return number
+
+
+def probability(name: str, value: object) -> float:
+    """A number in [0, 1)."""
+    number = real(name, value)
+    if not 0 <= number < 1:
+        raise InputError(f"{name} must be in [0, 1), got {number}")
+    return number
+
+
+def open_probability(name: str, value: object) -> float:
+    """A number strictly between 0 and 1."""
+    number = real(name, value)
+    if not 0 < number < 1:
+        raise InputError(f"{name} must be in (0, 1), got {number}")
+    return number
+
+
+def sampling_rate(name: str, value: object) -> float:
+    """A number in (0, 1]."""
+    number = real(name, value)
+    if not 0 < number <= 1:
+        raise InputError(f"{name} must be in (0, 1], got {number}")
+    return number
+
+
+def order(name: str, value: object) -> float:
+    """A Rényi order: above 1, infinity allowed."""
+    number = real(name, value)
+    if not number > 1:
+        raise InputError(f"{name} must be > 1, got {number}")
+    return number
+
+
+def count(name: str, value: object, *, at_least: int = 1) -> int:
+    """A whole number from ``at_least`` on."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise InputError(f"{name} must be a whole number, got {describe(value)}")
+    number = int(value)
+    if number < at_least:
+        raise InputError(f"{name} must be >= {at_least}, got {number}")
+    return number
+
+
+def text(name: str, value: object) -> str:
+    """A non-empty string."""
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{name} must be a non-empty text, got {describe(value)}")
+    return value
+
+
+def texts(name: str, value: object) -> tuple[str, ...]:
+    """A tuple of non-empty strings, from any list or tuple of them."""
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise InputError(f"{name} must be a list of texts, got {describe(value)}")
+    return tuple(text(name, item) for item in value)
+
+
+def float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """A non-empty float64 array of finite numbers, of any shape; nothing is lost on the way.
+
+    No entry is named in the message: entries are private.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{name} must be rectangular, got rows of unequal length") from None
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"{name} must hold real numbers, got an array of {array.dtype}")
+    if array.size == 0:
+        raise InputError(f"{name} must not be empty, got shape {array.shape}")
+    result: NDArray[np.float64] = array.astype(np.float64)
+    if not np.isfinite(result).all():
+        raise InputError(f"{name} must be finite, got {_not_finite(result)}")
+    if array.dtype.kind in "iu" and _beyond_exact(array):
+        raise InputError(f"{name} must hold integers of at most 2**53, got larger ones")
+    return result
+
+
+def integer_array(name: str, value: ArrayLike) -> NDArray[np.int64]:
+    """A non-empty int64 array from integers of any width; floats are refused."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{name} must be rectangular, got rows of unequal length") from None
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{name} must hold integers, got an array of {array.dtype}")
+    if array.size == 0:
+        raise InputError(f"{name} must not be empty, got shape {array.shape}")
+    if _beyond_exact(array):
+        raise InputError(f"{name} must hold integers of at most 2**53, got larger ones")
+    return array.astype(np.int64)
+
+
+def describe(value: object) -> str:
+    """A short name of a refused value: its type, and itself where that is harmless and short."""
+    shown = repr(value)
+    kind = type(value).__name__
+    return f"{kind} {shown}" if len(shown) <= 40 and "\n" not in shown else kind
+
+
+def _beyond_exact(array: NDArray[Any]) -> bool:
+    return int(array.max()) > 2**53 or int(array.min()) < -(2**53)
+
+
+def _not_finite(array: NDArray[np.float64]) -> str:
+    kinds = {"NaN": np.isnan(array).any(), "infinity": np.isinf(array).any()}
+    return " and ".join(kind for kind, found in kinds.items() if found)
