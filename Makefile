@@ -1,0 +1,101 @@
+# Needs python3 (3.11 or newer, with venv) and make. Everything else is installed into .venv.
+#   PYTHON=python3.12 make test     another interpreter
+#   PIP_ARGS="..." make test        further arguments for pip, such as --index-url
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+comma := ,
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test check bench docs clean
+
+help:
+	@echo "make demo    the whole job on real digits: protect, attack, audit, report"
+	@echo "make check   linters, types, import layers and the fast tests: under two minutes"
+	@echo "make test    the same and every test, doctest, documentation example: what CI runs"
+	@echo "make bench   measure, and write benchmarks/results (BENCH='NAME --quick' for a part)"
+	@echo "make docs    rewrite docs/cli.md and the generated tables in README.md and docs"
+	@echo "make clean   remove .venv, caches and builds"
+
+# --- what each target needs ----------------------------------------------------------------------
+# A stamp file says that .venv holds what a target needs. Where the interpreter is gone, the folder
+# was moved, or an installation was cut off, the first stamp is dropped and .venv is made anew.
+
+ifneq ($(wildcard $(VENV)/.made),)
+  sound := $(shell $(BIN)/python -c 'import pip' 2>/dev/null && test ! -e $(VENV)/.installing \
+             && test "$$(cat $(VENV)/.made)" = "$(CURDIR)" && echo yes)
+  ifneq ($(sound),yes)
+    $(shell rm -f $(VENV)/.made)
+  endif
+endif
+
+# $(call need,EXPRESSION,MESSAGE): stops with one line unless the Python expression is true.
+need = $(if $(filter True,$(shell $(PYTHON) -c 'import sys; print($(1))' 2>/dev/null)),,$(error $(2)))
+
+$(VENV)/.made:
+	$(call need,sys.version_info >= (3$(comma) 11),reticent needs Python 3.11 or newer and "$(PYTHON)" \
+	is $(or $(shell $(PYTHON) -V 2>&1),not there): install python3.11 or newer with its venv package$(comma) \
+	or name one you have: PYTHON=python3.12 make $(MAKECMDGOALS))
+	$(call need,__import__("venv") and __import__("ensurepip") and True,"$(PYTHON)" lacks venv or \
+	ensurepip: install them (Debian$(comma) Ubuntu: apt install python3-venv))
+	@echo "making $(VENV) with $$($(PYTHON) -V)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@echo "$(CURDIR)" > $@
+
+# $(call install,EXTRAS): the mark .installing stays behind only where the shell itself was ended.
+define install
+	@echo "installing reticent[$(1)] into $(VENV)"
+	@touch $(VENV)/.installing; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    --constraint constraints.txt $(PIP_ARGS) --editable ".[$(1)]"; \
+	status=$$?; rm -f $(VENV)/.installing; exit $$status
+endef
+
+pins := $(VENV)/.made pyproject.toml constraints.txt
+
+$(VENV)/.demo: $(pins)
+	$(call install,demo)
+	@touch $@
+
+$(VENV)/.test: $(pins)
+	$(call install,demo$(comma)test)
+	@touch $(VENV)/.demo $@
+
+$(VENV)/.bench: $(pins)
+	$(call install,bench)
+	@touch $@
+
+# --- what you ask for ----------------------------------------------------------------------------
+
+define lint
+	@echo "ruff, mypy, import layers"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo
+endef
+
+demo: $(VENV)/.demo
+	@$(BIN)/reticent demo
+
+test: $(VENV)/.test
+	$(lint)
+	@$(BIN)/python -m pytest --quiet $(PYTEST_ARGS)
+
+check: $(VENV)/.test
+	$(lint)
+	@$(BIN)/python -m pytest --quiet -m "not slow" $(PYTEST_ARGS)
+
+bench: $(VENV)/.bench
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+docs: $(VENV)/.demo
+	@$(BIN)/python tools/refresh_docs.py
+
+clean:
+	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf src/reticent.egg-info
+	@find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
