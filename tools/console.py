@@ -1,0 +1,141 @@
+"""Runs the ``console`` blocks of the documentation and compares what they print.
+
+A block holds commands, each after ``$ ``, and below each one what a terminal shows. ``...`` stands
+for any text. A command that fails is followed by ``$ echo $?`` and its exit code. Only ``reticent``
+is run; the tools in ``NOT_RUN`` are for the reader, and any other command is refused.
+"""
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+NOT_RUN = frozenset({"cd", "git", "make", "pip", "python", "python3"})
+WIDTH = 100
+SECONDS = 600
+ENTRY_POINT = (
+    "import sys; sys.argv[0] = 'reticent'; from reticent.cli import main; sys.exit(main())"
+)
+EXIT_CODE = "echo $?"
+SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1"})
+ASSIGNMENT = re.compile(r"[A-Z_]+=")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One command and what the page says it prints."""
+
+    command: str
+    expected: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a command printed (standard output and error, as a terminal shows them)."""
+
+    output: str
+    exit_code: int
+
+
+def steps(block: str) -> list[Step]:
+    """The commands of a block in order; a trailing backslash continues a command."""
+    found: list[Step] = []
+    lines = iter(block.splitlines())
+    for line in lines:
+        if line.startswith("$ "):
+            command = line[2:]
+            while command.endswith("\\"):
+                command = command[:-1] + next(lines, "").removeprefix("> ").strip()
+            found.append(Step(command=command, expected=""))
+        elif found:
+            step = found.pop()
+            found.append(Step(command=step.command, expected=f"{step.expected}{line}\n"))
+        elif line.strip():
+            raise ValueError(f"a console block must begin with '$ ', got {line!r}")
+    return found
+
+
+def run(command: str, *, directory: Path) -> Outcome:
+    """Runs one ``reticent`` command in a directory, without a terminal, 100 columns wide."""
+    words = shlex.split(command)
+    if syntax := SHELL_SYNTAX.intersection(words):
+        raise ValueError(f"a console command must do without {', '.join(syntax)}, got {command!r}")
+    hidden = {"FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment |= {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "PYTHONUTF8": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", ENTRY_POINT, *words[1:]],
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=SECONDS,
+        check=False,
+    )
+    return Outcome(output=done.stdout, exit_code=done.returncode)
+
+
+def mismatch(block: str, *, directory: Path) -> str | None:
+    """Runs a block; says what differs from the page, or None where all of it is true."""
+    exit_code = 0
+    stated = True
+    for step in [*steps(block), Step(command="true", expected="")]:
+        if step.command == EXIT_CODE:
+            stated = True
+            if problem := _difference(f"{exit_code}", step.expected):
+                return f"$ {EXIT_CODE}\n{problem}"
+            continue
+        if not stated:
+            return f"exit code {exit_code} is not stated: add '$ {EXIT_CODE}' and the code below"
+        program = _program(step.command)
+        if program == "reticent":
+            outcome = run(step.command, directory=directory)
+            if problem := _difference(outcome.output, step.expected):
+                return f"$ {step.command}\n{problem}"
+            exit_code, stated = outcome.exit_code, outcome.exit_code == 0
+        elif program not in NOT_RUN | {"true"}:
+            raise ValueError(
+                f"a console command must be reticent or one of {sorted(NOT_RUN)}, "
+                f"got {step.command!r}"
+            )
+    return None
+
+
+def evaluate(example: Any) -> str | None:
+    """Sybil's evaluator: the blocks of one page share a temporary directory."""
+    if "console_directory" not in example.namespace:
+        example.namespace["console_directory"] = tempfile.TemporaryDirectory()
+    return mismatch(example.parsed, directory=Path(example.namespace["console_directory"].name))
+
+
+def clean_up(namespace: dict[str, Any]) -> None:
+    """Removes the directory of a page."""
+    if directory := namespace.get("console_directory"):
+        directory.cleanup()
+
+
+def _program(command: str) -> str:
+    words = [word for word in shlex.split(command) if not ASSIGNMENT.match(word)]
+    return words[0] if words else ""
+
+
+def _difference(got: str, expected: str) -> str | None:
+    """None where they agree up to ``...``, trailing spaces and blank lines at the end."""
+    got, expected = _trimmed(got), _trimmed(expected)
+    checker = doctest.OutputChecker()
+    if checker.check_output(expected, got, doctest.ELLIPSIS):
+        return None
+    example = doctest.Example("", expected)
+    return checker.output_difference(example, got, doctest.ELLIPSIS | doctest.REPORT_NDIFF)
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"
