@@ -79,7 +79,7 @@ def sampling_rate(name: str, value: object) -> float:
     return number
 
 
-def order(name: str, value: object) -> float:
+def renyi_order(name: str, value: object) -> float:
     """A Rényi order: above 1, infinity allowed."""
     number = real(name, value)
     if not number > 1:

@@ -1,0 +1,30 @@
+"""Noise with its exact privacy: calibrate, ask, release."""
+
+from reticent.mechanisms.additive import AdditiveMechanism, FloatNoise
+from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.comparison import Calibrated, calibrated
+from reticent.mechanisms.gaussian import ClassicalGaussian, Gaussian
+from reticent.mechanisms.integer import DiscreteGaussian, DiscreteLaplace, DiscreteLogistic
+from reticent.mechanisms.l2_laplace import L2Laplace
+from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.logistic import Logistic
+from reticent.mechanisms.selection import Exponential, PermuteAndFlip, SelectionMechanism
+
+__all__ = [
+    "AdditiveMechanism",
+    "Calibrated",
+    "ClassicalGaussian",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscreteLogistic",
+    "Exponential",
+    "FloatNoise",
+    "Gaussian",
+    "L2Laplace",
+    "Laplace",
+    "Logistic",
+    "Mechanism",
+    "PermuteAndFlip",
+    "SelectionMechanism",
+    "calibrated",
+]

@@ -42,6 +42,23 @@ def zcdp_to_epsilon(rho: float, delta: float) -> float:
     return max(0.0, min(float(found.fun), loss(centre)))
 
 
+def zcdp_to_delta(rho: float, epsilon: float) -> float:
+    """The δ of ρ-zCDP at ε: the same conversion read the other way, minimised over α."""
+    if rho == 0:
+        return 0.0
+    if math.isinf(rho):
+        return 1.0
+    centre = math.log(max((epsilon - rho) / (2 * rho), 1e-6))
+
+    def log_delta(log_order_minus_one: float) -> float:
+        excess = math.exp(log_order_minus_one)
+        alpha = 1 + excess
+        return excess * (alpha * rho - epsilon + math.log1p(-1 / alpha)) - math.log(alpha)
+
+    found = optimize.minimize_scalar(log_delta, bounds=(centre - 6, centre + 6), method="bounded")
+    return math.exp(min(0.0, float(found.fun), log_delta(centre)))
+
+
 def zcdp_for(epsilon: float, delta: float) -> float:
     """The largest ρ whose ε at δ is at most ``epsilon``."""
     if delta == 0:

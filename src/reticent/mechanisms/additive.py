@@ -1,0 +1,192 @@
+"""Mechanisms that add noise to a vector, and those among them whose noise is i.i.d. per entry."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reticent.guarantee import Guarantee, LaplaceEvent, LogisticEvent, Sensitivity
+from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.profiles import conversions, pure
+from reticent.validation import (
+    InputError,
+    describe,
+    float_array,
+    non_negative,
+    probability,
+    renyi_order,
+)
+
+Floats = NDArray[np.float64]
+
+CORRECTLY_ROUNDED = (
+    "each output is the grid point nearest to value + noise in exact real arithmetic, so no "
+    "floating-point attack applies"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveMechanism(Mechanism):
+    """value + noise."""
+
+    @property
+    @abstractmethod
+    def std(self) -> float:
+        """The standard deviation of the noise on one entry."""
+
+    def release(self, value: ArrayLike, *, grid: float | None = None) -> Floats:
+        """A noisy copy of a vector of any shape, without a floating-point leak.
+
+        Outputs are multiples of the public step ``grid`` (a power of two; about scale/2²⁰ by
+        default) and saturate at 2⁵² steps. Each call is a release and composes.
+        """
+        return self._rounded(float_array("value", value), grid)
+
+    def log_density(self, noise: ArrayLike) -> Floats:
+        """The log density of noise vectors; the last axis is the vector."""
+        return self._log_density(np.atleast_1d(float_array("noise", noise)))
+
+    def with_float_noise(self, generator: np.random.Generator) -> FloatNoise:
+        """The same noise from a seeded generator in plain floats: for studies, never to protect."""
+        return FloatNoise(mechanism=self, generator=generator)
+
+    @property
+    def sampler(self) -> str:
+        """How ``release`` draws."""
+        return CORRECTLY_ROUNDED
+
+    @abstractmethod
+    def _rounded(self, value: Floats, grid: float | None) -> Floats: ...
+
+    @abstractmethod
+    def _log_density(self, noise: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _float_noise(self, shape: tuple[int, ...], generator: np.random.Generator) -> Floats: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatNoise:
+    """Plain float noise from a seeded generator. Floating-point attacks are not covered."""
+
+    mechanism: AdditiveMechanism
+    generator: np.random.Generator
+
+    def __post_init__(self) -> None:
+        """Only a seeded numpy Generator: secure bits have no business here."""
+        if not isinstance(self.generator, np.random.Generator):
+            raise InputError(f"generator must be a numpy Generator, got {describe(self.generator)}")
+
+    def release(self, value: ArrayLike) -> Floats:
+        """value + noise in floats."""
+        array = float_array("value", value)
+        return array + self.mechanism._float_noise(array.shape, self.generator)
+
+    def guarantee(self, *, delta: float) -> Guarantee:
+        """The guarantee of ideal noise, saying that this sampler does not reach it."""
+        ideal = self.mechanism.guarantee(delta=delta)
+        warning = (
+            "outputs are looked at for a study only: the noise is plain floats from a seed, and "
+            "floating-point attacks are not covered"
+        )
+        return dataclasses.replace(ideal, checked=(), stated=(*ideal.stated, warning))
+
+
+class Profile(Protocol):
+    """The functions that a module of ``profiles`` offers for i.i.d. noise."""
+
+    def delta(self, shift: float, epsilon: float) -> float: ...
+    def epsilon(self, shift: float, delta: float) -> float: ...
+    def shift(self, epsilon: float, delta: float) -> float: ...
+    def rdp(self, shift: float, order: float) -> float: ...
+    def zcdp(self, shift: float) -> float: ...
+    def zcdp_l2(self, shift: float) -> float: ...
+    def shift_l2(self, rho: float) -> float: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinatewiseMechanism(AdditiveMechanism):
+    """Laplace and logistic noise: exact under an L1 bound, by zCDP under an L2 bound.
+
+    Where both bounds are known the better one of the two theorems is used, question by question.
+    """
+
+    curve = "exact"
+    profile: ClassVar[Profile]
+    event_type: ClassVar[type[LaplaceEvent | LogisticEvent]]
+
+    def __post_init__(self) -> None:
+        """An L1 or L2 bound must be there."""
+        super().__post_init__()
+        self.sensitivity.require_l2(self.name)
+
+    @classmethod
+    def _least_scale(cls, sensitivity: Sensitivity, epsilon: float, delta: float) -> float:
+        sensitivity.require_l2(cls.name)
+        if delta == 0:
+            return sensitivity.require_l1(cls.name) / cls.profile.shift(epsilon, 0.0)
+        scales = []
+        if sensitivity.l1 is not None:
+            scales.append(sensitivity.l1 / cls.profile.shift(epsilon, delta))
+        if sensitivity.l2 is not None:
+            rho = conversions.zcdp_for(epsilon, delta)
+            scales.append(sensitivity.l2 / cls.profile.shift_l2(rho))
+        return min(scales)
+
+    @property
+    def shift(self) -> float | None:
+        """a = Δ₁/scale, the pure ε; None when only an L2 bound is known."""
+        return None if self.sensitivity.l1 is None else self.sensitivity.l1 / self.scale
+
+    @property
+    def shift_l2(self) -> float | None:
+        """Δ₂/scale; None when only an L1 bound is known."""
+        return None if self.sensitivity.l2 is None else self.sensitivity.l2 / self.scale
+
+    def epsilon(self, *, delta: float) -> float:
+        """ε(δ): exact under L1, by zCDP under L2, the smaller of the two."""
+        delta = probability("delta", delta)
+        exact = math.inf if self.shift is None else self.profile.epsilon(self.shift, delta)
+        return min(exact, conversions.zcdp_to_epsilon(self._rho_l2(), delta))
+
+    def delta(self, *, epsilon: float) -> float:
+        """δ(ε): exact under L1, by zCDP under L2, the smaller of the two."""
+        epsilon = non_negative("epsilon", epsilon)
+        exact = 1.0 if self.shift is None else self.profile.delta(self.shift, epsilon)
+        return min(exact, conversions.zcdp_to_delta(self._rho_l2(), epsilon))
+
+    def rdp(self, *, order: float) -> float:
+        """D_α: exact under L1, α·ρ under L2."""
+        order = renyi_order("order", order)
+        exact = math.inf if self.shift is None else self.profile.rdp(self.shift, order)
+        return min(exact, order * self._rho_l2())
+
+    def zcdp(self) -> float:
+        """ρ: exact under L1, quadratic in the shift under L2."""
+        exact = math.inf if self.shift is None else self.profile.zcdp(self.shift)
+        return min(exact, self._rho_l2())
+
+    def event(self) -> LaplaceEvent | LogisticEvent:
+        """One release, through the L1 bound where there is one (``event_l2`` for the other)."""
+        if self.shift is None:
+            return self.event_l2()
+        return self.event_type(noise_multiplier=1 / self.shift, norm="l1")
+
+    def event_l2(self) -> LaplaceEvent | LogisticEvent:
+        """One release through the L2 bound: many such releases compose better that way."""
+        return self.event_type(
+            noise_multiplier=self.scale / self.sensitivity.require_l2(self.name), norm="l2"
+        )
+
+    def gdp(self) -> float:
+        """μ of the pure ε (an upper bound)."""
+        return super().gdp() if self.shift is None else pure.gdp(self.shift)
+
+    def _rho_l2(self) -> float:
+        return math.inf if self.shift_l2 is None else self.profile.zcdp_l2(self.shift_l2)
