@@ -1,0 +1,147 @@
+"""L2-Laplace noise, density ∝ exp(−‖b‖₂/scale) over a whole vector, correctly rounded.
+
+b = scale·R·G/‖G‖ with R = −Σ_{i≤p} ln U_i ~ Gamma(p) and G standard Gaussian in R^p. All
+coordinates share R and ‖G‖, so they are enclosed jointly: an undecided coordinate extends every
+uniform of the vector, and no coordinate that was already certain can change by it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from flint import arb
+
+from reticent.mechanisms.rounded.balls import (
+    ExtraBits,
+    Pool,
+    certain,
+    gaussian_ball,
+    nearest_cell,
+)
+from reticent.mechanisms.rounded.compiled import compiled
+from reticent.mechanisms.rounded.grid import Frame, default_grid, frame
+from reticent.mechanisms.rounded.kernels import (
+    NARROW,
+    SLACK,
+    Floats,
+    Words,
+    exponential_noise,
+    gaussian_noise,
+    settle,
+)
+from reticent.mechanisms.rounded.logarithm import UNIT
+from reticent.randomness import SecureBits
+from reticent.validation import positive
+
+
+def l2_laplace_grid(scale: float, size: int) -> float:
+    """The default grid of ``size`` coordinates, whose noise has about √size·scale each."""
+    return default_grid(positive("scale", scale) * math.sqrt(max(size, 1)))
+
+
+def rounded_l2_laplace(value: Floats, *, scale: float, grid: float | None = None) -> Floats:
+    """value + b, density of b ∝ exp(−‖b‖₂/scale), each coordinate to the nearest grid point.
+
+    The formal guarantee of ``reticent.mechanisms.rounded.release`` holds for the joint release.
+    """
+    values = np.ascontiguousarray(value, dtype=np.float64).reshape(-1)
+    size = values.size
+    checked = frame(scale, l2_laplace_grid(scale, size) if grid is None else grid)
+    bits = SecureBits()
+    radial, directional = bits.words(size), bits.words(size + size % 2)
+    out = release_vector(values, (radial, directional), bits.extra_bits, checked)
+    return out.reshape(np.shape(value))
+
+
+def release_vector(
+    values: Floats, words: tuple[Words, Words], extra_bits: ExtraBits, grid: Frame
+) -> Floats:
+    """The release as a function of the words of radius and direction and of bits to follow."""
+    radial, directional = words
+    radii, radius_errors = np.empty(radial.size), np.empty(radial.size)
+    exponential_noise(radial, radii, radius_errors)
+    noise, error = np.empty(directional.size), np.empty(directional.size)
+    gaussian_noise(directional, noise, error)
+    noise, error = noise[: values.size], error[: values.size]
+    _to_l2_laplace(radii, radius_errors, noise, error)
+    out = np.empty(values.size)
+    if settle(values, noise, error, grid, out):
+        open_places = [int(index) for index in np.flatnonzero(np.isnan(out))]
+        pools = Pool(radial, extra_bits), Pool(directional, extra_bits)
+        out[open_places] = _resolve(values, open_places, pools, grid)
+    return out
+
+
+@compiled
+def _to_l2_laplace(radii: Floats, radius_errors: Floats, noise: Floats, error: Floats) -> None:
+    """From G with its bounds to R·G/‖G‖ with its bounds, in place.
+
+    With relative errors ρ_R and ρ_G of R and ‖G‖ below 2⁻²⁰, the factor R/‖G‖ is known up to
+    1.001·(ρ_R + ρ_G), relatively; ‖G‖ moves by at most the Euclidean norm of the errors of G.
+    """
+    summing = 4.0 * UNIT + (2.0 * radii.size * UNIT) ** 2
+    radius = _total(radii)
+    norm = np.sqrt(_total(noise * noise))
+    radius_spread = summing + NARROW * np.sum(radius_errors) / radius
+    norm_spread = summing + NARROW * np.sqrt(np.sum(error * error)) / norm
+    spread = radius_spread + norm_spread
+    spread = spread if spread < 2.0**-20 else np.inf
+    factor = radius / norm
+    for j in range(noise.size):
+        noise[j] = factor * noise[j]
+        error[j] = SLACK * abs(noise[j]) + 1.01 * (factor * error[j] + abs(noise[j]) * spread)
+
+
+@compiled
+def _total(terms: Floats) -> float:
+    """The sum, compensated: off by at most υ·|sum| + (n·υ)²·Σ|terms| (Ogita, Rump, Oishi 2005)."""
+    total = 0.0
+    lost = 0.0
+    for term in terms:
+        rounded = total + term
+        part = rounded - total
+        lost += (total - (rounded - part)) + (term - part)
+        total = rounded
+    return total + lost
+
+
+def _resolve(
+    values: Floats, places: list[int], pools: tuple[Pool, Pool], grid: Frame
+) -> list[float]:
+    """The grid points of the open places, with bits appended to all uniforms until certain."""
+
+    def attempt() -> list[float] | None:
+        factor = _radius(pools[0]) / _norm(pools[1], values.size)
+        points = []
+        for place in places:
+            noise = factor * gaussian_ball(pools[1], place)
+            cell = nearest_cell(float(values[place]), noise, grid)
+            if cell is None:
+                return None
+            points.append(cell * grid.step)
+        return points
+
+    return certain(attempt, *pools)
+
+
+def _radius(pool: Pool) -> arb:
+    """R = −ln Π U_i: one logarithm for all."""
+    return -_product(pool, pool.words.size).log()
+
+
+def _norm(pool: Pool, size: int) -> arb:
+    """‖G‖. A pair of Gaussians has squared norm −2·ln u, so whole pairs need one logarithm."""
+    pairs = size // 2
+    square = -2 * _product(pool, pairs).log() if pairs else arb(0)
+    if size % 2:  # the last pair gives its first Gaussian only
+        square += gaussian_ball(pool, pairs) ** 2
+    return square.sqrt()
+
+
+def _product(pool: Pool, count: int) -> arb:
+    """The product of the first ``count`` uniforms."""
+    product = arb(1)
+    for index in range(count):
+        product *= pool.uniform(index).ball()
+    return product
