@@ -72,10 +72,10 @@ $(VENV)/.bench: $(pins)
 
 define lint
 	@echo "ruff, mypy, import layers"
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff check --quiet --output-format=concise .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-logo
+	@found=$$($(BIN)/lint-imports --no-logo) || { echo "$$found"; exit 1; }
 endef
 
 demo: $(VENV)/.demo

@@ -1,12 +1,14 @@
 """Pages whose examples are tests, and the rule that nothing is skipped in CI."""
 
+import doctest
 import os
 from collections.abc import Generator
 
 import pytest
 from sybil import Sybil
-from sybil.integration.pytest import SybilItem
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tools import console
 
@@ -14,7 +16,7 @@ ALLOWED_SKIPS: frozenset[str] = frozenset()  # reasons, word for word
 
 pytest_collect_file = Sybil(
     parsers=[
-        PythonCodeBlockParser(doctest_optionflags=console.doctest.ELLIPSIS),
+        PythonCodeBlockParser(doctest_optionflags=doctest.ELLIPSIS),
         CodeBlockParser(language="console", evaluator=console.evaluate),
     ],
     patterns=["README.md", "CONTRIBUTING.md", "docs/*.md"],
@@ -22,11 +24,17 @@ pytest_collect_file = Sybil(
 ).pytest()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The examples of one page build on each other, so one process runs them all."""
-    for item in items:
-        if isinstance(item, SybilItem):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+class PagesWhole(LoadScopeScheduling):
+    """Tests go to any process; the examples of one page, which share names, to one and in order."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path, _, _ = nodeid.partition("::")
+        return path if path.endswith(".md") else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> PagesWhole:
+    return PagesWhole(config, log)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
