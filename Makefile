@@ -33,11 +33,11 @@ ifneq ($(wildcard $(VENV)/.made),)
 endif
 
 # $(call need,EXPRESSION,MESSAGE): stops with one line unless the Python expression is true.
-need = $(if $(filter True,$(shell $(PYTHON) -c 'import sys; print($(1))' 2>/dev/null)),,$(error $(2)))
+need = $(if $(filter True,$(shell ( $(PYTHON) -c 'import sys; print($(1))' ) 2>/dev/null)),,$(error $(2)))
 
 $(VENV)/.made:
 	$(call need,sys.version_info >= (3$(comma) 11),reticent needs Python 3.11 or newer and "$(PYTHON)" \
-	is $(or $(shell $(PYTHON) -V 2>&1),not there): install python3.11 or newer with its venv package$(comma) \
+	is $(or $(shell ( $(PYTHON) -V 2>&1 ) 2>/dev/null | grep ^Python),not there): install python3.11 or newer with its venv package$(comma) \
 	or name one you have: PYTHON=python3.12 make $(MAKECMDGOALS))
 	$(call need,__import__("venv") and __import__("ensurepip") and True,"$(PYTHON)" lacks venv or \
 	ensurepip: install them (Debian$(comma) Ubuntu: apt install python3-venv))
