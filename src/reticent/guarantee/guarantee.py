@@ -66,7 +66,7 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, object]) -> Guarantee:
-        """A guarantee from plain values, at most declared; unknown and missing names are refused."""
+        """A guarantee from plain values, at most declared; unknown names are refused."""
         known = {field.name for field in fields(cls)}
         if not isinstance(values, Mapping):
             raise InputError(f"guarantee must be a JSON object, got {describe(values)}")

@@ -101,13 +101,26 @@ class FloatNoise:
 class Profile(Protocol):
     """The functions that a module of ``profiles`` offers for i.i.d. noise."""
 
-    def delta(self, shift: float, epsilon: float) -> float: ...
-    def epsilon(self, shift: float, delta: float) -> float: ...
-    def shift(self, epsilon: float, delta: float) -> float: ...
-    def rdp(self, shift: float, order: float) -> float: ...
-    def zcdp(self, shift: float) -> float: ...
-    def zcdp_l2(self, shift: float) -> float: ...
-    def shift_l2(self, rho: float) -> float: ...
+    def delta(self, shift: float, epsilon: float) -> float:
+        """δ(ε) under an L1 shift."""
+
+    def epsilon(self, shift: float, delta: float) -> float:
+        """ε(δ) under an L1 shift."""
+
+    def shift(self, epsilon: float, delta: float) -> float:
+        """The largest L1 shift at (ε, δ)."""
+
+    def rdp(self, shift: float, order: float) -> float:
+        """D_α under an L1 shift."""
+
+    def zcdp(self, shift: float) -> float:
+        """ρ under an L1 shift."""
+
+    def zcdp_l2(self, shift: float) -> float:
+        """ρ under an L2 shift."""
+
+    def shift_l2(self, rho: float) -> float:
+        """The L2 shift that spends ρ."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from reticent.guarantee import LaplaceEvent
-from reticent.mechanisms.additive import CoordinatewiseMechanism, Floats
+from reticent.mechanisms.additive import CoordinatewiseMechanism, Floats, Profile
 from reticent.mechanisms.profiles import laplace
 
 
@@ -23,7 +24,7 @@ class Laplace(CoordinatewiseMechanism):
     """
 
     name = "laplace"
-    profile = laplace
+    profile: ClassVar[Profile] = laplace
     event_type = LaplaceEvent
 
     @property

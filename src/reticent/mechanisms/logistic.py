@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from reticent.guarantee import LogisticEvent
-from reticent.mechanisms.additive import CoordinatewiseMechanism, Floats
+from reticent.mechanisms.additive import CoordinatewiseMechanism, Floats, Profile
 from reticent.mechanisms.profiles import logistic
 
 
@@ -26,7 +27,7 @@ class Logistic(CoordinatewiseMechanism):
     """
 
     name = "logistic"
-    profile = logistic
+    profile: ClassVar[Profile] = logistic
     event_type = LogisticEvent
 
     @property

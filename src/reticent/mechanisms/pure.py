@@ -14,7 +14,7 @@ from reticent.validation import non_negative, probability, renyi_order
 
 @dataclass(frozen=True, kw_only=True)
 class PureMechanism(Mechanism):
-    """ε₀ = bound/scale; δ(ε), RDP and ρ are those of randomised response, the worst ε₀-DP release."""
+    """ε₀ = bound/scale; the rest is that of randomised response, the worst ε₀-DP release."""
 
     curve = "upper bound"
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
 from reticent.mechanisms.profiles.search import largest_below
+
+Floats = NDArray[np.float64]
 
 
 def rdp_to_epsilon(orders: ArrayLike, values: ArrayLike, delta: float) -> tuple[float, float]:
@@ -31,15 +34,11 @@ def zcdp_to_epsilon(rho: float, delta: float) -> float:
         return 0.0
     if delta == 0 or math.isinf(rho):
         return math.inf
-    # Around the order that is best for the simpler conversion ρ + 2√(ρ·ln(1/δ)).
-    centre = math.log(max(math.sqrt(math.log(1 / delta) / rho), 1e-12))
 
-    def loss(log_order_minus_one: float) -> float:
-        alpha = 1 + math.exp(log_order_minus_one)
-        return float(_balle(np.array(alpha), np.array(alpha * rho), delta))
+    def epsilon(excess: Floats) -> Floats:
+        return _balle(1 + excess, (1 + excess) * rho, delta)
 
-    found = optimize.minimize_scalar(loss, bounds=(centre - 6, centre + 6), method="bounded")
-    return max(0.0, min(float(found.fun), loss(centre)))
+    return max(0.0, _least(epsilon))
 
 
 def zcdp_to_delta(rho: float, epsilon: float) -> float:
@@ -48,15 +47,13 @@ def zcdp_to_delta(rho: float, epsilon: float) -> float:
         return 0.0
     if math.isinf(rho):
         return 1.0
-    centre = math.log(max((epsilon - rho) / (2 * rho), 1e-6))
 
-    def log_delta(log_order_minus_one: float) -> float:
-        excess = math.exp(log_order_minus_one)
+    def log_delta(excess: Floats) -> Floats:
         alpha = 1 + excess
-        return excess * (alpha * rho - epsilon + math.log1p(-1 / alpha)) - math.log(alpha)
+        value: Floats = excess * (alpha * rho - epsilon + np.log1p(-1 / alpha)) - np.log(alpha)
+        return value
 
-    found = optimize.minimize_scalar(log_delta, bounds=(centre - 6, centre + 6), method="bounded")
-    return math.exp(min(0.0, float(found.fun), log_delta(centre)))
+    return math.exp(min(0.0, _least(log_delta)))
 
 
 def zcdp_for(epsilon: float, delta: float) -> float:
@@ -69,13 +66,31 @@ def zcdp_for(epsilon: float, delta: float) -> float:
     return largest_below(lambda rho: zcdp_to_epsilon(rho, delta) <= epsilon, 0.0, too_much)
 
 
-def _balle(
-    alpha: NDArray[np.float64], divergence: NDArray[np.float64], delta: float
-) -> NDArray[np.float64]:
+_EXCESS = np.logspace(-9, 12, 211)
+"""Values of α − 1 that bracket the best order of every ρ and δ a float can hold in practice."""
+
+
+def _least(loss: Callable[[Floats], Floats]) -> float:
+    """The least value of a function of α − 1: a coarse grid, then a search between its points.
+
+    Every α is valid, so an imperfect minimum costs tightness and never truth.
+    """
+    best = int(np.clip(np.argmin(loss(_EXCESS)), 1, _EXCESS.size - 2))
+    bounds = (math.log(_EXCESS[best - 1]), math.log(_EXCESS[best + 1]))
+    found = optimize.minimize_scalar(
+        lambda position: float(loss(np.exp(position))),
+        bounds=bounds,
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return float(found.fun)
+
+
+def _balle(alpha: Floats, divergence: Floats, delta: float) -> Floats:
     if delta == 0:
         return np.full_like(divergence, math.inf)
     with np.errstate(invalid="ignore"):
-        result: NDArray[np.float64] = (
+        result: Floats = (
             divergence + np.log1p(-1 / alpha) - (math.log(delta) + np.log(alpha)) / (alpha - 1)
         )
     return result
