@@ -1,0 +1,41 @@
+"""All commands of the program, in the order in which they are listed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import reticent
+from reticent.cli import account, calibrate, demo, reproduce
+
+app = typer.Typer(
+    name="reticent",
+    help="What a model tells about its training data, how to make it tell less, and proof.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"reticent {reticent.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """What a model tells about its training data, how to make it tell less, and proof."""
+
+
+app.command("demo")(demo.demo)
+app.command("calibrate")(calibrate.calibrate)
+app.command("account")(account.account)
+app.command("reproduce")(reproduce.reproduce)

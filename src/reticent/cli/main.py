@@ -1,0 +1,56 @@
+"""The program's entry: exit codes, and one line for every error.
+
+0 done; 1 a claim was refuted, a budget is exhausted or ``verify`` found a mismatch; 2 bad input;
+3 a ``--fail-above`` gate; 70 internal error; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+import typer
+
+from reticent.cli.app import app
+from reticent.validation import InputError
+
+BAD_INPUT = 2
+INTERNAL_ERROR = 70
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return its exit code."""
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(arguments, prog_name="reticent", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except click.ClickException as error:
+        return _fail(error.format_message(), BAD_INPUT)
+    except InputError as error:
+        return _fail(str(error), BAD_INPUT)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader (`| head`) has gone: nothing more to say, and nothing to complain about.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - the last resort, so that a user sees one line
+        if os.environ.get("RETICENT_DEBUG"):
+            raise
+        kind = type(error).__name__
+        return _fail(f"internal error: {kind}; run again with RETICENT_DEBUG=1", INTERNAL_ERROR)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"reticent: {' '.join(message.split())}", file=sys.stderr)
+    return code

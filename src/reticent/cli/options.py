@@ -1,0 +1,60 @@
+"""Options that several commands share: the same words everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from reticent.guarantee import Relation
+from reticent.validation import InputError
+
+Epsilon = Annotated[float, typer.Option(help="The ε to reach.", show_default=False)]
+Delta = Annotated[
+    float | None, typer.Option(help="The δ; or say --pure.", show_default=False)
+]
+Pure = Annotated[bool, typer.Option("--pure", help="δ = 0: pure differential privacy.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+RelationName = Annotated[
+    str | None,
+    typer.Option(
+        "--relation",
+        help="Which data sets are neighbours: add-remove or replace-one. There is no default.",
+        show_default=False,
+    ),
+]
+Times = Annotated[int, typer.Option(help="How many such releases are made on the same data.")]
+SamplingRate = Annotated[
+    float | None,
+    typer.Option(
+        help="Each release sees a Poisson sample: each record with this probability.",
+        show_default=False,
+    ),
+]
+SampleSize = Annotated[
+    int | None,
+    typer.Option(
+        help="Each release sees this many records, drawn without replacement (with --population).",
+        show_default=False,
+    ),
+]
+Population = Annotated[
+    int | None, typer.Option(help="The number of records to sample from.", show_default=False)
+]
+
+
+def delta_of(delta: float | None, pure: bool) -> float:
+    """δ as the user said it; saying nothing, or both, is refused."""
+    if delta is None and not pure:
+        raise InputError("delta must be said: --delta, or --pure for 0; got neither")
+    if delta is not None and pure:
+        raise InputError(f"delta must be said once, got --delta {delta} and --pure")
+    return 0.0 if delta is None else delta
+
+
+def relation_of(name: str | None) -> Relation:
+    """The neighbouring relation as the user said it."""
+    allowed = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    if name not in allowed:
+        raise InputError(f"--relation must be {' or '.join(allowed)}, got {name or 'nothing'}")
+    return Relation(name)

@@ -1,0 +1,29 @@
+"""Papers: a frozen specification in, rows with the published value beside ours out.
+
+A study holds no algorithm; everything it calls lives below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from reticent.studies import alm, dpcl, slides
+from reticent.studies.table import StudyTable
+from reticent.validation import InputError
+
+STUDIES: Mapping[str, Mapping[str, Callable[[], StudyTable]]] = {
+    "alm": alm.ITEMS,
+    "dpcl": dpcl.ITEMS,
+    "slides": slides.ITEMS,
+}
+
+__all__ = ["STUDIES", "StudyTable", "study"]
+
+
+def study(paper: str, item: str) -> StudyTable:
+    """One item of one paper."""
+    if paper not in STUDIES:
+        raise InputError(f"paper must be one of {', '.join(STUDIES)}, got {paper!r}")
+    if item not in STUDIES[paper]:
+        raise InputError(f"item of {paper} must be one of {', '.join(STUDIES[paper])}, got {item!r}")
+    return STUDIES[paper][item]()
