@@ -47,9 +47,9 @@ $(VENV)/.made:
 
 # $(call install,EXTRAS): the mark .installing stays behind only where the shell itself was ended.
 define install
-	@echo "installing reticent[$(1)] into $(VENV)"
+	@echo "installing reticent[$(1)] into $(VENV): a minute or two the first time, seconds later"
 	@touch $(VENV)/.installing; \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
 	    --constraint constraints.txt $(PIP_ARGS) --editable ".[$(1)]"; \
 	status=$$?; rm -f $(VENV)/.installing; exit $$status
 endef
