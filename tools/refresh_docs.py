@@ -140,7 +140,7 @@ def rewrite(root: Path, app: typer.Typer) -> list[Path]:
 
 def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> int:
     """Rewrites, or with ``--check`` prints the difference; 1 where a page is stale or broken."""
-    from reticent.cli import app
+    from reticent.cli.app import app
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where stale")
