@@ -1,0 +1,9 @@
+"""Accounting: from events to (ε, δ), and from (ε, δ) to noise.
+
+Every accountant covers the events it has a theorem for and refuses the others by name.
+"""
+
+from reticent.accounting.account import ACCOUNTANTS, Account, account
+from reticent.accounting.calibration import Calibration, calibrate_noise
+
+__all__ = ["ACCOUNTANTS", "Account", "Calibration", "account", "calibrate_noise"]

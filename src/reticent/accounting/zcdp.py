@@ -1,0 +1,94 @@
+"""Zero-concentrated differential privacy: D_α ≤ αρ for every α > 1 (Bun & Steinke 2016).
+
+ρ adds up; there is no amplification by sampling that keeps the form, so sampled events are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import singledispatch
+
+from reticent.accounting.basic import weighted_sum_up
+from reticent.accounting.nodes import Accountant, no_amplification, refuse
+from reticent.guarantee.events import (
+    BoundedRangeEvent,
+    Event,
+    GaussianEvent,
+    LaplaceEvent,
+    LogisticEvent,
+    PureEvent,
+    ZcdpEvent,
+)
+from reticent.guarantee.rounding import up
+from reticent.mechanisms.profiles import gaussian, laplace, logistic, pure
+from reticent.mechanisms.profiles.conversions import zcdp_to_epsilon
+from reticent.validation import NotCoveredError, count, non_negative
+
+
+@singledispatch
+def rho(event: Event) -> float:
+    """The ρ of one release."""
+    refuse(event, "zcdp")
+
+
+@rho.register
+def _(event: GaussianEvent) -> float:
+    return up(gaussian.zcdp(1 / event.noise_multiplier))
+
+
+@rho.register
+def _(event: LaplaceEvent) -> float:
+    rule = laplace.zcdp if event.norm == "l1" else laplace.zcdp_l2
+    return up(rule(1 / event.noise_multiplier))
+
+
+@rho.register
+def _(event: LogisticEvent) -> float:
+    rule = logistic.zcdp if event.norm == "l1" else logistic.zcdp_l2
+    return up(rule(1 / event.noise_multiplier))
+
+
+@rho.register
+def _(event: PureEvent) -> float:
+    return up(pure.zcdp(event.epsilon))
+
+
+@rho.register
+def _(event: BoundedRangeEvent) -> float:
+    return up(pure.bounded_range_zcdp(event.epsilon))
+
+
+@rho.register
+def _(event: ZcdpEvent) -> float:
+    return event.rho
+
+
+def compose(parts: Sequence[tuple[float, int]]) -> float:
+    """ρ adds up (Bun & Steinke 2016, Lemma 1.7)."""
+    return weighted_sum_up(parts)
+
+
+def group(rho: float, size: int) -> float:
+    """The ρ for ``size`` records at once: j²ρ (Bun & Steinke 2016, Proposition 1.9)."""
+    return up(non_negative("rho", rho) * count("size", size) ** 2)
+
+
+def epsilon(rho: float, delta: float) -> float:
+    """The ε of ρ at δ > 0."""
+    if delta == 0 and rho > 0:
+        raise NotCoveredError("zcdp needs delta > 0, got 0")
+    found = zcdp_to_epsilon(rho, delta)
+    return up(found) if math.isfinite(found) else math.inf
+
+
+ZCDP: Accountant[float] = Accountant(
+    name="zcdp",
+    theorem="zero-concentrated DP (Bun & Steinke 2016)",
+    release=rho,
+    compose=compose,
+    worst=max,
+    poisson=no_amplification("zcdp"),
+    without_replacement=no_amplification("zcdp"),
+    epsilon=epsilon,
+)
