@@ -12,7 +12,6 @@ from reticent.cli import account, calibrate, demo, reproduce
 app = typer.Typer(
     name="reticent",
     help="What a model tells about its training data, how to make it tell less, and proof.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

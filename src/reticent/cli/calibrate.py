@@ -6,10 +6,24 @@ from typing import Annotated
 
 import typer
 
-from reticent.cli.options import Delta, Epsilon, Json, Pure, delta_of
+from reticent.accounting.comparison import calibrated_steps
+from reticent.cli.events import sampled_steps
+from reticent.cli.options import (
+    Delta,
+    Epsilon,
+    Json,
+    Population,
+    Pure,
+    RelationName,
+    SampleSize,
+    SamplingRate,
+    Times,
+    delta_of,
+    relation_of,
+)
 from reticent.cli.output import print_json, print_line, print_table
-from reticent.guarantee import Sensitivity
-from reticent.guarantee.rounding import upper_text
+from reticent.guarantee import Relation, Sensitivity
+from reticent.guarantee.rounding import scale_text, upper_text
 from reticent.mechanisms import Calibrated, calibrated
 from reticent.validation import InputError
 
@@ -28,33 +42,58 @@ def calibrate(
     l1: L1 = None,
     l2: L2 = None,
     dimension: Dimension = None,
+    times: Times = 1,
+    sampling_rate: SamplingRate = None,
+    sample_size: SampleSize = None,
+    population: Population = None,
+    relation: RelationName = None,
     json: Json = False,
 ) -> None:
-    """The noise that each mechanism needs for one (ε, δ) and one sensitivity."""
-    sensitivity = Sensitivity(l1=l1, l2=l2, source="typed on the command line")
+    """The noise that each mechanism needs for one (ε, δ) and one sensitivity.
+
+    With --times or sampling, the noise of each of that many releases (which needs --relation).
+    """
     spent = delta_of(delta, pure)
-    rows = calibrated(sensitivity, epsilon=epsilon, delta=spent, dimension=dimension)
+    stepwise = times != 1 or sampling_rate is not None or sample_size is not None
+    sensitivity = Sensitivity(
+        l1=l1,
+        l2=l2,
+        relation=relation_of(relation) if stepwise or relation else Relation.AS_DECLARED,
+        source="typed on the command line",
+    )
+    if stepwise:
+        rows = calibrated_steps(
+            sensitivity,
+            epsilon=epsilon,
+            delta=spent,
+            steps=lambda event: sampled_steps(event, times, sampling_rate, sample_size, population),
+        )
+    else:
+        rows = calibrated(sensitivity, epsilon=epsilon, delta=spent, dimension=dimension)
     if not rows:
-        raise InputError("--l1 must be given with --pure for laplace and logistic, got only --l2")
+        raise InputError("no mechanism reaches this: with --pure give --l1, else give --l2 or --l1")
     if json:
         print_json({"mechanisms": [row.to_dict() for row in rows]})
         return
+    _print(rows)
+
+
+def _print(rows: list[Calibrated]) -> None:
+    claim = rows[0].guarantee
     print_table(
-        f"Noise for ε = {epsilon} under L1 = {l1} and L2 = {l2}",
-        ("mechanism", "by", "scale", "std", "ε", "δ", "grade"),
+        f"Noise for ε = {upper_text(claim.epsilon)}",
+        ("mechanism", "by", "scale", "std", "δ", "grade"),
         [_cells(way) for row in rows for way in (row, *row.alternatives)],
     )
-    print_line(f"neighbours: {rows[0].guarantee.relation}; unit: {rows[0].guarantee.unit}")
+    print_line(f"neighbours: {claim.relation}; unit: {claim.unit}")
 
 
 def _cells(row: Calibrated) -> tuple[str, ...]:
-    claim = row.guarantee
     return (
         row.mechanism,
         row.route,
-        upper_text(row.scale),
-        "needs --dimension" if row.std is None else upper_text(row.std),
-        upper_text(claim.epsilon),
-        upper_text(claim.delta),
-        str(claim.grade),
+        scale_text(row.scale),
+        "needs --dimension" if row.std is None else scale_text(row.std),
+        upper_text(row.guarantee.delta),
+        str(row.guarantee.grade),
     )

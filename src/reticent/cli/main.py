@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from reticent.cli.app import app
@@ -21,6 +20,15 @@ INTERNAL_ERROR = 70
 INTERRUPTED = 130
 
 
+def _usage_error() -> type[Exception]:
+    """The base of the parser's errors; typer carries a parser of its own and does not name it."""
+    bases: list[type[Exception]] = list(typer.BadParameter.__mro__)
+    return next(kind for kind in bases if kind.__name__ == "ClickException")
+
+
+USAGE_ERROR = _usage_error()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
@@ -28,26 +36,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code."""
-    command = typer.main.get_command(app)
     try:
-        result = command.main(arguments, prog_name="reticent", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        return int(stop.exit_code)
-    except click.ClickException as error:
-        return _fail(error.format_message(), BAD_INPUT)
+        return _call(arguments)
+    except USAGE_ERROR as error:
+        return _fail(str(error.format_message()), BAD_INPUT)  # type: ignore[attr-defined]
     except InputError as error:
         return _fail(str(error), BAD_INPUT)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # The reader (`| head`) has gone: nothing more to say, and nothing to complain about.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:  # noqa: BLE001 - the last resort, so that a user sees one line
+    except Exception as error:
+        # The last resort, so that a user sees one line; no private value is in it.
         if os.environ.get("RETICENT_DEBUG"):
             raise
         kind = type(error).__name__
         return _fail(f"internal error: {kind}; run again with RETICENT_DEBUG=1", INTERNAL_ERROR)
+
+
+def _call(arguments: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(arguments or ["--help"], prog_name="reticent", standalone_mode=False)
+    except typer.Exit as stop:
+        if stop.exit_code == INTERRUPTED:
+            raise KeyboardInterrupt from stop
+        return int(stop.exit_code)
+    except BrokenPipeError:
+        # The reader (`| head`) has gone: nothing more to say, and nothing to complain about.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     return result if isinstance(result, int) else 0
 
 

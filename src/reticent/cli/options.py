@@ -10,9 +10,7 @@ from reticent.guarantee import Relation
 from reticent.validation import InputError
 
 Epsilon = Annotated[float, typer.Option(help="The ε to reach.", show_default=False)]
-Delta = Annotated[
-    float | None, typer.Option(help="The δ; or say --pure.", show_default=False)
-]
+Delta = Annotated[float | None, typer.Option(help="The δ; or say --pure.", show_default=False)]
 Pure = Annotated[bool, typer.Option("--pure", help="δ = 0: pure differential privacy.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 RelationName = Annotated[

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from reticent.pipeline import Table
 
 
 def print_json(document: Mapping[str, object]) -> None:
@@ -16,13 +19,31 @@ def print_json(document: Mapping[str, object]) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table with a title; numbers come in as text, already rounded the safe way."""
-    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
+    """A title and a table; numbers come in as text, already rounded the safe way."""
+    table = RichTable(show_edge=False, pad_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+        numeric = all(_is_number(row[index]) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) for cell in row))
+    print_line(title)
     _console().print(table)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell == "–"
+    return True
+
+
+def print_titled(table: Table) -> None:
+    """A table of a run or a study with its notes, and an empty line after it."""
+    print_table(table.title, table.columns, table.rows)
+    for note in table.notes:
+        print_line(note)
+    print_line()
 
 
 def print_line(line: str = "") -> None:

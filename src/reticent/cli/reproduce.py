@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from reticent.cli.options import Json
-from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.output import print_json, print_table, print_titled
 from reticent.studies import STUDIES, study
 from reticent.validation import InputError
 
@@ -34,10 +34,7 @@ def reproduce(
         print_json({"paper": paper, "items": [result.to_dict() for result in results]})
         return
     for result in results:
-        print_table(result.title, result.columns, result.rows)
-        for note in result.notes:
-            print_line(note)
-        print_line()
+        print_titled(result)
 
 
 def _list(json: bool) -> None:

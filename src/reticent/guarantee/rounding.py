@@ -37,6 +37,16 @@ def upper_text(value: float, digits: int = 5) -> str:
     return _text(value, Context(prec=digits, rounding=ROUND_CEILING))
 
 
+def scale_text(value: float, digits: int = 5) -> str:
+    """A scale of noise in few digits: rounded up, but for the slack that calibration adds.
+
+    >>> scale_text(10 * (1 + 2**-43)), scale_text(0.1234561)
+    ('10', '0.12346')
+    """
+    nearest = float(f"{value:.{digits - 1}e}")
+    return upper_text(nearest if abs(nearest - value) <= 1e-12 * value else value, digits)
+
+
 def lower_text(value: float, digits: int = 5) -> str:
     """The number in at most ``digits`` significant digits, never larger than it is.
 

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from reticent.pipeline import Table
 from reticent.studies import alm, dpcl, slides
-from reticent.studies.table import StudyTable
 from reticent.validation import InputError
 
-STUDIES: Mapping[str, Mapping[str, Callable[[], StudyTable]]] = {
+STUDIES: Mapping[str, Mapping[str, Callable[[], Table]]] = {
     "alm": alm.ITEMS,
     "dpcl": dpcl.ITEMS,
     "slides": slides.ITEMS,
 }
 
-__all__ = ["STUDIES", "StudyTable", "study"]
+__all__ = ["STUDIES", "Table", "study"]
 
 
-def study(paper: str, item: str) -> StudyTable:
+def study(paper: str, item: str) -> Table:
     """One item of one paper."""
     if paper not in STUDIES:
         raise InputError(f"paper must be one of {', '.join(STUDIES)}, got {paper!r}")
     if item not in STUDIES[paper]:
-        raise InputError(f"item of {paper} must be one of {', '.join(STUDIES[paper])}, got {item!r}")
+        raise InputError(
+            f"item of {paper} must be one of {', '.join(STUDIES[paper])}, got {item!r}"
+        )
     return STUDIES[paper][item]()

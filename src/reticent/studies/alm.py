@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from reticent.guarantee import Sensitivity
+from reticent.guarantee import Grade, Sensitivity
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import ClassicalGaussian, Gaussian, Laplace, Logistic
 from reticent.neighbours import gamma_of, pairs_for
-from reticent.studies.table import StudyTable
+from reticent.pipeline import Table
 
 TABLE_1 = {  # data set: (L1, L2, pairs drawn)
     "CIFAR-10": (0.017492, 0.013842, 500),
     "CIFAR-100": (0.020738, 0.016391, 500),
     "STL-10": (0.013242, 0.010856, 250),
 }
+SOURCE = "Algorithm 2 of the paper, Table 1"
 EPSILON, DELTA = 1.0, 1e-5
 
 
-def noise() -> StudyTable:
+def noise() -> Table:
     """Noise std at ε = 1 from the sensitivities of Table 1."""
     rows = []
     for data, (l1, l2, _) in TABLE_1.items():
-        sensitivity = Sensitivity(l1=l1, l2=l2, grade="published", source="Algorithm 2, Table 1")
-        only_l1 = Sensitivity(l1=l1, grade="published", source="Algorithm 2, Table 1")
+        sensitivity = Sensitivity(
+            l1=l1, l2=l2, grade=Grade.PUBLISHED, source="Algorithm 2, Table 1"
+        )
+        only_l1 = Sensitivity(l1=l1, grade=Grade.PUBLISHED, source="Algorithm 2, Table 1")
         stds = (
             Laplace.calibrate(only_l1, epsilon=EPSILON, delta=0.0).std,
             Logistic.calibrate(only_l1, epsilon=EPSILON, delta=0.0).std,
@@ -29,7 +32,7 @@ def noise() -> StudyTable:
             ClassicalGaussian.calibrate(sensitivity, epsilon=EPSILON, delta=DELTA).std,
         )
         rows.append((data, str(l1), str(l2), *(f"{std:.4f}" for std in stds)))
-    return StudyTable(
+    return Table(
         title=f"ALM Table 1: noise std at ε = {EPSILON}",
         columns=("data", "L1", "L2", "laplace", "logistic", "gaussian", "classical gaussian"),
         rows=tuple(rows),
@@ -40,14 +43,14 @@ def noise() -> StudyTable:
     )
 
 
-def sampler() -> StudyTable:
+def sampler() -> Table:
     """What the m pairs of Table 1 would give in the sampler of Rubinstein and Aldà."""
     rows = [
         (data, str(pairs), upper_text(gamma_of(pairs).gamma, 3))
         for data, (_, _, pairs) in TABLE_1.items()
     ]
     rows += [(f"γ = {gamma}", str(pairs_for(gamma).pairs), str(gamma)) for gamma in (0.1, 0.01)]
-    return StudyTable(
+    return Table(
         title="Pairs drawn by the sensitivity sampler and the γ they give",
         columns=("data", "pairs", "γ"),
         rows=tuple(rows),

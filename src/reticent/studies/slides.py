@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from reticent.guarantee import Sensitivity
+from reticent.guarantee import Relation, Sensitivity
 from reticent.mechanisms import DiscreteLaplace, Laplace, Logistic
-from reticent.studies.table import StudyTable
+from reticent.pipeline import Table
 
-COUNT = Sensitivity(l1=1.0, relation="add-remove", source="one person changes a count by one")
+COUNT = Sensitivity(
+    l1=1.0, relation=Relation.ADD_REMOVE, source="one person changes a count by one"
+)
 
 
-def smokers() -> StudyTable:
+def smokers() -> Table:
     """How many of 100 people smoke? Laplace(1) for ε = 1, Laplace(10) for ε = 0.1."""
     rows = []
     for epsilon, published in ((1.0, 1.0), (0.1, 10.0)):
@@ -26,7 +28,7 @@ def smokers() -> StudyTable:
                 f"{integer.scale:.4f}",
             )
         )
-    return StudyTable(
+    return Table(
         title="Counting smokers: the scale that the slides give, and ours",
         columns=(
             "ε",

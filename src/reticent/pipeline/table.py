@@ -1,4 +1,4 @@
-"""The outcome of a study: a titled table with notes."""
+"""What a run or a study hands to whoever prints it: a titled table with notes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyTable:
+class Table:
     """Rows of text; the notes carry grades, sources and verdicts."""
 
     title: str

@@ -1,0 +1,81 @@
+"""``reticent account``: the ε of a composition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reticent import accounting
+from reticent.cli.events import MechanismName, read_event, release_event, sampled_steps
+from reticent.cli.options import (
+    Delta,
+    Json,
+    Population,
+    Pure,
+    RelationName,
+    SampleSize,
+    SamplingRate,
+    Times,
+    delta_of,
+    relation_of,
+)
+from reticent.cli.output import print_json, print_line, print_table
+from reticent.guarantee import Event
+from reticent.guarantee.rounding import upper_text
+from reticent.validation import InputError
+
+Mechanism = Annotated[
+    MechanismName | None, typer.Option(help="The kind of one release.", show_default=False)
+]
+Noise = Annotated[
+    float | None,
+    typer.Option(
+        "--noise-multiplier",
+        help="Scale of the noise over the sensitivity (gaussian and -l2: L2, else L1).",
+        show_default=False,
+    ),
+]
+Cost = Annotated[
+    float | None,
+    typer.Option(help="ε of one pure or exponential release, ρ of a zcdp one.", show_default=False),
+]
+Events = Annotated[
+    Path | None,
+    typer.Option(help="A JSON file that describes the event instead.", show_default=False),
+]
+
+
+def account(
+    mechanism: Mechanism = None,
+    noise_multiplier: Noise = None,
+    cost: Cost = None,
+    times: Times = 1,
+    sampling_rate: SamplingRate = None,
+    sample_size: SampleSize = None,
+    population: Population = None,
+    events: Events = None,
+    relation: RelationName = None,
+    delta: Delta = None,
+    pure: Pure = False,
+    json: Json = False,
+) -> None:
+    """The ε of a composition of releases, by every method that covers it."""
+    if (mechanism is None) == (events is None):
+        raise InputError("the event must be said once: --mechanism or --events")
+    event: Event
+    if events is not None:
+        event = read_event(events)
+    elif mechanism is not None:
+        release = release_event(mechanism, noise_multiplier, cost)
+        event = sampled_steps(release, times, sampling_rate, sample_size, population)
+    found = accounting.account(event, relation=relation_of(relation), delta=delta_of(delta, pure))
+    claim = found.guarantee()
+    if json:
+        print_json(found.to_dict() | {"guarantee": claim.to_dict()})
+        return
+    rows = [(name, upper_text(epsilon), "") for name, epsilon in found.epsilons.items()]
+    rows += [(name, "–", reason) for name, reason in found.refusals.items()]
+    print_table(f"ε at δ = {found.delta}", ("method", "ε", "why not"), rows)
+    print_line(f"best by {found.method}: {claim}")

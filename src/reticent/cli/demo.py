@@ -1,0 +1,18 @@
+"""``reticent demo``: the whole job; so far a walk through calibration, release and accounting."""
+
+from __future__ import annotations
+
+from reticent.cli.options import Json
+from reticent.cli.output import print_json, print_line, print_titled
+from reticent.pipeline import walk
+
+
+def demo(json: Json = False) -> None:
+    """A walk: protect a count, compare mechanisms, account for many releases. Needs no data."""
+    result = walk()
+    if json:
+        print_json(result.to_dict())
+        return
+    for table in result.tables:
+        print_titled(table)
+    print_line(result.verdict)

@@ -1,0 +1,91 @@
+"""From options to an event: one mechanism, repeated and sampled, or a file of events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+from reticent.guarantee import (
+    BoundedRangeEvent,
+    Event,
+    GaussianEvent,
+    LaplaceEvent,
+    LogisticEvent,
+    PoissonSampled,
+    PureEvent,
+    Repeated,
+    SampledWithoutReplacement,
+    ZcdpEvent,
+)
+from reticent.validation import InputError
+
+
+class MechanismName(StrEnum):
+    """Releases that can be named on the command line."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+    LOGISTIC = "logistic"
+    LAPLACE_L2 = "laplace-l2"
+    LOGISTIC_L2 = "logistic-l2"
+    PURE = "pure"
+    EXPONENTIAL = "exponential"
+    ZCDP = "zcdp"
+
+
+def noise_event(mechanism: MechanismName, noise_multiplier: float) -> Event:
+    """One release with noise of scale noise_multiplier·sensitivity."""
+    if mechanism is MechanismName.GAUSSIAN:
+        return GaussianEvent(noise_multiplier=noise_multiplier)
+    kind = LaplaceEvent if mechanism.startswith("laplace") else LogisticEvent
+    return kind(noise_multiplier=noise_multiplier, norm="l2" if mechanism.endswith("-l2") else "l1")
+
+
+COSTS: dict[MechanismName, Callable[[float], Event]] = {
+    MechanismName.PURE: lambda cost: PureEvent(epsilon=cost),
+    MechanismName.EXPONENTIAL: lambda cost: BoundedRangeEvent(epsilon=cost),
+    MechanismName.ZCDP: lambda cost: ZcdpEvent(rho=cost),
+}
+
+
+def release_event(
+    mechanism: MechanismName, noise_multiplier: float | None, cost: float | None
+) -> Event:
+    """One release; noise is described by its multiplier, the others by what one release costs."""
+    if mechanism in COSTS:
+        if cost is None or noise_multiplier is not None:
+            raise InputError(f"--cost must be given for {mechanism}, and no --noise-multiplier")
+        return COSTS[mechanism](cost)
+    if noise_multiplier is None or cost is not None:
+        raise InputError(f"--noise-multiplier must be given for {mechanism}, and no --cost")
+    return noise_event(mechanism, noise_multiplier)
+
+
+def sampled_steps(
+    event: Event, times: int, rate: float | None, size: int | None, population: int | None
+) -> Event:
+    """The event on a sample, as often as it is repeated."""
+    if rate is not None and (size is not None or population is not None):
+        raise InputError("sampling must be said once: --sampling-rate or --sample-size")
+    if (size is None) != (population is None):
+        raise InputError("--sample-size and --population must be given together, got one of them")
+    if rate is not None:
+        event = PoissonSampled(event=event, rate=rate)
+    elif size is not None and population is not None:
+        event = SampledWithoutReplacement(event=event, size=size, population=population)
+    return event if times == 1 else Repeated(event=event, count=times)
+
+
+def read_event(path: Path) -> Event:
+    """An event from a JSON file."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"--events must be a readable file, got {path}: {error.strerror}"
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"--events must be a JSON file, got {path}: {error}") from None
+    return Event.from_dict(document)
