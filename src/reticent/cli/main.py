@@ -55,16 +55,16 @@ def run(arguments: list[str]) -> int:
 def _call(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
-        result = command.main(arguments or ["--help"], prog_name="reticent", standalone_mode=False)
+        code = command.main(arguments or ["--help"], prog_name="reticent", standalone_mode=False)
     except typer.Exit as stop:
-        if stop.exit_code == INTERRUPTED:
-            raise KeyboardInterrupt from stop
-        return int(stop.exit_code)
+        code = stop.exit_code
     except BrokenPipeError:
         # The reader (`| head`) has gone: nothing more to say, and nothing to complain about.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    return result if isinstance(result, int) else 0
+    if code == INTERRUPTED:  # the parser catches Ctrl-C itself and says nothing
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
 
 
 def _fail(message: str, code: int) -> int:
