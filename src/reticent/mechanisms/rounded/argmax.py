@@ -110,13 +110,17 @@ def _resolve(scores: Floats, scale: float, pool: Pool, ball: NoiseBall) -> int:
 
     def attempt() -> int | None:
         places = [arb(gap) + ball(pool, index) for index, gap in enumerate(gaps)]
-        best = max(range(len(places)), key=lambda index: _middle(places[index]))
+        best = _highest_middle(places)
         others = (place for index, place in enumerate(places) if index != best)
         return best if all(places[best] > place for place in others) else None
 
     return certain(attempt, pool)
 
 
-def _middle(place: arb) -> float:
-    """A float to sort by; what it picks is proven afterwards."""
-    return float(place.mid()) if place.is_finite() else np.inf
+def _highest_middle(places: list[arb]) -> int:
+    """The candidate to prove; middles are exact, so their comparison is too."""
+    best = 0
+    for index, place in enumerate(places):
+        if place.mid() > places[best].mid():
+            best = index
+    return best
