@@ -2,39 +2,58 @@
 
 import doctest
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from sybil import Sybil
+from sybil.example import SybilFailure
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
 
 from tools import console
 
 ALLOWED_SKIPS: frozenset[str] = frozenset()  # reasons, word for word
 
-pytest_collect_file = Sybil(
+PAGES = Sybil(
     parsers=[
         PythonCodeBlockParser(doctest_optionflags=doctest.ELLIPSIS),
         CodeBlockParser(language="console", evaluator=console.evaluate),
     ],
     patterns=["README.md", "CONTRIBUTING.md", "docs/*.md"],
-    teardown=console.clean_up,
-).pytest()
+)
 
 
-class PagesWhole(LoadScopeScheduling):
-    """Tests go to any process; the examples of one page, which share names, to one and in order."""
+class PageExamples(pytest.Item):
+    """All examples of one page: they share names, so one process runs them, in order."""
 
-    def _split_scope(self, nodeid: str) -> str:
-        path, _, _ = nodeid.partition("::")
-        return path if path.endswith(".md") else nodeid
+    def runtest(self) -> None:
+        document = PAGES.parse(self.path)
+        wrong = []
+        try:
+            for example in document.examples():
+                try:
+                    example.evaluate()
+                except SybilFailure as failure:
+                    wrong.append(str(failure))
+        finally:
+            console.clean_up(document.namespace)
+        if wrong:
+            pytest.fail("\n\n".join(wrong), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, f"examples of {self.path.name}"
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> PagesWhole:
-    return PagesWhole(config, log)
+class Page(pytest.File):
+    def collect(self) -> Iterator[pytest.Item]:
+        if any(True for _ in PAGES.parse(self.path).examples()):
+            yield PageExamples.from_parent(self, name="examples")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Page | None:
+    if PAGES.should_parse(file_path):
+        return Page.from_parent(parent, path=file_path)
+    return None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
