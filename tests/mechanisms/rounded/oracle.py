@@ -9,6 +9,7 @@ import itertools
 
 import numpy as np
 from flint import arb, ctx, fmpq
+
 from reticent.mechanisms.rounded.release import GAUSSIAN, LAPLACE, LOGISTIC
 
 PRECISION = 400

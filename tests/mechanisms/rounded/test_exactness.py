@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
 from reticent.mechanisms.rounded import kernels
 from reticent.mechanisms.rounded.grid import frame
 from reticent.mechanisms.rounded.release import release_block
 from reticent.randomness import seeded
-
 from tests.mechanisms.rounded import oracle
 
 COUNT = 1500

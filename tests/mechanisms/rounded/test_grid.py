@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from reticent.mechanisms.rounded import default_grid, l2_laplace_grid, saturation
 from reticent.mechanisms.rounded.grid import checked_grid, frame
 

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 from flint import arb, ctx
+
 from reticent.mechanisms.rounded.logarithm import TOP, UNIT, log_ratio, midpoint, quarter_turn
 from reticent.randomness import seeded
 

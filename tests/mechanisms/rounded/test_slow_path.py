@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
+
 from reticent.mechanisms.rounded.argmax import EXPONENTIAL, GUMBEL, select_rows
 from reticent.mechanisms.rounded.balls import Pool, Uniform, precision
 from reticent.mechanisms.rounded.grid import frame
@@ -39,7 +40,7 @@ def boundary_bits(length):
 @pytest.mark.parametrize("length", [128, 640, 6400])
 @pytest.mark.parametrize(("last", "cell"), [(0, 0.0), (1, 1.0)])
 def test_the_bits_that_follow_decide_and_there_is_no_cap(length, last, cell):
-    """The uniform runs along the boundary for ``length`` bits and then leaves it downwards or up."""
+    """The uniform runs along the boundary for ``length`` bits and then leaves it."""
     along = boundary_bits(length)
     word = int("".join(map(str, along[:64])), 2)
     script = Script(itertools.chain(along[64:], itertools.repeat(last)))
@@ -164,11 +165,11 @@ def test_an_open_coordinate_extends_every_uniform_of_the_vector(last, cell):
     ids=["gumbel", "exponential"],
 )
 def test_equal_words_are_told_apart_by_the_bits_that_follow(noise, first_wins):
-    for a, b in [(5, 9), (9, 5), (2**64 - 1, 0)]:
-        words = np.full(2, 0x7123456789ABCDEF, dtype=np.uint64)
-        answers = iter([a, b])
-        winner = select_rows(np.zeros((1, 2)), words, lambda count: next(answers), noise, 1.0)
-        assert winner.tolist() == [0 if first_wins(a, b) else 1]
+    words = np.full(2, 0x7123456789ABCDEF, dtype=np.uint64)
+    for following in [(5, 9), (9, 5), (2**64 - 1, 0)]:
+        bits = Script(int(bit) for number in following for bit in f"{number:064b}")
+        winner = select_rows(np.zeros((1, 2)), words, bits, noise, 1.0)
+        assert winner.tolist() == [0 if first_wins(*following) else 1]
 
 
 @pytest.mark.parametrize("noise", [GUMBEL, EXPONENTIAL])

@@ -8,6 +8,7 @@ uniform of the vector, and no coordinate that was already certain can change by 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from flint import arb
@@ -34,6 +35,9 @@ from reticent.mechanisms.rounded.logarithm import UNIT
 from reticent.randomness import SecureBits
 from reticent.validation import positive
 
+Enclosure = tuple[Floats, Floats]
+"""Noise in floats, and bounds on its distance from the exact noise."""
+
 
 def l2_laplace_grid(scale: float, size: int) -> float:
     """The default grid of ``size`` coordinates, whose noise has about √size·scale each."""
@@ -59,12 +63,11 @@ def release_vector(
 ) -> Floats:
     """The release as a function of the words of radius and direction and of bits to follow."""
     radial, directional = words
-    radii, radius_errors = np.empty(radial.size), np.empty(radial.size)
-    exponential_noise(radial, radii, radius_errors)
-    noise, error = np.empty(directional.size), np.empty(directional.size)
-    gaussian_noise(directional, noise, error)
+    noise, error = _enclosed(gaussian_noise, directional)
     noise, error = noise[: values.size], error[: values.size]
-    _to_l2_laplace(radii, radius_errors, noise, error)
+    radii = _enclosed(exponential_noise, radial)
+    pairs = _enclosed(exponential_noise, directional[: values.size // 2])
+    _to_l2_laplace(radii, pairs, noise, error)
     out = np.empty(values.size)
     if settle(values, noise, error, grid, out):
         open_places = [int(index) for index in np.flatnonzero(np.isnan(out))]
@@ -73,21 +76,33 @@ def release_vector(
     return out
 
 
+def _enclosed(fill: Callable[[Words, Floats, Floats], None], words: Words) -> Enclosure:
+    noise, error = np.empty(words.size), np.empty(words.size)
+    fill(words, noise, error)
+    return noise, error
+
+
 @compiled
-def _to_l2_laplace(radii: Floats, radius_errors: Floats, noise: Floats, error: Floats) -> None:
+def _to_l2_laplace(radii: Enclosure, pairs: Enclosure, noise: Floats, error: Floats) -> None:
     """From G with its bounds to R·G/‖G‖ with its bounds, in place.
 
+    ``pairs`` are the −ln u of the whole Gaussian pairs, each half the squared norm of its pair.
     With relative errors ρ_R and ρ_G of R and ‖G‖ below 2⁻²⁰, the factor R/‖G‖ is known up to
-    1.001·(ρ_R + ρ_G), relatively; ‖G‖ moves by at most the Euclidean norm of the errors of G.
+    1.001·(ρ_R + ρ_G), relatively.
     """
-    summing = 4.0 * UNIT + (2.0 * radii.size * UNIT) ** 2
-    radius = _total(radii)
-    norm = np.sqrt(_total(noise * noise))
-    radius_spread = summing + NARROW * np.sum(radius_errors) / radius
-    norm_spread = summing + NARROW * np.sqrt(np.sum(error * error)) / norm
-    spread = radius_spread + norm_spread
+    square = 2.0 * _total(pairs[0])
+    square_error = 2.0 * np.sum(pairs[1])
+    if noise.size % 2 == 1:  # the last pair gives its first Gaussian only
+        last, last_error = abs(noise[pairs[0].size]), error[pairs[0].size]
+        square += last * last
+        square_error += (2.0 * last + last_error) * last_error
+    radius = _total(radii[0])
+    summing = 8.0 * UNIT + (2.0 * noise.size * UNIT) ** 2
+    radius_spread = summing + NARROW * np.sum(radii[1]) / radius
+    norm_spread = summing + 0.51 * square_error / square
+    spread = float(radius_spread + norm_spread)
     spread = spread if spread < 2.0**-20 else np.inf
-    factor = radius / norm
+    factor = radius / np.sqrt(square)
     for j in range(noise.size):
         noise[j] = factor * noise[j]
         error[j] = SLACK * abs(noise[j]) + 1.01 * (factor * error[j] + abs(noise[j]) * spread)
