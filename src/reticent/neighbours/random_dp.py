@@ -66,7 +66,8 @@ def order_statistic(pairs: int, *, gamma: float, rho: float) -> int:
         raise InputError(f"rho must be < min(gamma, 1/2) = {min(gamma, 0.5)}, got {rho}")
     share = 1 - gamma + rho + math.sqrt(math.log(1 / rho) / (2 * pairs))
     if share > 1:
-        raise InputError(f"pairs must be >= {pairs_for(gamma).pairs} for gamma = {gamma}, got {pairs}")
+        least = pairs_for(gamma).pairs
+        raise InputError(f"pairs must be >= {least} for gamma = {gamma}, got {pairs}")
     return math.ceil(pairs * share)
 
 
