@@ -68,10 +68,8 @@ def seeded(*identity: int | str) -> np.random.Generator:
     Never for noise that protects. The identity is hashed with the type and length of each part,
     so ``seeded("a", 1)``, ``seeded("a1")`` and ``seeded("a", "1")`` are unrelated.
 
-    >>> seeded("split", 3).integers(10**6) == seeded("split", 3).integers(10**6)
+    >>> seeded("split", 3).permutation(5).tolist() == seeded("split", 3).permutation(5).tolist()
     True
-    >>> seeded("split", 3).integers(10**6) == seeded("split", 4).integers(10**6)
-    False
     """
     digest = hashlib.sha256()
     for part in identity:

@@ -2,7 +2,7 @@
 
 b = scale·R·G/‖G‖ with R = −Σ_{i≤p} ln U_i ~ Gamma(p) and G standard Gaussian in R^p. All
 coordinates share R and ‖G‖, so they are enclosed jointly: an undecided coordinate extends every
-uniform of the vector, and no coordinate that was already certain can change by it.
+uniform that it depends on, and no coordinate that was already certain can change by it.
 """
 
 from __future__ import annotations
