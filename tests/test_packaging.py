@@ -24,6 +24,7 @@ FOR_USERS = {
     canonicalize_name(Requirement(line).name)
     for line in [*PROJECT["dependencies"], *EXTRAS["torch"], *EXTRAS["demo"]]
 }
+DISTRIBUTIONS = packages_distributions()
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)")  # no address, no path, no local version
 
 
@@ -38,11 +39,10 @@ def imported(source):
 
 def undeclared(source):
     """What a source text imports from a distribution that no user-facing dependency names."""
-    distributions = packages_distributions()
     return sorted(
         name
         for name in set(imported(source)) - sys.stdlib_module_names - {"reticent"}
-        if not FOR_USERS & set(map(canonicalize_name, distributions.get(name, [name])))
+        if not FOR_USERS & set(map(canonicalize_name, DISTRIBUTIONS.get(name, [name])))
     )
 
 
