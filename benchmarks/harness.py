@@ -167,7 +167,7 @@ def main(arguments: list[str] | None = None, *, results: Path = RESULTS) -> int:
         show(measured, console)
         if not chosen.quick:
             write(measured, results / f"{name}.json")
-    if not chosen.quick:
+    if benchmarks and not chosen.quick:
         print("results are written; make docs puts them into the pages", file=sys.stderr)
     return 0
 
