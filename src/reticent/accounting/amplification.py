@@ -64,18 +64,37 @@ def without_replacement(bound: Divergence, share: float) -> Array:
     return np.array([_log_one_plus(_log_binomials(int(a)) + terms[: a - 1]) for a in NODES])
 
 
-def interpolate(nodes: Array, unsampled: Divergence, pure: float) -> Divergence:
+def convexity(bound: Divergence, share: float) -> Divergence:
+    """D_α ≤ ln(1 − q + q·e^{(α−1)·D_α})/(α−1) at every order, for either kind of sampling.
+
+    With probability 1 − q the record at issue is not drawn and nothing differs; e^{(α−1)·D_α} is
+    jointly convex. Better than the theorems above where e^{(α−1)·D_α} is large.
+    """
+
+    def curve(orders: Array) -> Array:
+        exponents = (orders - 1) * bound(orders)
+        with np.errstate(over="ignore"):
+            near = np.log1p(share * np.expm1(exponents))
+        far = exponents + np.log(share + (1 - share) * np.exp(-exponents))
+        values: Array = np.where(exponents < 30, near, far) / (orders - 1)
+        return values
+
+    return curve
+
+
+def interpolate(nodes: Array, otherwise: Divergence, pure: float) -> Divergence:
     """D_α at every order from K at NODES.
 
-    Chords of the convex K between nodes, from K(1) = 0 on; beyond the last node the divergence
-    of the release without sampling, which bounds everywhere (joint quasi-convexity); ``pure``
-    at α = ∞.
+    Chords of the convex K between nodes, from K(1) = 0 on, or ``otherwise`` where that is less or
+    beyond the last node; ``pure`` at α = ∞.
     """
     at = np.concatenate([[1.0], NODES.astype(np.float64)])
     heights = np.concatenate([[0.0], nodes])
 
     def curve(orders: Array) -> Array:
-        values = np.where(np.isinf(orders), pure, unsampled(orders))
+        values = np.full(orders.shape, pure)
+        finite = np.isfinite(orders)
+        values[finite] = otherwise(orders[finite])
         inside = orders <= at[-1]
         chord = np.interp(orders[inside], at, heights) / (orders[inside] - 1)
         values[inside] = np.minimum(chord, values[inside])

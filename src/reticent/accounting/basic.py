@@ -12,6 +12,8 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import NamedTuple
 
+import numpy as np
+
 from reticent.accounting.nodes import Accountant, refuse
 from reticent.guarantee.events import (
     ApproximateEvent,
@@ -93,9 +95,11 @@ def amplify(spent: Spent, share: float) -> Spent:
 
 def amplified_epsilon(epsilon: float, share: float) -> float:
     """ln(1 + q(e^ε − 1)), without overflow."""
-    if epsilon < 1:
+    if share == 1:
+        return epsilon
+    if epsilon < 700:
         return math.log1p(share * math.expm1(epsilon))
-    return epsilon + math.log(share - (share - 1) * math.exp(-epsilon))
+    return float(np.logaddexp(math.log1p(-share), math.log(share) + epsilon))
 
 
 def epsilon(spent: Spent, delta: float) -> float:
@@ -107,8 +111,8 @@ def epsilon(spent: Spent, delta: float) -> float:
 
 def weighted_sum_up(parts: Iterable[tuple[float, int]]) -> float:
     """Σ count·value, exact where a float can hold it and rounded up where not."""
-    exact = sum((Fraction(value) * count for value, count in parts), Fraction(0))
     try:
+        exact = sum((Fraction(value) * count for value, count in parts), Fraction(0))
         nearest = float(exact)
     except OverflowError:
         return math.inf
@@ -118,8 +122,8 @@ def weighted_sum_up(parts: Iterable[tuple[float, int]]) -> float:
 def reciprocal_up(value: float) -> float:
     """1/value, rounded up where a float cannot hold it."""
     nearest = 1 / value
-    exact = not math.isinf(nearest) and Fraction(nearest) * Fraction(value) >= 1
-    return nearest if exact else math.nextafter(nearest, math.inf)
+    enough = math.isinf(nearest) or Fraction(nearest) * Fraction(value) >= 1
+    return nearest if enough else math.nextafter(nearest, math.inf)
 
 
 BASIC: Accountant[Spent] = Accountant(

@@ -79,7 +79,7 @@ def tilt_for(parts: Parts, delta: float, near: float | None = None) -> Tilt:
 
 
 def _next(theta: float, share: float, low: float, high: float) -> float:
-    """A better θ: the rate is θ²K″/2 for a Gaussian sum; bisection where that leaves the bracket."""
+    """A better θ: the rate is θ²K″/2 for a Gaussian sum; else bisection within the bracket."""
     guess = theta / math.sqrt(share) if share > 0 else 2 * theta
     if low < guess < high:
         return guess

@@ -72,12 +72,12 @@ def _curve(
         if largest == 0:
             return values
         finite = np.isfinite(orders)
-        close = finite & ((orders - 1) * largest <= 1)
+        close = finite & (orders - 1 <= 1 / largest)
         beyond = finite & ~close
-        # The slope of every curve here rises in β: its mean over a short interval is analytic.
         points = 0.5 + (orders[close, None] - 1) * (_NODES + 1) / 2
         values[close] = slope(points) @ (_WEIGHTS / 2)
-        values[beyond] = far(orders[beyond])
+        with np.errstate(over="ignore"):
+            values[beyond] = np.minimum(far(orders[beyond]), largest)
         return values
 
     return curve

@@ -56,7 +56,7 @@ class GaussianPair:
 
     def reach(self, delta: float) -> float:
         """ρ-zCDP with ρ = μ²/2 at δ (Bun & Steinke 2016)."""
-        return self.shift**2 / 2 + self.shift * math.sqrt(2 * math.log(1 / delta))
+        return self.shift * self.shift / 2 + self.shift * math.sqrt(2 * math.log(1 / delta))
 
     @property
     def atom(self) -> None:

@@ -23,7 +23,8 @@ from reticent.guarantee.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from reticent.guarantee.grade import Relation
+from reticent.guarantee.grade import Relation, as_relation
+from reticent.guarantee.rounding import up
 from reticent.validation import InputError, NotCoveredError
 
 Value = TypeVar("Value")
@@ -51,7 +52,7 @@ class Accountant(Generic[Value]):
 
     def value(self, event: Event, relation: Relation) -> Value:
         """What this accountant knows of the event, for neighbours under ``relation``."""
-        value: Value = _walk(event, self, relation)
+        value: Value = _walk(event, self, as_relation(relation))
         return value
 
 
@@ -122,7 +123,7 @@ def _(event: SampledWithoutReplacement, accountant: Accountant[Any], relation: R
     inner = _walk(event.event, accountant, relation)
     if event.size == event.population:
         return inner
-    return accountant.without_replacement(inner, event.size / event.population)
+    return accountant.without_replacement(inner, min(up(event.size / event.population), 1.0))
 
 
 def _distinct(

@@ -39,6 +39,8 @@ from reticent.validation import NotCoveredError
 Losses = Mapping[PoissonPair, int]
 """How often each dominating pair occurs in a composition."""
 
+_LEAST, _MOST = 1e-12, 1e3
+"""Shifts below are counted as the least; beyond the most, floats cannot resolve the loss."""
 _NEGLIGIBLE = 1e-5
 """The share of δ that may be spent on losses beyond the grid."""
 _COARSEST, _FINEST = 2**12, 2**20
@@ -53,42 +55,51 @@ def release(event: Event) -> Losses:
 
 @release.register
 def _(event: GaussianEvent) -> Losses:
-    return _one(GaussianPair(reciprocal_up(event.noise_multiplier)))
+    return _one(GaussianPair(_shift(reciprocal_up(event.noise_multiplier))))
 
 
 @release.register
 def _(event: LaplaceEvent) -> Losses:
     if event.norm != "l1":
         refuse(event, "pld", "no pair is known to dominate it")
-    return _one(LaplacePair(reciprocal_up(event.noise_multiplier)))
+    return _one(LaplacePair(_shift(reciprocal_up(event.noise_multiplier))))
 
 
 @release.register
 def _(event: LogisticEvent) -> Losses:
     if event.norm != "l1":
         refuse(event, "pld", "no pair is known to dominate it")
-    return _one(LogisticPair(reciprocal_up(event.noise_multiplier)))
+    return _one(LogisticPair(_shift(reciprocal_up(event.noise_multiplier))))
 
 
 @release.register
 def _(event: BoundedRangeEvent) -> Losses:
     """Its profile is that of logistic noise with a = ε (Dong, Durfee & Rogers 2020; theory A)."""
-    return _one(LogisticPair(event.epsilon)) if event.epsilon > 0 else {}
+    return _one(LogisticPair(_shift(event.epsilon))) if event.epsilon > 0 else {}
 
 
 @release.register
 def _(event: PureEvent) -> Losses:
-    return _one(ResponsePair(event.epsilon)) if event.epsilon > 0 else {}
+    return _one(ResponsePair(_shift(event.epsilon))) if event.epsilon > 0 else {}
 
 
 @release.register
 def _(event: ApproximateEvent) -> Losses:
     """The worst (ε, δ)-DP release (Kairouz, Oh & Viswanath 2015)."""
-    return _one(ResponsePair(event.epsilon, event.delta)) if event.epsilon + event.delta > 0 else {}
+    if event.epsilon == 0 and event.delta == 0:
+        return {}
+    return _one(ResponsePair(_shift(event.epsilon), event.delta))
 
 
 def _one(pair: GaussianPair | LaplacePair | LogisticPair | ResponsePair) -> Losses:
     return MappingProxyType({PoissonPair(pair): 1})
+
+
+def _shift(value: float) -> float:
+    """A larger shift is a larger loss, so the least one bounds all below it."""
+    if not value <= _MOST:
+        raise NotCoveredError(f"pld needs a loss of at most {_MOST:g} deviations, got {value:.3g}")
+    return max(value, _LEAST)
 
 
 def compose(parts: Sequence[tuple[Losses, int]]) -> Losses:
@@ -98,11 +109,11 @@ def compose(parts: Sequence[tuple[Losses, int]]) -> Losses:
     for losses, count in parts:
         for sampled, times in losses.items():
             if isinstance(sampled.pair, GaussianPair) and sampled.rate == 1:
-                squares += count * times * sampled.pair.shift**2
+                squares += count * times * sampled.pair.shift * sampled.pair.shift
             else:
                 total[sampled] += count * times
     if squares > 0:
-        total[PoissonPair(GaussianPair(up(math.sqrt(squares))))] += 1
+        total[PoissonPair(GaussianPair(_shift(up(math.sqrt(squares)))))] += 1
     return MappingProxyType(total)
 
 
@@ -130,7 +141,8 @@ def _sampled(losses: Losses, share: float, kind: type[PoissonPair]) -> Losses:
     if sum(losses.values()) > 1:
         raise NotCoveredError("pld does not cover several kinds of noise on one subsample")
     (inner,) = losses
-    return MappingProxyType({kind(inner.pair, inner.rate * share): 1})
+    rate = min(max(up(inner.rate * share), _LEAST), 1.0)
+    return MappingProxyType({kind(inner.pair, rate): 1})
 
 
 def epsilon(losses: Losses, delta: float) -> float:
@@ -160,7 +172,7 @@ def _grids(losses: Losses, delta: float) -> tuple[convolution.Parts, float]:
     negligible = _NEGLIGIBLE * delta / count
     reach = max(_reach(sampled, negligible) for sampled in losses)
     atoms = [s.pair.atom for s in losses if s.rate == 1 and s.pair.atom]
-    step, theta = _aligned(reach / 64, atoms), None
+    step, theta = _aligned(min(reach / 64, 64.0), atoms), None
     for _ in range(8):
         parts = [(connect_dots(s, step, negligible), times) for s, times in losses.items()]
         tilt = convolution.tilt_for(parts, delta, theta)

@@ -27,7 +27,7 @@ from reticent.guarantee.events import (
     ZcdpEvent,
 )
 from reticent.guarantee.rounding import up
-from reticent.mechanisms.profiles import laplace, logistic
+from reticent.mechanisms.profiles import gaussian, laplace, logistic
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
 from reticent.validation import NotCoveredError
 
@@ -59,7 +59,7 @@ def release(event: Event) -> Curve:
 
 @release.register
 def _(event: GaussianEvent) -> Curve:
-    return _symmetric(curves.linear(0.5 / event.noise_multiplier**2))
+    return _symmetric(curves.linear(gaussian.zcdp(1 / event.noise_multiplier)))
 
 
 @release.register
@@ -86,7 +86,7 @@ def _(event: PureEvent) -> Curve:
 def _(event: BoundedRangeEvent) -> Curve:
     """The pair of logistic noise with a = ε dominates; αε²/8 (Cesar & Rogers 2021) may be less."""
     pair = curves.logistic(event.epsilon)
-    eighth = curves.linear(event.epsilon**2 / 8)
+    eighth = curves.linear(event.epsilon * event.epsilon / 8)
     return Curve(lambda orders: np.minimum(pair(orders), eighth(orders)), pair)
 
 
@@ -122,22 +122,29 @@ def worst(parts: Sequence[Curve]) -> Curve:
 
 
 def poisson(curve: Curve, rate: float) -> Curve:
-    """Poisson sampling under add-remove."""
+    """Poisson sampling under add-remove: the least of the theorems that hold."""
     nodes = amplification.poisson_general(curve.bound, rate)
     if curve.pair is not None:
         nodes = np.minimum(nodes, amplification.poisson_tight(curve.pair, rate))
-    return _sampled(curve, nodes, rate)
+    return _sampled(curve, nodes, amplification.convexity(curve.bound, rate), rate)
 
 
 def without_replacement(curve: Curve, share: float) -> Curve:
-    """A fixed number of records without replacement, under replace-one."""
-    return _sampled(curve, amplification.without_replacement(curve.bound, share), share)
+    """A fixed number of records without replacement, under replace-one: Theorem 9 as it stands.
+
+    It is what is commonly published, and weak; never worse than no sampling. Where the loss
+    distribution covers an event it is far tighter.
+    """
+    nodes = amplification.without_replacement(curve.bound, share)
+    return _sampled(curve, nodes, curve.bound, share)
 
 
-def _sampled(curve: Curve, nodes: Array, share: float) -> Curve:
+def _sampled(
+    curve: Curve, nodes: Array, otherwise: amplification.Divergence, share: float
+) -> Curve:
     largest = float(curve.bound(np.array([math.inf]))[0])
     pure = amplified_epsilon(largest, share) if math.isfinite(largest) else math.inf
-    return Curve(amplification.interpolate(nodes, curve.bound, pure))
+    return Curve(amplification.interpolate(nodes, otherwise, pure))
 
 
 def epsilon(curve: Curve, delta: float) -> float:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from functools import singledispatch
 
+import numpy as np
+
 from reticent.accounting.basic import weighted_sum_up
 from reticent.accounting.nodes import Accountant, no_amplification, refuse
 from reticent.guarantee.events import (
@@ -46,7 +48,8 @@ def _(event: LaplaceEvent) -> float:
 @rho.register
 def _(event: LogisticEvent) -> float:
     rule = logistic.zcdp if event.norm == "l1" else logistic.zcdp_l2
-    return up(rule(1 / event.noise_multiplier))
+    with np.errstate(over="ignore", invalid="ignore"):  # in the branch that is not taken
+        return up(rule(1 / event.noise_multiplier))
 
 
 @rho.register
