@@ -1,0 +1,8 @@
+"""Loaders that return checked arrays, and splits into disjoint parts."""
+
+from reticent.data.dataset import Dataset
+from reticent.data.folder import data_folder
+from reticent.data.registry import NAMES, load
+from reticent.data.splits import split
+
+__all__ = ["NAMES", "Dataset", "data_folder", "load", "split"]
