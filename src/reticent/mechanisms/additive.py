@@ -43,8 +43,9 @@ class AdditiveMechanism(Mechanism):
     def release(self, value: ArrayLike, *, grid: float | None = None) -> Floats:
         """A noisy copy of a vector of any shape, without a floating-point leak.
 
-        Outputs are multiples of the public step ``grid`` (a power of two; about scale/2²⁰ by
-        default) and saturate at 2⁵² steps. Each call is a release and composes.
+        Outputs are multiples of the public step ``grid`` (a power of two; by default between
+        std/2¹⁴ and std/2¹², roughly) and saturate at 2⁵² steps: values beyond 10¹¹ scales need a
+        coarser grid. Each call is a release and composes.
         """
         return self._rounded(float_array("value", value), grid)
 

@@ -12,7 +12,7 @@ from reticent.mechanisms.rounded.grid import checked_grid, frame
 def test_the_default_grid_is_a_power_of_two_below_the_scale(scale):
     grid = default_grid(scale)
     assert math.frexp(grid)[0] == 0.5
-    assert 2**20 <= scale / grid < 2**21
+    assert 2**12 <= scale / grid < 2**13
     assert checked_grid(scale, grid) == checked_grid(scale, None) == grid
 
 
