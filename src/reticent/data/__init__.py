@@ -4,5 +4,6 @@ from reticent.data.dataset import Dataset
 from reticent.data.folder import data_folder
 from reticent.data.registry import NAMES, load
 from reticent.data.splits import split
+from reticent.data.tables import read_table
 
-__all__ = ["NAMES", "Dataset", "data_folder", "load", "split"]
+__all__ = ["NAMES", "Dataset", "data_folder", "load", "read_table", "split"]

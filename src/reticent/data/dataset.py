@@ -153,7 +153,9 @@ def _refuse_not_finite(inputs: NDArray[Any], columns: tuple[str, ...]) -> None:
             row, place = start + int(wrong[0][0]), tuple(map(int, wrong[0][1:]))
             kind = "NaN" if np.isnan(inputs[(row, *place)]) else "infinity"
             named = repr(columns[place[0]]) if columns else _place(place)
-            raise InputError(f"inputs must be finite, got {kind} in {where(row)}, column {named}")
+            raise InputError(
+                f"inputs must be finite as float32, got {kind} in {where(row)}, column {named}"
+            )
 
 
 def _place(place: tuple[int, ...]) -> str:

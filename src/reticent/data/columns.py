@@ -1,0 +1,203 @@
+"""The columns of an .npz, .csv or .parquet file as plain arrays, each converted when asked for.
+
+No cell is shown in a message: cells are private.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.dataset import where
+from reticent.data.folder import archive
+from reticent.validation import InputError
+
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Names in file order, and the way to one column: numbers, texts, or an array per record."""
+
+    file: str
+    names: tuple[str, ...]
+    read: Callable[[str], NDArray[Any]]
+
+    def __post_init__(self) -> None:
+        """Refuse two columns of one name."""
+        twice = [name for name, times in Counter(self.names).items() if times > 1]
+        if twice:
+            raise InputError(
+                f"{self.file} must name its columns differently, got {twice[0]!r} twice"
+            )
+
+    def column(self, name: str, *, role: str) -> NDArray[Any]:
+        """One column; if there is none of that name, the error lists those that exist."""
+        if name not in self.names:
+            raise InputError(
+                f"{role} must be a column of {self.file}, got {name!r}:"
+                f" it has {_listed(self.names)}"
+            )
+        return self.read(name)
+
+
+def open_columns(path: Path) -> Columns:
+    """The columns of a file, by the ending of its name."""
+    if not path.is_file():
+        raise InputError(f"path must be a file, got {str(path)!r}")
+    for ending, opener in _OPENERS.items():
+        if path.name.lower().endswith(ending):
+            if path.stat().st_size == 0:
+                raise InputError(f"{path.name} must hold records, got an empty file")
+            return opener(path)
+    raise InputError(f"path must end in {', '.join(_OPENERS)}, got {path.name!r}")
+
+
+def _npz(path: Path) -> Columns:
+    arrays = archive(path)
+
+    def read(name: str) -> NDArray[Any]:
+        array = arrays[name]
+        if array.dtype.kind not in "biufU" or array.ndim == 0:
+            raise InputError(
+                f"{path.name} must hold numbers or texts,"
+                f" got {array.dtype} of shape {array.shape} in {name!r}"
+            )
+        return array.astype(np.uint8) if array.dtype.kind == "b" else array
+
+    return Columns(file=path.name, names=tuple(arrays), read=read)
+
+
+def _csv(path: Path) -> Columns:
+    arrow = _arrow(path)
+    from pyarrow import csv
+
+    uneven: list[Any] = []
+
+    def note(row: Any) -> str:
+        uneven.append(row)
+        return "error"
+
+    try:
+        table = csv.read_csv(
+            path,
+            read_options=csv.ReadOptions(use_threads=False),  # only then are rows numbered
+            parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+            convert_options=csv.ConvertOptions(
+                null_values=[""], strings_can_be_null=False, true_values=[], false_values=[]
+            ),
+        )
+    except (arrow.ArrowInvalid, OSError):
+        raise InputError(_not_csv(path, uneven)) from None
+    return _arrow_columns(path, table)
+
+
+def _not_csv(path: Path, uneven: list[Any]) -> str:
+    """Arrow's own message would show the row."""
+    if not uneven:
+        return f"{path.name} must be a CSV table in UTF-8, got one that cannot be read"
+    row = uneven[0]
+    return (
+        f"{path.name} must have {row.expected_columns} fields in each row,"
+        f" got {row.actual_columns} in {where(row.number - 2)}"
+    )
+
+
+def _parquet(path: Path) -> Columns:
+    arrow = _arrow(path)
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            return _arrow_columns(path, file.read(use_threads=False))
+    except (arrow.ArrowInvalid, OSError):
+        raise InputError(
+            f"{path.name} must be a whole Parquet file, got one cut short or another file"
+        ) from None
+
+
+_OPENERS: Final[dict[str, Callable[[Path], Columns]]] = {
+    ".npz": _npz,
+    ".csv": _csv,
+    ".csv.gz": _csv,
+    ".parquet": _parquet,
+}
+
+
+def _arrow(path: Path) -> Any:
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise InputError(
+            f"pyarrow must be installed to read {path.name}: pip install pyarrow"
+        ) from None
+    return pyarrow
+
+
+def _arrow_columns(path: Path, table: Any) -> Columns:
+    def read(name: str) -> NDArray[Any]:
+        return _plain(path.name, name, table.column(name).combine_chunks())
+
+    return Columns(file=path.name, names=tuple(table.column_names), read=read)
+
+
+def _plain(file: str, name: str, column: Any) -> NDArray[Any]:
+    """An Arrow column as numpy; dates and other types are refused."""
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    _refuse_missing(file, name, column)
+    if types.is_integer(column.type) or types.is_floating(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if types.is_boolean(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.uint8)
+    if types.is_string(column.type) or types.is_large_string(column.type):
+        return np.array(column.to_pylist(), dtype=np.str_)
+    if _is_list(column.type):
+        return _stacked(file, name, column)
+    raise InputError(f"{file} must hold numbers or texts, got {column.type} in column {name!r}")
+
+
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _stacked(file: str, name: str, column: Any) -> NDArray[Any]:
+    """Lists of numbers as the rows of one array."""
+    lengths = np.asarray(column.value_lengths().to_numpy(zero_copy_only=False))
+    uneven = np.flatnonzero(lengths != lengths[0]) if len(lengths) else lengths
+    if len(uneven):
+        raise InputError(
+            f"{file} must hold lists of one length in column {name!r}, got {lengths[0]} numbers"
+            f" first and {lengths[uneven[0]]} in {where(int(uneven[0]))}"
+        )
+    values = column.flatten()
+    if values.null_count:
+        row = _first_null(values) // max(1, int(lengths[0]))
+        raise InputError(f"{file} must have no gaps, got one in {where(row)}, column {name!r}")
+    return _plain(file, name, values).reshape(len(lengths), -1)
+
+
+def _refuse_missing(file: str, name: str, column: Any) -> None:
+    if column.null_count:
+        row = _first_null(column)
+        raise InputError(f"{file} must have no gaps, got one in {where(row)}, column {name!r}")
+
+
+def _first_null(column: Any) -> int:
+    return int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+
+
+def _listed(names: Iterable[str]) -> str:
+    all_names = [repr(name) for name in names]
+    more = f" and {len(all_names) - _SHOWN} more" if len(all_names) > _SHOWN else ""
+    return ", ".join(all_names[:_SHOWN]) + more

@@ -1,0 +1,192 @@
+"""Users' own files: a label column, perhaps a person column, and features."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.columns import Columns, open_columns
+from reticent.data.dataset import Dataset, where
+from reticent.validation import InputError, text
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    label: str,
+    person: str | None = None,
+    embedding: str | None = None,
+    classes: Sequence[str | int] | None = None,
+) -> Dataset:
+    """A data set from .npz, .csv (.csv.gz) or .parquet; no pickle is ever opened.
+
+    Labels are whole numbers or texts. They are numbered in the order of the declared ``classes``,
+    or else of the sorted labels: then the list of classes is itself private, and a proven release
+    refuses it. ``embedding`` names a column of lists (in CSV a JSON list) or an array of an .npz
+    file; without it all other columns are features, in file order.
+    """
+    table = open_columns(Path(path))
+    _refuse_shared(label=label, person=person, embedding=embedding)
+    found = _identities(table, label, role="label")
+    names = _declared(classes) if classes is not None else tuple(map(str, np.unique(found)))
+    columns, inputs = (
+        _all_features(table, {label, person}) if embedding is None else _embedding(table, embedding)
+    )
+    if len(inputs) != len(found):
+        raise InputError(f"{table.file} must have a label for each record, got {len(found)} labels")
+    return Dataset(
+        name=Path(path).name,
+        source=f"the user's file {table.file}",
+        inputs=inputs,
+        labels=_numbered(table, found, names, label),
+        classes=names,
+        public_classes=classes is not None,
+        persons=None if person is None else _identities(table, person, role="person"),
+        columns=columns,
+    )
+
+
+def _refuse_shared(**roles: str | None) -> None:
+    given = [text(role, name) for role, name in roles.items() if name is not None]
+    if len(set(given)) < len(given):
+        raise InputError(f"{', '.join(roles)} must be different columns, got {given}")
+
+
+def _identities(table: Columns, name: str, *, role: str) -> NDArray[Any]:
+    """A column of whole numbers or texts without empty cells."""
+    values = table.column(name, role=role)
+    if values.ndim != 1 or values.dtype.kind not in "iuU":
+        raise InputError(
+            f"{role} column {name!r} must hold whole numbers or texts,"
+            f" got {values.dtype} of shape {values.shape}"
+        )
+    if len(values) == 0:
+        raise InputError(f"{table.file} must hold records, got none")
+    blank = np.char.strip(values) == "" if values.dtype.kind == "U" else np.zeros(1, dtype=bool)
+    if blank.any():
+        row = int(np.argmax(blank))
+        raise InputError(
+            f"{role} column {name!r} must be filled, got an empty cell in {where(row)}"
+        )
+    return values
+
+
+def _declared(classes: Sequence[str | int]) -> tuple[str, ...]:
+    if isinstance(classes, str) or not classes:
+        raise InputError(f"classes must be a list of all classes, got {classes!r}")
+    return tuple(map(str, classes))
+
+
+def _numbered(
+    table: Columns, found: NDArray[Any], classes: tuple[str, ...], label: str
+) -> NDArray[np.int64]:
+    values, of_record = np.unique(found, return_inverse=True)
+    number = {name: position for position, name in enumerate(classes)}
+    labels = np.array([number.get(str(value), -1) for value in values])[of_record]
+    wrong = np.flatnonzero(labels < 0)
+    if len(wrong):
+        raise InputError(
+            f"{table.file} must have labels of the {len(classes)} declared classes,"
+            f" got another in {where(int(wrong[0]))}, column {label!r}"
+        )
+    return labels.astype(np.int64)
+
+
+def _embedding(table: Columns, name: str) -> tuple[tuple[str, ...], NDArray[Any]]:
+    values = table.column(name, role="embedding")
+    if values.dtype.kind == "U" and values.ndim == 1:
+        values = _from_json(table, name, values)
+    if values.ndim not in (2, 4) or values.dtype.kind not in "iuf":
+        raise InputError(
+            f"embedding column {name!r} must hold lists of numbers,"
+            f" got {values.dtype} of shape {values.shape}"
+        )
+    return _block(name, values)
+
+
+def _from_json(table: Columns, name: str, cells: NDArray[Any]) -> NDArray[np.float64]:
+    rows = [_json_row(table, name, row, cell) for row, cell in enumerate(cells.tolist())]
+    for row, values in enumerate(rows):
+        if len(values) != len(rows[0]):
+            raise InputError(
+                f"{table.file} must hold lists of one length in column {name!r}, got"
+                f" {len(rows[0])} numbers first and {len(values)} in {where(row)}"
+            )
+    return np.array(rows, dtype=np.float64)
+
+
+def _json_row(table: Columns, name: str, row: int, cell: str) -> list[float]:
+    try:
+        values = json.loads(cell)
+        if isinstance(values, list) and all(type(value) in (int, float) for value in values):
+            return [float(value) for value in values]
+    except (json.JSONDecodeError, OverflowError, RecursionError):
+        pass
+    raise InputError(
+        f"{table.file} must hold JSON lists of numbers in column {name!r},"
+        f" got something else in {where(row)}"
+    )
+
+
+def _all_features(table: Columns, others: set[str | None]) -> tuple[tuple[str, ...], NDArray[Any]]:
+    """All columns but the label and the person; they must be numbers."""
+    names = [name for name in table.names if name not in others]
+    if not names:
+        raise InputError(f"{table.file} must have a column of features, got none beside the label")
+    columns = {name: table.column(name, role="feature") for name in names}
+    for name, values in columns.items():
+        _refuse_text(table, name, values)
+        if values.ndim > 1 and len(columns) > 1:
+            raise InputError(
+                f"{table.file} must have one column of features where it is an array or a list,"
+                f" got {name!r} beside others: choose with embedding={name!r}"
+            )
+    if len(columns) == 1:
+        return _block(names[0], columns[names[0]])
+    _refuse_uneven(table, columns)
+    return tuple(names), _float32(np.stack(list(columns.values()), axis=1))
+
+
+def _refuse_text(table: Columns, name: str, values: NDArray[Any]) -> None:
+    if values.dtype.kind != "U":
+        return
+    cells = enumerate(values.ravel().tolist())
+    row = next((row for row, cell in cells if not _is_number(cell)), 0)
+    kind = "text" if values.ravel()[row].strip() else "an empty cell"
+    raise InputError(
+        f"{table.file} must hold numbers in its feature columns, got {kind} in {where(row)},"
+        f" column {name!r}: leave it out, encode it, or choose a list column with embedding="
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse_uneven(table: Columns, columns: dict[str, NDArray[Any]]) -> None:
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"{table.file} must have columns of one length, got {lengths}")
+
+
+def _block(name: str, values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[Any]]:
+    """One column as features; the entries of an array are named ``name[0]``, ``name[1]`` and so on."""
+    if values.ndim == 1:
+        return (name,), _float32(values[:, None])
+    names = tuple(f"{name}[{i}]" for i in range(values.shape[1])) if values.ndim == 2 else ()
+    return names, values if values.dtype == np.uint8 else _float32(values)
+
+
+def _float32(values: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and Dataset refuses it
+        return values.astype(np.float32)
