@@ -109,7 +109,11 @@ def test_forked_children_never_release_the_same_noise(release):
 
 def test_threads_never_release_the_same_noise():
     with ThreadPoolExecutor(4) as threads:
-        draws = list(threads.map(lambda _: rounded_laplace(np.zeros(500), scale=1.0), range(8)))
+        draws = list(
+            threads.map(
+                lambda _: rounded_laplace(np.zeros(500), scale=1.0, grid=2.0**-30), range(8)
+            )
+        )
     assert np.unique(np.concatenate(draws)).size > 3950
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from reticent.mechanisms.rounded import rounded_laplace, rounded_logistic
+from reticent.mechanisms.rounded import default_grid, rounded_laplace, rounded_logistic
 from reticent.mechanisms.rounded.grid import frame
 from reticent.mechanisms.rounded.release import LOGISTIC, release_block
 from reticent.randomness import seeded
 
 VALUES = [0.0, 1.0, 1 / 3]
-GRID = 2.0**-20
+GRID = default_grid(1.0)
 
 
 def naive(value, words):
