@@ -8,6 +8,7 @@ import pytest
 from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
+from scipy import special
 
 from reticent.accounting import account, calibrate_noise
 from reticent.guarantee import (
@@ -124,3 +125,15 @@ def test_the_default_bracket_starts_at_no_noise():
 
     found = calibrate_noise(event_of, epsilon=1.0, delta=DELTA, relation="replace-one")
     assert ours(event_of(found.noise_multiplier), relation="replace-one").epsilon <= 1.0
+
+
+def test_a_large_epsilon_loses_the_second_half_of_the_divergence():
+    """Beyond ε = 745, e^{−ε} underflows and ε is where Pr[loss > ε] = δ: valid and not tight."""
+    multiplier = 1 / 45
+    exact = gaussian.epsilon(45.0, DELTA)
+    theirs = by_library(PLDAccountant(), dp_event.GaussianDpEvent(multiplier))
+    tail_alone = 45.0**2 / 2 + 45.0 * float(special.ndtri(1 - DELTA))
+    assert theirs == pytest.approx(tail_alone, abs=1e-3)
+    assert theirs > exact + 0.1
+    found = ours(GaussianEvent(noise_multiplier=multiplier))
+    assert exact <= found.epsilons["pld"] <= exact * (1 + 1e-5)

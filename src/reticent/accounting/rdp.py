@@ -44,11 +44,15 @@ class Curve:
     """An upper bound on D_α over all neighbours, and the pair behind it if there is one.
 
     ``pair`` is the divergence of a pair (P, Q) that dominates the release and that a reflection
-    swaps; with it, Poisson sampling has an exact theorem.
+    swaps; with it, Poisson sampling has an exact theorem. ``reflected`` says that a reflection
+    swaps the output distributions of any two neighbours, as it does for symmetric noise added
+    once: then the same theorem holds with the bound (docs/theory.md C.2). Releases that follow one
+    another may look at each other, so composition keeps the first and loses the second.
     """
 
     bound: amplification.Divergence
     pair: amplification.Divergence | None = None
+    reflected: bool = False
 
 
 @singledispatch
@@ -65,14 +69,14 @@ def _(event: GaussianEvent) -> Curve:
 @release.register
 def _(event: LaplaceEvent) -> Curve:
     if event.norm == "l2":
-        return Curve(curves.linear(laplace.zcdp_l2(1 / event.noise_multiplier)))
+        return Curve(curves.linear(laplace.zcdp_l2(1 / event.noise_multiplier)), reflected=True)
     return _symmetric(curves.laplace(1 / event.noise_multiplier))
 
 
 @release.register
 def _(event: LogisticEvent) -> Curve:
     if event.norm == "l2":
-        return Curve(curves.linear(logistic.zcdp_l2(1 / event.noise_multiplier)))
+        return Curve(curves.linear(logistic.zcdp_l2(1 / event.noise_multiplier)), reflected=True)
     return _symmetric(curves.logistic(1 / event.noise_multiplier))
 
 
@@ -101,6 +105,8 @@ def _symmetric(divergence: amplification.Divergence) -> Curve:
 
 def compose(parts: Sequence[tuple[Curve, int]]) -> Curve:
     """Curves add up (Mironov 2017, Proposition 1), and so do those of the product of the pairs."""
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]
     bound = _sum([(part.bound, count) for part, count in parts])
     pairs = [(part.pair, count) for part, count in parts if part.pair is not None]
     return Curve(bound, _sum(pairs) if len(pairs) == len(parts) else None)
@@ -126,6 +132,8 @@ def poisson(curve: Curve, rate: float) -> Curve:
     nodes = amplification.poisson_general(curve.bound, rate)
     if curve.pair is not None:
         nodes = np.minimum(nodes, amplification.poisson_tight(curve.pair, rate))
+    if curve.reflected:
+        nodes = np.minimum(nodes, amplification.poisson_tight(curve.bound, rate))
     return _sampled(curve, nodes, amplification.convexity(curve.bound, rate), rate)
 
 
