@@ -80,30 +80,36 @@ def records(path: Path, size: int) -> NDArray[np.uint8]:
 def archive(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of an .npz file by name; pickled objects are never opened."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            if not isinstance(stored, np.lib.npyio.NpzFile):
-                raise InputError(f"{path.name} must be an .npz archive, got a single array")
-            return {name: _member(path, stored, name) for name in stored.files}
+        with path.open("rb") as stream:
+            return _members(path, np.load(stream, allow_pickle=False))
     except InputError:
         raise
     except OSError as error:
         raise _unreadable(path, error) from None
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+    except (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
         raise InputError(
             f"{path.name} must be a whole .npz archive, got one cut short or another file"
         ) from None
 
 
+def _members(path: Path, stored: Any) -> dict[str, NDArray[Any]]:
+    if not isinstance(stored, np.lib.npyio.NpzFile):
+        raise InputError(f"{path.name} must be an .npz archive, got a single array")
+    return {name: _member(path, stored, name) for name in stored.files}
+
+
 def _member(path: Path, stored: Any, name: str) -> NDArray[Any]:
     try:
-        array: NDArray[Any] = stored[name]
+        array = stored[name]
     except ValueError as error:
         if "Object arrays" not in str(error):
             raise
+        array = None
+    if not isinstance(array, np.ndarray):
         raise InputError(
-            f"{path.name} must hold plain arrays, got pickled objects in {name!r}:"
+            f"{path.name} must hold plain arrays, got pickled objects or another file in {name!r}:"
             " store numbers or fixed-length texts"
-        ) from None
+        )
     return array
 
 

@@ -180,7 +180,7 @@ def _refuse_uneven(table: Columns, columns: dict[str, NDArray[Any]]) -> None:
 
 
 def _block(name: str, values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[Any]]:
-    """One column as features; the entries of an array are named ``name[0]``, ``name[1]`` and so on."""
+    """One column as features; those of an array are named ``name[0]``, ``name[1]`` and so on."""
     if values.ndim == 1:
         return (name,), _float32(values[:, None])
     names = tuple(f"{name}[{i}]" for i in range(values.shape[1])) if values.ndim == 2 else ()
