@@ -22,7 +22,7 @@ ALL = [
 ]
 FOR_USERS = {
     canonicalize_name(Requirement(line).name)
-    for line in [*PROJECT["dependencies"], *EXTRAS["torch"], *EXTRAS["demo"]]
+    for line in [*PROJECT["dependencies"], *EXTRAS["torch"], *EXTRAS["demo"], *EXTRAS["tables"]]
 }
 DISTRIBUTIONS = packages_distributions()
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)")  # no address, no path, no local version
