@@ -141,6 +141,9 @@ def _arrow(path: Path) -> Any:
 
 
 def _arrow_columns(path: Path, table: Any) -> Columns:
+    if table.num_rows == 0:
+        raise InputError(f"{path.name} must hold records, got none")
+
     def read(name: str) -> NDArray[Any]:
         return _plain(path.name, name, table.column(name).combine_chunks())
 

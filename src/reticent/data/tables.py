@@ -34,6 +34,7 @@ def read_table(
     table = open_columns(Path(path))
     _refuse_shared(label=label, person=person, embedding=embedding)
     found = _identities(table, label, role="label")
+    persons = None if person is None else _identities(table, person, role="person")
     names = _declared(classes) if classes is not None else tuple(map(str, np.unique(found)))
     columns, inputs = (
         _all_features(table, {label, person}) if embedding is None else _embedding(table, embedding)
@@ -47,7 +48,7 @@ def read_table(
         labels=_numbered(table, found, names, label),
         classes=names,
         public_classes=classes is not None,
-        persons=None if person is None else _identities(table, person, role="person"),
+        persons=persons,
         columns=columns,
     )
 
