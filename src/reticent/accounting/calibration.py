@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
+
+from scipy import optimize
 
 from reticent.accounting.account import account
 from reticent.guarantee.events import Event
@@ -19,7 +21,7 @@ from reticent.validation import InputError, NotCoveredError, positive, probabili
 EventOf = Callable[[float], Event]
 
 _TOLERANCE = 1e-4
-"""The noise returned is at most this far, relatively, above one that was seen to be too small."""
+"""How far, relatively, the noise returned may lie above the least one."""
 _SMALLEST, _LARGEST = 1e-6, 1e12
 _TIGHT = "pld"
 """Tight up to its grid wherever it covers, so the search need not ask the others."""
@@ -61,7 +63,7 @@ def calibrate_noise(
     relation = as_relation(relation)
     low, high = _checked(bracket)
     measure = _measure(event_of, high, relation, delta)
-    noise = _narrowed(measure, target, _bracketed(measure, target, low, high))
+    noise = _narrowed(measure, target, *_bracketed(measure, target, low, high))
     found = account(event_of(noise), relation=relation, delta=delta)
     return Calibration(
         noise_multiplier=noise, epsilon=found.epsilon, delta=delta, method=found.method
@@ -82,6 +84,7 @@ def _measure(
 ) -> Callable[[float], float]:
     """σ ↦ ε by the tight method if it covers the family, else by the best of all; ∞ if none."""
 
+    @cache
     def best(noise: float, methods: tuple[str, ...] | None) -> float:
         return account(event_of(noise), relation=relation, delta=delta, methods=methods).epsilon
 
@@ -92,7 +95,6 @@ def _measure(
         methods = None
         best(start, methods)
 
-    @cache
     def measure(noise: float) -> float:
         try:
             return best(noise, methods)
@@ -102,66 +104,33 @@ def _measure(
     return measure
 
 
-@dataclass(frozen=True)
-class _Bracket:
-    """``low`` costs ``too_much``; ``high`` costs ``enough``, at most the target."""
-
-    low: float
-    high: float
-    too_much: float
-    enough: float
-
-    @property
-    def closed(self) -> bool:
-        """Narrow enough to stop."""
-        return self.high <= self.low * (1 + _TOLERANCE)
-
-    def with_value(self, noise: float, epsilon: float, target: float) -> _Bracket:
-        """The half that holds the target."""
-        if epsilon > target:
-            return replace(self, low=noise, too_much=epsilon)
-        return replace(self, high=noise, enough=epsilon)
-
-
 def _bracketed(
     measure: Callable[[float], float], target: float, low: float, high: float
-) -> _Bracket:
+) -> tuple[float, float]:
     """A noise that is too small and one that is enough, by widening."""
-    enough = measure(high)
-    bracket = _Bracket(low, high, measure(low) if enough <= target else math.inf, enough)
-    while bracket.enough > target:
-        if bracket.high > _LARGEST:
+    while (cost := measure(high)) > target:
+        if high > _LARGEST:
             raise NotCoveredError(f"no noise multiplier up to {_LARGEST:g} gives epsilon {target}")
-        wider = bracket.high * min(max(bracket.enough / target, 1.5), 64.0)
-        bracket = _Bracket(bracket.high, wider, bracket.enough, measure(wider))
-    while bracket.too_much <= target:
-        if bracket.low < _SMALLEST:
+        low, high = high, high * min(max(cost / target, 1.5), 64.0)
+    while (cost := measure(low)) <= target:
+        if low < _SMALLEST:
             raise InputError(f"epsilon must need some noise, got {target}, which needs none")
-        ratio = target / bracket.too_much if bracket.too_much > 0 else 4.0
-        wider = bracket.low / min(max(ratio, 1.5), 4.0)
-        bracket = _Bracket(wider, bracket.low, measure(wider), bracket.too_much)
-    return bracket
+        ratio = target / cost if cost > 0 else 4.0
+        low, high = low / min(max(ratio, 1.5), 4.0), low
+    return low, high
 
 
-def _narrowed(measure: Callable[[float], float], target: float, bracket: _Bracket) -> float:
-    """The enough side of a closed bracket: chords of ln ε over ln σ, halved when they stall."""
-    while not bracket.closed:
-        width = bracket.high / bracket.low
-        for guess in (_chord(bracket, target), math.sqrt(bracket.low * bracket.high)):
-            inside = min(
-                max(guess, bracket.low * (1 + _TOLERANCE / 2)), bracket.high * (1 - _TOLERANCE / 2)
-            )
-            if bracket.low < inside < bracket.high and not bracket.closed:
-                bracket = bracket.with_value(inside, measure(inside), target)
-            if bracket.high / bracket.low < math.sqrt(width):
-                break
-    return bracket.high
+def _narrowed(measure: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """A noise just above the one that costs the target; its cost has been seen to be enough."""
+    width = math.log(high / low)
 
+    def at(share: float) -> float:
+        return low * math.exp(share * width) if share < 1 else high
 
-def _chord(bracket: _Bracket, target: float) -> float:
-    """Where the chord of ln ε over ln σ meets the target."""
-    if not (bracket.enough > 0 and bracket.too_much < math.inf):
-        return math.sqrt(bracket.low * bracket.high)
-    drop = math.log(bracket.too_much / bracket.enough)
-    share = math.log(bracket.too_much / target) / drop
-    return bracket.low * math.exp(share * math.log(bracket.high / bracket.low))
+    def excess(share: float) -> float:
+        return math.log(min(max(measure(at(share)) / target, 1e-3), 1e3))
+
+    noise = at(float(optimize.brentq(excess, 0.0, 1.0, xtol=_TOLERANCE / 4 / width)))
+    while measure(noise) > target:
+        noise *= 1 + _TOLERANCE / 2
+    return noise

@@ -125,7 +125,7 @@ def _length(parts: Parts, tilt: Tilt) -> int:
     window = math.ceil(2 * HALF_WIDTH * tilt.deviation / parts[0][0].step)
     whole = sum(count * len(grid.log_masses) for grid, count in parts)
     wanted = whole if whole < max(4 * window, 2**14) else window
-    return 1 << math.ceil(math.log2(max(wanted, 2)))
+    return int(fft.next_fast_len(max(wanted, 16), real=True))
 
 
 def _largest(parts: Parts) -> float:
@@ -164,9 +164,10 @@ def _folded(grid: LossGrid, theta: float, points: int) -> Array:
 def _rounding(spectra: Sequence[tuple[NDArray[np.complex128], int]], points: int) -> float:
     """What the rounding of the transforms can take from one mass of the sum.
 
-    A transform of length N of masses that sum to 1 is within e = 8·ulp·log₂N of the truth at every
-    frequency; the k-th power of a number of modulus m multiplies that by k·m^{k−1} and adds its own
-    relative rounding of 4k + 1,000 ulps; the transform back takes the mean over the frequencies.
+    A transform of masses that sum to 1, of a length N with prime factors up to 5 only, is within
+    e = 8·ulp·log₂N of the truth at every frequency; the k-th power of a number of modulus m
+    multiplies that by k·m^{k−1} and adds its own relative rounding of 4k + 1,000 ulps; the
+    transform back takes the mean over the frequencies.
     """
     each = 8 * _ULP * math.log2(points)
     moduli = [(np.log(np.abs(spectrum) + each), count) for spectrum, count in spectra]
