@@ -158,6 +158,7 @@ noises = st.floats(min_value=1e-300, max_value=1e300)
 
 
 @settings(max_examples=40)
+@pytest.mark.slow
 @given(
     noise=noises,
     kind=st.sampled_from([GaussianEvent, LaplaceEvent, LogisticEvent]),

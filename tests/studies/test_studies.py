@@ -15,6 +15,12 @@ CELLS = {
         "STL-10": ("250", "0.106"),
         "γ = 0.1": ("285", "0.1"),
     },
+    ("dpcl", "noise-scales"): {
+        "SimCLR, naive": ("999.86", "1001"),
+        "SimCLR, noisy similarity": ("999.41", "110009"),
+        "Barlow Twins, naive": ("995.30",),
+        "Barlow Twins, noisy mean and variance": ("998.73", "716529"),
+    },
     ("slides", "smokers"): {"1.0": ("1.0000",), "0.1": ("10.0000",)},
 }
 

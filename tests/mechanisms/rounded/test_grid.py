@@ -25,7 +25,7 @@ def test_a_frame_is_exact():
 
 def test_saturation_is_a_function_of_public_numbers():
     assert saturation(1.0, 0.25) == (2.0**49, 2.0**50)
-    assert saturation(1.0) == (2.0**31, 2.0**32)
+    assert saturation(1.0) == (2.0**39, 2.0**40)
 
 
 def test_the_grid_of_a_vector_follows_the_noise_of_a_coordinate():

@@ -1,0 +1,40 @@
+"""Public maps of feature rows that keep every norm within a public bound, in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_UNIT = 2.0**-53
+
+
+def shrink(dimension: int) -> float:
+    """1 + κ, κ = 2(d + 8)·2⁻⁵³: twice what rounding can add to the norm of a clipped row."""
+    return 1 + 2 * (dimension + 8) * _UNIT
+
+
+def clip_rows(rows: Floats, bound: float) -> Floats:
+    """Rows scaled down to norm at most ``bound``, rounding included; shorter rows stay as they are.
+
+    The computed norm of a row is within (d/2 + 2)·2⁻⁵³ of the true one, relatively, and scaling
+    rounds once more; both fit into the factor ``shrink``. Each row is a function of itself alone.
+    """
+    limit = bound / shrink(rows.shape[1])
+    # Entries near the ends of the float range would square to 0 or infinity: scale them first.
+    largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0.0), 2.0**-1000)
+    exponent = np.ldexp(1.0, np.frexp(largest)[1] - 1)
+    scaled = rows / exponent
+    norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
+    target = limit / exponent
+    long = norms > target
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        factor = np.where(long, limit / norms, exponent)
+    clipped: Floats = scaled * factor
+    return clipped
+
+
+def with_bias(rows: Floats, bias: float) -> Floats:
+    """The rows with a constant feature appended: the intercept is a weight like any other."""
+    return np.hstack([rows, np.full((rows.shape[0], 1), bias)])

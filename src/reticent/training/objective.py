@@ -1,0 +1,132 @@
+"""The regularised softmax loss in zero-sum coordinates, with a proven bound on its rounding.
+
+J(V) = (1/N)·Σ w_y·CE(U V h, y) + (λ/2)‖V‖², where the columns of U are a fixed orthonormal basis of
+the zero-sum space: V has (C−1)·d entries, and the weights W = U V have zero column sums. J is taken
+with the floats of U as they are, so V is what is optimised, certified and released: nothing is
+projected afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+_UNIT = 2.0**-53
+_EXP_ERROR = 16 * _UNIT
+"""Relative error granted to exp; numpy's is below 4 units in the last place."""
+BLOCK = 4096
+"""Rows summed at a time: the rounding of one sum grows with a block, not with the data."""
+
+
+def zero_sum_basis(classes: int) -> Floats:
+    """C×(C−1), Helmert's: column k is (1, …, 1, −k, 0, …, 0)/√(k(k+1))."""
+    basis = np.zeros((classes, classes - 1))
+    for k in range(1, classes):
+        basis[:k, k - 1] = 1.0
+        basis[k, k - 1] = -k
+        basis[:, k - 1] /= np.sqrt(k * (k + 1.0))
+    return basis
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxObjective:
+    """J with its data: rows h with ‖h‖ ≤ ``radius``, labels as indices, N = ``records``."""
+
+    rows: Floats
+    labels: Labels
+    basis: Floats
+    penalty: float
+    records: int
+    radius: float
+    weights: Floats
+    """One public weight per class."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of V."""
+        return self.basis.shape[1], self.rows.shape[1]
+
+    @property
+    def largest_weight(self) -> float:
+        """What a record's loss is multiplied by, at most."""
+        return float(self.weights.max())
+
+    def value_and_gradient(self, v: Floats) -> tuple[float, Floats]:
+        """J and its gradient at V."""
+        losses, gradient = [], np.zeros(self.shape)
+        for rows, labels in self._blocks():
+            loss, residual = self._residual(rows, labels, v)
+            losses.append(loss)
+            gradient += (residual @ self.basis).T @ rows
+        value = float(np.sum(losses)) / self.records + self.penalty / 2 * float(np.sum(v * v))
+        return value, gradient / self.records + self.penalty * v
+
+    def curvature(self, v: Floats) -> Curvature:
+        """The Hessian at V, ready to be multiplied."""
+        return Curvature(self, [self._probabilities(rows, v) for rows, _ in self._blocks()])
+
+    def smoothness(self) -> float:
+        """A Lipschitz constant of the gradient: (n/N)·w·R²/2 + λ (the softmax Hessian is ≤ ½)."""
+        share = len(self.labels) / self.records * self.largest_weight
+        return share * self.radius * self.radius / 2 * 1.001 + self.penalty
+
+    def rounding(self, v: Floats) -> float:
+        """A bound on ‖computed gradient − gradient‖ at V (docs/theory.md C.3)."""
+        classes, features = self.basis.shape[0], self.rows.shape[1]
+        size = float(np.linalg.norm(v)) * 1.001
+        reach = self.radius * size
+        logits = reach * (_gamma(features) + classes * _gamma(classes))
+        spread = 2 * (_EXP_ERROR + 2 * reach * _UNIT) + (classes + 4) * _UNIT
+        residual = logits / 2 + spread + 2 * _UNIT + 2 * classes * _gamma(classes)
+        summing = 1.5 * _gamma(min(BLOCK, len(self.labels)) + len(self.labels) // BLOCK + 1)
+        share = len(self.labels) / self.records * self.largest_weight * self.radius
+        gradient = 1.5 * share + self.penalty * size
+        return float(1.1 * (share * (residual + summing) + 4 * _UNIT * gradient))
+
+    def _blocks(self) -> list[tuple[Floats, Labels]]:
+        starts = range(0, len(self.labels), BLOCK)
+        return [(self.rows[i : i + BLOCK], self.labels[i : i + BLOCK]) for i in starts]
+
+    def _probabilities(self, rows: Floats, v: Floats) -> Floats:
+        logits = (rows @ v.T) @ self.basis.T
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        probabilities: Floats = logits / logits.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def _residual(self, rows: Floats, labels: Labels, v: Floats) -> tuple[float, Floats]:
+        """The block's loss and w·(p − e_y)."""
+        residual = self._probabilities(rows, v)
+        at = np.arange(len(labels))
+        weight = self.weights[labels]
+        chosen = np.maximum(residual[at, labels], 1e-300)
+        residual[at, labels] -= 1.0
+        return -float(np.sum(weight * np.log(chosen))), residual * weight[:, None]
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """Hessian of J at one point: products with a direction."""
+
+    objective: SoftmaxObjective
+    probabilities: list[Floats]
+
+    def times(self, direction: Floats) -> Floats:
+        """H·direction."""
+        total = np.zeros(self.objective.shape)
+        for (rows, labels), p in zip(self.objective._blocks(), self.probabilities, strict=True):
+            change = (rows @ direction.T) @ self.objective.basis.T
+            mean = np.einsum("ij,ij->i", p, change)[:, None]
+            moved = p * (change - mean) * self.objective.weights[labels][:, None]
+            total += (moved @ self.objective.basis).T @ rows
+        return total / self.objective.records + self.objective.penalty * direction
+
+
+def _gamma(operations: int) -> float:
+    """γ_k = kυ/(1 − kυ) (Higham 2002, Lemma 3.1)."""
+    return operations * _UNIT / (1 - operations * _UNIT)

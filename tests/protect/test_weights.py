@@ -1,0 +1,140 @@
+"""Releases of a head: what is proven, what is refused, and that the noise is the noise claimed."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_digits
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from reticent.guarantee import Grade, Guarantee, composed
+from reticent.protect import release_weights
+from reticent.training import SoftmaxHead
+from reticent.validation import InputError
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16 - 0.3, y
+
+
+@pytest.fixture
+def head(digits):
+    X, y = digits
+    return SoftmaxHead(penalty=0.03, classes=range(10), records=1400).fit(X[:1400], y[:1400])
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "logistic", "laplace", "l2-laplace"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_release_is_proven_and_predicts(head, digits, mechanism, relation):
+    X, y = digits
+    released = release_weights(
+        head, epsilon=20.0, delta=1e-5, relation=relation, mechanism=mechanism
+    )
+    claim = released.guarantee
+    assert (claim.grade, claim.epsilon, claim.delta) == (Grade.PROVEN, 20.0, 1e-5)
+    assert str(claim.relation) == relation
+    assert any("bit by bit" in line for line in claim.checked)
+    assert any("no step before the head was fitted" in line for line in claim.stated)
+    assert np.mean(released.predict(X[1400:]) == y[1400:]) > 0.5
+    assert released.predict_proba(X[:5]).sum(axis=1) == pytest.approx(np.ones(5))
+    assert Guarantee.from_json(claim.to_json()).grade is Grade.DECLARED
+
+
+def test_the_noise_is_that_of_the_claim(head):
+    """KS of 900 × 585 differences; false alarm 1e-7; 1.06× the variance is rejected."""
+    releases = [
+        release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove") for _ in range(900)
+    ]
+    scale = releases[0].scale
+    noise = np.concatenate([(r.coordinates - head.coordinates_).ravel() for r in releases])
+    assert stats.kstest(noise / scale, "norm").pvalue > 1e-7
+    assert stats.kstest(noise / scale * math.sqrt(1.06), "norm").pvalue < 1e-7
+    # μ = Δ₂/σ at (1, 1e-5) is 0.268, and Δ₂ = √2·R/(λN) with R = √2.
+    sensitivity = math.sqrt(2) * math.sqrt(2) / (0.03 * 1400)
+    assert scale == pytest.approx(sensitivity * 1.002 / 0.26806, rel=1e-3)
+
+
+def test_one_fit_serves_every_epsilon_and_releases_compose(head):
+    before = head.coordinates_.copy()
+    claims = [
+        release_weights(head, epsilon=e, delta=1e-6, relation="add-remove").guarantee
+        for e in (0.5, 1.0)
+    ]
+    assert np.array_equal(head.coordinates_, before)
+    total = composed(claims)
+    assert (total.grade, total.epsilon) == (Grade.PROVEN, 1.5)
+
+
+def test_persons(head):
+    released = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove", records_each=3)
+    alone = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
+    assert released.guarantee.unit == "one person with at most 3 records"
+    assert released.scale == pytest.approx(3 * alone.scale, rel=2e-3)
+
+
+def test_the_empty_data_set_is_released_too():
+    head = SoftmaxHead(classes=range(3), records=100).fit(np.zeros((0, 4)), np.array([], int))
+    released = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
+    assert released.guarantee.grade is Grade.PROVEN
+    assert released.coordinates.shape == (2, 5)
+
+
+def test_only_free_coordinates_are_released(head):
+    released = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
+    assert released.coordinates.shape == (9, 65)
+    assert np.abs(released.weights.sum(axis=0)).max() < 1e-12
+
+
+class TestRefusals:
+    def refused(self, head, message, **changes):
+        arguments = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"} | changes
+        with pytest.raises(InputError, match=message) as caught:
+            release_weights(head, **arguments)
+        assert "\n" not in str(caught.value)
+
+    def test_changed_weights_and_parameters(self, head):
+        head.coordinates_[0, 0] = np.nextafter(head.coordinates_[0, 0], 1.0)
+        self.refused(head, "head must be as fit left it")
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("penalty", 1.0), ("bound", 0.1), ("intercept", 0.5), ("centre", [0.0])]
+    )
+    def test_changed_parameters(self, head, name, value):
+        head.set_params(**{name: value})
+        self.refused(head, "head must be as fit left it")
+
+    def test_a_looser_record_count(self, head):
+        head.records_ = 10**9
+        self.refused(head, "head must be as fit left it")
+
+    def test_a_fitted_scaler_before_the_head(self, digits):
+        X, y = digits
+        pipeline = make_pipeline(StandardScaler(), SoftmaxHead(classes=range(10), records=1797))
+        self.refused(pipeline.fit(X, y), "got a Pipeline")
+
+    def test_classes_read_off_the_labels(self, digits):
+        X, y = digits
+        self.refused(SoftmaxHead(records=1797).fit(X, y), "classes must be given")
+
+    def test_balanced_weights(self, digits):
+        X, y = digits
+        head = SoftmaxHead(classes=range(10), records=1797, class_weight="balanced").fit(X, y)
+        self.refused(head, "class_weight must be public")
+
+    def test_no_public_normaliser_under_add_remove(self, digits):
+        X, y = digits
+        head = SoftmaxHead(classes=range(10)).fit(X, y)
+        self.refused(head, "records must be given")
+        release_weights(head, epsilon=1.0, delta=1e-5, relation="replace-one")
+
+    def test_the_rest(self, head):
+        self.refused(head, "relation must be", relation="as declared with the sensitivity")
+        self.refused(head, "mechanism must be one of", mechanism="uniform")
+        self.refused(head, "epsilon must be > 0", epsilon=float("nan"))
+        self.refused(head, "delta must be > 0", delta=0.0)
+        self.refused(SoftmaxHead(), "head must be fitted")
+        self.refused("head", "head must be a SoftmaxHead")

@@ -1,0 +1,195 @@
+"""The head: clipping, the certificate, scikit-learn's rules, and data sets without a class."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from reticent.training import SoftmaxHead
+from reticent.training.features import clip_rows
+from reticent.training.objective import SoftmaxObjective, zero_sum_basis
+from reticent.training.optimum import certified_minimum
+from reticent.validation import InputError
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16 - 0.3, y
+
+
+@pytest.fixture(scope="module")
+def head(digits):
+    X, y = digits
+    return SoftmaxHead(penalty=0.01, bound=1.0, classes=range(10), records=len(y)).fit(X, y)
+
+
+NOT_ASKED = {"check_array_api_input"}  # arrays of other libraries
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pytest.param(estimator, check, id=check.func.__name__)
+        for estimator, check in estimator_checks_generator(SoftmaxHead())
+        if check.func.__name__ not in NOT_ASKED
+    ],
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@given(
+    hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 30)),
+               elements=st.floats(allow_nan=False, allow_infinity=False)),
+    st.floats(1e-6, 1e6),
+)  # fmt: skip
+def test_exact_norms_never_exceed_the_bound(rows, bound):
+    clipped = clip_rows(rows, bound)
+    for row, kept in zip(rows, clipped, strict=True):
+        with mpmath.workdps(60):
+            assert mpmath.norm(kept.tolist()) <= mpmath.mpf(bound)
+            if mpmath.norm(row.tolist()) <= mpmath.mpf(bound) * (1 - mpmath.mpf(10) ** -12):
+                assert kept.tolist() == row.tolist()
+
+
+def test_clipping_in_float32_would_exceed_it():
+    """The rule behind the float64: half of the norms end above the bound otherwise."""
+    rows = np.random.default_rng(0).normal(size=(500, 100))
+    small = rows.astype(np.float32)
+    small /= np.linalg.norm(small, axis=1, keepdims=True)
+    exceeded = [mpmath.norm(row.tolist()) > 1 for row in small]
+    assert np.mean(exceeded) > 0.2
+    assert not any(mpmath.norm(row.tolist()) > 1 for row in clip_rows(rows, 1.0))
+
+
+def test_the_basis_is_orthonormal_and_sums_to_zero():
+    for classes in (2, 3, 10, 100):
+        basis = zero_sum_basis(classes)
+        assert np.abs(basis.T @ basis - np.eye(classes - 1)).max() < 1e-14
+        assert np.abs(basis.sum(axis=0)).max() < 1e-13
+
+
+def test_it_is_the_optimum_of_scikit_learn(digits, head):
+    X, y = digits
+    rows = np.hstack([clip_rows(X, 1.0), np.ones((len(y), 1))])
+    peer = LogisticRegression(
+        C=1 / (0.01 * len(y)), fit_intercept=False, tol=1e-10, max_iter=5000
+    ).fit(rows, y)
+    assert head.weights_ == pytest.approx(peer.coef_, abs=2e-4)
+
+
+def exact_gradient(objective, v):
+    """The gradient at V in 40 digits."""
+    with mpmath.workdps(40):
+        basis = mpmath.matrix(objective.basis.tolist())
+        total = mpmath.zeros(*objective.shape)
+        point = mpmath.matrix(v.tolist())
+        for row, label in zip(objective.rows, objective.labels, strict=True):
+            h = mpmath.matrix(row.tolist())
+            odds = [mpmath.exp(logit) for logit in basis * (point * h)]
+            residual = mpmath.matrix([odd / sum(odds) for odd in odds])
+            residual[int(label)] -= 1
+            total += basis.T * (residual * float(objective.weights[label])) * h.T
+        return total / objective.records + objective.penalty * point
+
+
+def test_the_rounding_bound_holds_and_is_not_idle():
+    rng = np.random.default_rng(3)
+    rows = clip_rows(rng.normal(size=(40, 6)), 1.0)
+    objective = SoftmaxObjective(
+        rows=rows, labels=rng.integers(4, size=40), basis=zero_sum_basis(4), penalty=0.01,
+        records=40, radius=1.0, weights=np.array([1.0, 2.0, 0.5, 1.0]),
+    )  # fmt: skip
+    for size in (0.0, 1.0, 100.0):
+        v = size * rng.normal(size=objective.shape)
+        _, computed = objective.value_and_gradient(v)
+        error = mpmath.norm(exact_gradient(objective, v) - mpmath.matrix(computed.tolist()))
+        assert error <= objective.rounding(v)
+        assert objective.rounding(v) < 1e-11 * (1 + size)
+
+
+def test_the_certificate_bounds_the_exact_gradient(head):
+    assert head.optimum_gap_ <= head.tolerance_
+    assert head.tolerance_ == pytest.approx(1e-3 * math.sqrt(2) * head.radius / head.records_)
+
+
+def test_a_tolerance_is_reached_however_small(digits):
+    X, y = digits
+    tight = SoftmaxHead(penalty=0.01, classes=range(10), tolerance=1e-12).fit(X, y)
+    assert tight.optimum_gap_ <= 1e-12
+
+
+def test_hard_starts_fall_back_to_gradient_steps(monkeypatch, digits):
+    """With Newton's direction spoiled the guaranteed step still ends at the optimum."""
+    from reticent.training import optimum
+
+    X, y = digits
+    head = SoftmaxHead(penalty=0.5, classes=range(10))
+    expected = head.fit(X[:100], y[:100]).coordinates_
+    monkeypatch.setattr(optimum, "_conjugate_gradients", lambda _o, _p, gradient: -gradient)
+    objective = head._objective(X[:100], y[:100], y[:100])
+    found = certified_minimum(objective, tolerance=1e-9)
+    assert found.point == pytest.approx(expected, abs=1e-3)
+
+
+class TestTotality:
+    """On every data set of valid records fit returns: theory.md F1."""
+
+    def test_the_empty_data_set(self):
+        head = SoftmaxHead(classes=["a", "b", "c"], records=100)
+        head.fit(np.zeros((0, 5)), np.array([], dtype=str))
+        assert not head.weights_.any()
+        assert head.predict_proba(np.ones((1, 5))) == pytest.approx(np.full((1, 3), 1 / 3))
+
+    def test_one_record_and_a_class_without_records(self):
+        head = SoftmaxHead(classes=["a", "b", "c"], records=100).fit(np.ones((1, 5)), ["b"])
+        assert head.predict(np.ones((1, 5)))[0] == "b"
+
+    def test_records_that_cannot_be_told_apart(self):
+        rows = np.ones((50, 3))
+        labels = np.arange(50) % 2
+        head = SoftmaxHead(classes=[0, 1], records=50, penalty=1e-6).fit(rows, labels)
+        assert head.predict_proba(rows[:1]) == pytest.approx(np.full((1, 2), 0.5), abs=1e-3)
+
+    def test_rows_far_beyond_the_bound(self):
+        rows = np.array([[1e308, 1e308], [-1e308, 0.0], [1e-308, 0.0], [0.0, 0.0]])
+        head = SoftmaxHead(classes=[0, 1], records=4).fit(rows, [0, 1, 0, 1])
+        assert np.isfinite(head.weights_).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"penalty": 0.0}, "penalty must be > 0"),
+        ({"penalty": float("nan")}, "penalty must be > 0"),
+        ({"bound": -1.0}, "bound must be > 0"),
+        ({"records": 0}, "records must be >= 1"),
+        ({"tolerance": 0.0}, "tolerance must be > 0"),
+        ({"intercept": -1.0}, "intercept must be >= 0"),
+        ({"classes": [0, 0, 1]}, "classes must be distinct"),
+        ({"classes": [0]}, "classes must be at least 2"),
+        ({"classes": [0, 1]}, "label of row 2 must be one of the classes"),
+        ({"class_weight": "even"}, "class_weight must be a mapping or 'balanced'"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(InputError, match=message):
+        SoftmaxHead(**parameters).fit(np.eye(3), [0, 1, 2])
+
+
+def test_weights_of_classes_and_the_centre(digits):
+    X, y = digits
+    plain = SoftmaxHead(classes=range(10)).fit(X, y)
+    heavy = SoftmaxHead(classes=range(10), class_weight={3: 5.0}).fit(X, y)
+    assert heavy.predict_proba(X)[:, 3].mean() > plain.predict_proba(X)[:, 3].mean()
+    assert heavy.largest_weight_ == 5.0
+    centred = SoftmaxHead(classes=range(10), centre=np.full(64, 0.1)).fit(X + 0.1, y)
+    assert centred.coordinates_ == pytest.approx(plain.coordinates_, abs=1e-4)
