@@ -325,7 +325,7 @@ def test_without_pyarrow(tmp_path, monkeypatch, ending):
     with pytest.raises(InputError) as error:
         read_table(path, label="kind")
     assert str(error.value) == (
-        f"pyarrow must be installed to read table{ending}: pip install pyarrow"
+        f"pyarrow must be installed to read table{ending}: pip install 'reticent[tables]'"
     )
 
 

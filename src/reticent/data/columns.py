@@ -135,7 +135,7 @@ def _arrow(path: Path) -> Any:
         import pyarrow
     except ModuleNotFoundError:
         raise InputError(
-            f"pyarrow must be installed to read {path.name}: pip install pyarrow"
+            f"pyarrow must be installed to read {path.name}: pip install 'reticent[tables]'"
         ) from None
     return pyarrow
 
