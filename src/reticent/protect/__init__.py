@@ -1,5 +1,14 @@
 """Releases: what leaves the house, with its guarantee. The only layer that mints proven ones."""
 
-from reticent.protect.weights import ReleasedHead, release_weights
+from reticent.protect.certificate import Verification, load, save, verify
+from reticent.protect.weights import PublicNumbers, ReleasedHead, release_weights
 
-__all__ = ["ReleasedHead", "release_weights"]
+__all__ = [
+    "PublicNumbers",
+    "ReleasedHead",
+    "Verification",
+    "load",
+    "release_weights",
+    "save",
+    "verify",
+]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +15,21 @@ from sklearn.pipeline import Pipeline
 from reticent import bounds
 from reticent.guarantee import Guarantee, Relation, Sensitivity
 from reticent.guarantee.grade import as_relation
+from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.minting import proven
+from reticent.guarantee.rounding import up
 from reticent.mechanisms import AdditiveMechanism, Gaussian, L2Laplace, Laplace, Logistic
 from reticent.training import SoftmaxHead
 from reticent.training.objective import zero_sum_basis
-from reticent.training.softmax_head import public_map
-from reticent.validation import InputError, describe
+from reticent.training.softmax_head import public_map, radius
+from reticent.validation import (
+    InputError,
+    count,
+    describe,
+    float_array,
+    non_negative,
+    positive,
+)
 
 Floats = NDArray[np.float64]
 
@@ -43,17 +54,64 @@ STATED = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class PublicNumbers:
+    """What the theorem needs: all of it public, all of it in the certificate."""
+
+    penalty: float
+    records: int
+    bound: float
+    intercept: float
+    tolerance: float
+    largest_weight: float
+    records_each: int
+    shape: tuple[int, int]
+
+    @property
+    def radius(self) -> float:
+        """R, the bound on the whole feature vector."""
+        return radius(self.bound, self.intercept)
+
+    @property
+    def unit(self) -> str:
+        """Who is protected."""
+        if self.records_each == 1:
+            return ONE_RECORD
+        return f"one person with at most {self.records_each} records"
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as they stand in a JSON file."""
+        return dataclasses.asdict(self) | {"shape": list(self.shape)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PublicNumbers:
+        """From plain values; what is missing, unknown or out of range is refused."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        if not isinstance(values, Mapping) or set(values) != names:
+            raise InputError(f"public numbers must be {', '.join(sorted(names))}, got others")
+        rows, columns = (count("shape", size) for size in values["shape"])
+        return cls(
+            penalty=positive("penalty", values["penalty"]),
+            records=count("records", values["records"]),
+            bound=positive("bound", values["bound"]),
+            intercept=non_negative("intercept", values["intercept"]),
+            tolerance=positive("tolerance", values["tolerance"]),
+            largest_weight=positive("largest_weight", values["largest_weight"]),
+            records_each=count("records_each", values["records_each"]),
+            shape=(rows, columns),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReleasedHead:
     """A noisy head: public from now on. Reading, copying and rounding it is free."""
 
     coordinates: Floats
     classes_: NDArray[Any]
-    bound: float
-    intercept: float
     centre: Floats | None
     guarantee: Guarantee
     mechanism: str
     scale: float
+    public: PublicNumbers
 
     @property
     def weights(self) -> Floats:
@@ -62,8 +120,15 @@ class ReleasedHead:
 
     def logits(self, X: ArrayLike) -> Floats:
         """W h for queries that are clipped as the training rows were."""
-        rows = np.asarray(X, dtype=np.float64)
-        mapped = public_map(rows, bound=self.bound, intercept=self.intercept, centre=self.centre)
+        rows = float_array("X", X)
+        if rows.ndim != 2:
+            raise InputError(f"X must have rows and columns, got shape {rows.shape}")
+        features = self.public.shape[1] - (1 if self.public.intercept else 0)
+        if rows.shape[1] != features:
+            raise InputError(f"X must have {features} features, got {rows.shape[1]}")
+        mapped = public_map(
+            rows, bound=self.public.bound, intercept=self.public.intercept, centre=self.centre
+        )
         product: Floats = mapped @ self.weights.T
         return product
 
@@ -96,41 +161,49 @@ def release_weights(
     """
     relation = as_relation(relation)
     _refuse_unproven(head, relation)
-    sensitivity = _sensitivity(head, relation, records_each)
+    public = PublicNumbers(
+        penalty=float(head.penalty),
+        records=int(head.records_),
+        bound=float(head.bound),
+        intercept=float(head.intercept),
+        tolerance=float(head.tolerance_),
+        largest_weight=float(head.largest_weight_),
+        records_each=count("records_each", records_each),
+        shape=head.coordinates_.shape,
+    )
+    sensitivity = head_sensitivity(public, relation)
     noise = _kind(mechanism).calibrate(sensitivity, epsilon=epsilon, delta=delta)
     coordinates = _certified_coordinates(head)
-    unit = "one record" if records_each == 1 else f"one person with at most {records_each} records"
-    claim = noise.guarantee(epsilon=epsilon, delta=delta, unit=unit)
+    claim = noise.guarantee(epsilon=epsilon, delta=delta, unit=public.unit)
     claim = dataclasses.replace(
         claim, checked=(*claim.checked, *CHECKED), stated=(*claim.stated, *STATED)
     )
     return ReleasedHead(
         coordinates=noise.release(coordinates),
         classes_=head.classes_.copy(),
-        bound=head.bound,
-        intercept=head.intercept,
         centre=None if head.centre is None else np.array(head.centre, dtype=np.float64),
         guarantee=proven(claim),
         mechanism=noise.name,
         scale=noise.scale,
+        public=public,
     )
 
 
-def _sensitivity(head: SoftmaxHead, relation: Relation, records_each: int) -> Sensitivity:
+def head_sensitivity(public: PublicNumbers, relation: Relation) -> Sensitivity:
     """The L2 bound of the theorem, and √p times it in L1: p coordinates are released."""
     proven_l2 = bounds.softmax_head(
-        penalty=head.penalty,
-        records=head.records_,
-        radius=head.radius,
-        tolerance=head.tolerance_,
+        penalty=public.penalty,
+        records=public.records,
+        radius=public.radius,
+        tolerance=public.tolerance,
         relation=relation,
-        largest_weight=head.largest_weight_,
-        records_each=records_each,
+        largest_weight=public.largest_weight,
+        records_each=public.records_each,
     )
     l2 = proven_l2.require_l2("release")
-    p = head.coordinates_.size
+    p = public.shape[0] * public.shape[1]
     return Sensitivity(
-        l1=float(np.nextafter(np.sqrt(p) * l2 * (1 + 2.0**-50), np.inf)),
+        l1=up(math.sqrt(p) * l2),
         l2=l2,
         relation=relation,
         source=f"{proven_l2.source}; L1 = √{p}·L2",

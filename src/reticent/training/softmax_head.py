@@ -28,6 +28,11 @@ TOLERANCE_SHARE = 1e-3
 """The default τ in units of the gradient of one record, w·√2·R/N: it adds 0.2 % to Δ."""
 
 
+def radius(bound: float, intercept: float) -> float:
+    """R = bound·√(1 + intercept²), rounded up."""
+    return math.hypot(bound, intercept * bound) * (1 + 2.0**-50)
+
+
 def public_map(rows: Floats, *, bound: float, intercept: float, centre: ArrayLike | None) -> Floats:
     """From rows to h, for training and queries alike: centred, clipped, constant appended."""
     if centre is not None:
@@ -79,8 +84,7 @@ class SoftmaxHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def radius(self) -> float:
         """R, the bound on the whole feature vector, constant included; rounded up."""
-        bias = self.intercept * self.bound
-        return math.hypot(self.bound, bias) * (1 + 2.0**-50)
+        return radius(self.bound, self.intercept)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train until the certificate holds, which it does on every data set of valid records."""

@@ -1,0 +1,197 @@
+"""A released head on disk: weights as safetensors, and beside them a certificate in JSON.
+
+The certificate holds public numbers only. ``verify`` computes ε anew from them, on any machine,
+without the data. No pickle is written or read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+import reticent
+from reticent.guarantee import Guarantee
+from reticent.protect.weights import MECHANISMS, PublicNumbers, ReleasedHead, head_sensitivity
+from reticent.validation import InputError, describe
+
+FORMAT = "reticent-head-1"
+_SEAL = "certificate_sha256"
+_FIELDS = {
+    "format",
+    "version",
+    "weights_sha256",
+    "classes",
+    "mechanism",
+    "scale",
+    "public",
+    "guarantee",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """What a certificate claims and what follows from its public numbers."""
+
+    guarantee: Guarantee
+    epsilon: float
+    problems: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing contradicts the certificate."""
+        return not self.problems
+
+
+def save(head: ReleasedHead, path: str | Path) -> tuple[Path, Path]:
+    """Write PATH.safetensors and PATH.json; neither is there half-written."""
+    weights_path, certificate_path = _paths(path)
+    claims = {
+        "format": FORMAT,
+        "version": reticent.__version__,
+        "classes": head.classes_.tolist(),
+        "mechanism": head.mechanism,
+        "scale": head.scale,
+        "public": head.public.to_dict(),
+        "guarantee": head.guarantee.to_dict(),
+    }
+    tensors = {"coordinates": head.coordinates}
+    if head.centre is not None:
+        tensors["centre"] = head.centre
+    content = save_tensors(tensors, metadata={_SEAL: _digest(claims)})
+    certificate = claims | {"weights_sha256": hashlib.sha256(content).hexdigest()}
+    document = json.dumps(certificate, ensure_ascii=False, allow_nan=False, indent=2)
+    _write(weights_path, content)
+    _write(certificate_path, document.encode())
+    return weights_path, certificate_path
+
+
+def load(path: str | Path) -> ReleasedHead:
+    """The released head, if weights and certificate belong together and ε follows.
+
+    Its guarantee is graded declared: a file proves nothing, and who wrote it is not known here.
+    """
+    certificate, content = _read(path)
+    found = _verified(certificate, content)
+    if not found.holds:
+        raise InputError(f"{path} must match its certificate, got: {'; '.join(found.problems)}")
+    tensors = _tensors(content, path)
+    return ReleasedHead(
+        coordinates=tensors["coordinates"],
+        classes_=np.asarray(certificate["classes"]),
+        centre=tensors.get("centre"),
+        guarantee=found.guarantee,
+        mechanism=str(certificate["mechanism"]),
+        scale=float(certificate["scale"]),
+        public=PublicNumbers.from_dict(certificate["public"]),
+    )
+
+
+def verify(path: str | Path) -> Verification:
+    """Compute ε anew from the certificate's public numbers, and compare weights and certificate."""
+    certificate, content = _read(path)
+    return _verified(certificate, content)
+
+
+def _verified(certificate: Mapping[str, Any], content: bytes) -> Verification:
+    claim = Guarantee.from_dict(certificate["guarantee"])
+    public = PublicNumbers.from_dict(certificate["public"])
+    problems = []
+    if hashlib.sha256(content).hexdigest() != certificate["weights_sha256"]:
+        problems.append("the weights are not those that were certified")
+    if _seal(content) != _digest(certificate):
+        problems.append("the certificate is not the one that the weights were sealed with")
+    name = certificate["mechanism"]
+    if name not in MECHANISMS:
+        raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}")
+    sensitivity = head_sensitivity(public, claim.relation)
+    noise = MECHANISMS[name](scale=certificate["scale"], sensitivity=sensitivity)
+    epsilon = noise.epsilon(delta=claim.delta)
+    if not epsilon <= claim.epsilon:
+        problems.append(f"the noise gives epsilon = {epsilon:.6g}, not {claim.epsilon:.6g}")
+    if claim.unit != public.unit:
+        problems.append(f"the unit is {public.unit}, not {claim.unit}")
+    if len(certificate["classes"]) - 1 != public.shape[0]:
+        problems.append(f"{len(certificate['classes'])} classes do not fit {public.shape}")
+    return Verification(guarantee=claim, epsilon=epsilon, problems=tuple(problems))
+
+
+def _read(path: str | Path) -> tuple[Mapping[str, Any], bytes]:
+    weights_path, certificate_path = _paths(path)
+    try:
+        document = certificate_path.read_text(encoding="utf-8")
+        content = weights_path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{error.filename} must be readable, got: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{certificate_path} must be a JSON text, got other bytes") from None
+    try:
+        certificate = json.loads(document)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{certificate_path} must be JSON, got: {error}") from None
+    _check_fields(certificate, certificate_path)
+    return certificate, content
+
+
+def _check_fields(certificate: object, path: Path) -> None:
+    if not isinstance(certificate, dict) or certificate.get("format") != FORMAT:
+        raise InputError(f"{path} must be a certificate of format {FORMAT}, got another file")
+    if set(certificate) != _FIELDS:
+        odd = sorted(set(certificate) ^ _FIELDS)
+        raise InputError(f"{path} must have the fields of a certificate, got {odd[0]!r} wrong")
+    if not isinstance(certificate["classes"], list):
+        raise InputError(f"classes must be a list, got {describe(certificate['classes'])}")
+
+
+def _tensors(content: bytes, path: str | Path) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+    try:
+        tensors = load_tensors(content)
+    except safetensors.SafetensorError as error:
+        raise InputError(f"{path} must be a safetensors file, got: {error}") from None
+    coordinates = tensors.get("coordinates")
+    if coordinates is None or coordinates.dtype != np.float64:
+        raise InputError(f"{path} must hold float64 coordinates, got another tensor file")
+    if not all(math.isfinite(value) for value in coordinates.flat):
+        raise InputError(f"{path} must hold finite coordinates, got others")
+    return tensors
+
+
+def _digest(certificate: Mapping[str, Any]) -> str:
+    """Of all claims; the hash of the weights is left out, because they carry this digest."""
+    claims = {name: value for name, value in certificate.items() if name != "weights_sha256"}
+    document = json.dumps(claims, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    return hashlib.sha256(document.encode()).hexdigest()
+
+
+def _seal(content: bytes) -> str | None:
+    """The digest in the header of a safetensors file: its length in 8 bytes, then JSON."""
+    length = int.from_bytes(content[:8], "little")
+    try:
+        header = json.loads(content[8 : 8 + length])
+        return str(header["__metadata__"][_SEAL])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _paths(path: str | Path) -> tuple[Path, Path]:
+    base = Path(path)
+    if base.suffix in (".safetensors", ".json"):
+        base = base.with_suffix("")
+    return base.with_name(base.name + ".safetensors"), base.with_name(base.name + ".json")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All or nothing: a file appears under its name only when it is whole."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_bytes(content)
+    partial.replace(path)

@@ -1,0 +1,153 @@
+"""A released head on disk: round trip, every wrong bit found, ε computed anew without the data."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from reticent.guarantee import Grade
+from reticent.protect import load, release_weights, save, verify
+from reticent.training import SoftmaxHead
+from reticent.validation import InputError
+
+
+@pytest.fixture(scope="module")
+def released():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 5)), np.array(["no", "yes", "maybe"])[np.arange(60) % 3]
+    head = SoftmaxHead(
+        penalty=0.1, classes=["maybe", "no", "yes"], records=60, centre=np.full(5, 0.25)
+    )
+    return release_weights(head.fit(X, y), epsilon=2.0, delta=1e-6, relation="add-remove")
+
+
+@pytest.fixture
+def folder(released, tmp_path):
+    save(released, tmp_path / "head")
+    return tmp_path
+
+
+def edit(folder, **changes):
+    path = folder / "head.json"
+    document = json.loads(path.read_text())
+    for name, value in changes.items():
+        part, _, leaf = name.rpartition("__")
+        (document[part] if part else document)[leaf] = value
+    path.write_text(json.dumps(document))
+
+
+def test_round_trip(released, folder):
+    again = load(folder / "head")
+    assert np.array_equal(again.coordinates, released.coordinates)
+    assert np.array_equal(again.centre, released.centre)
+    assert again.public == released.public
+    queries = np.random.default_rng(2).normal(size=(20, 5))
+    assert again.predict(queries).tolist() == released.predict(queries).tolist()
+    assert {path.name for path in folder.iterdir()} == {"head.json", "head.safetensors"}
+
+
+def test_a_file_proves_nothing_but_epsilon_follows(released, folder):
+    assert released.guarantee.grade is Grade.PROVEN
+    found = verify(folder / "head.json")
+    assert found.holds
+    assert found.guarantee.grade is Grade.DECLARED
+    assert 1.999 < found.epsilon <= 2.0
+    assert load(folder / "head.safetensors").guarantee.grade is Grade.DECLARED
+
+
+def test_no_private_number_is_in_the_certificate(folder):
+    """Under add-remove the number of rows is private; N is public and the same here by choice."""
+    document = json.loads((folder / "head.json").read_text())
+    assert set(document["public"]) == {
+        "penalty", "records", "bound", "intercept", "tolerance", "largest_weight", "records_each",
+        "shape",
+    }  # fmt: skip
+    assert "optimum_gap" not in (folder / "head.json").read_text()
+
+
+def test_every_flipped_bit_of_the_weights_is_found(folder):
+    path = folder / "head.safetensors"
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 37):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert not verify(folder / "head").holds
+        with pytest.raises(InputError, match="must match its certificate"):
+            load(folder / "head")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"guarantee__epsilon": 1.0}, "the noise gives epsilon = 2, not 1"),
+        ({"guarantee__delta": 1e-9}, "the noise gives epsilon"),
+        ({"guarantee__relation": "replace-one"}, "the noise gives epsilon"),
+        ({"guarantee__unit": "one person"}, "the unit is one record, not one person"),
+        ({"scale": 0.01}, "the noise gives epsilon"),
+        ({"mechanism": "laplace"}, "the certificate is not the one"),
+        ({"version": "9.9"}, "the certificate is not the one"),
+        ({"guarantee__stated": []}, "the certificate is not the one"),
+        ({"guarantee__epsilon": 3.0}, "the certificate is not the one"),
+        ({"classes": ["a", "b", "c"]}, "the certificate is not the one"),
+        ({"public__penalty": 0.01}, "the noise gives epsilon"),
+        ({"public__records": 30}, "the noise gives epsilon"),
+        ({"public__bound": 3.0}, "the noise gives epsilon"),
+        ({"public__tolerance": 0.1}, "the noise gives epsilon"),
+        ({"public__largest_weight": 2.0}, "the noise gives epsilon"),
+        ({"public__records_each": 5}, "the noise gives epsilon"),
+        ({"classes": ["a", "b"]}, "2 classes do not fit"),
+        ({"weights_sha256": "0"}, "the weights are not those that were certified"),
+    ],
+)
+def test_every_changed_number_is_found(folder, changes, problem):
+    edit(folder, **changes)
+    found = verify(folder / "head")
+    assert any(problem in line for line in found.problems), found.problems
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "other"}, "must be a certificate of format"),
+        ({"extra": 1}, "'extra' wrong"),
+        ({"mechanism": "uniform"}, "mechanism must be one of"),
+        ({"scale": "NaN"}, "scale must be a real number"),
+        ({"scale": -1.0}, "scale must be > 0"),
+        ({"public__penalty": None}, "penalty must be a real number"),
+        ({"public__more": 1}, "public numbers must be"),
+        ({"guarantee__epsilon": -1}, "epsilon must be >= 0"),
+        ({"classes": 3}, "classes must be a list"),
+    ],
+)
+def test_bad_certificates_get_one_line(folder, changes, message):
+    edit(folder, **changes)
+    with pytest.raises(InputError, match=message) as caught:
+        verify(folder / "head")
+    assert "\n" not in str(caught.value)
+
+
+def test_foreign_and_missing_files(folder, released):
+    with pytest.raises(InputError, match="must be readable"):
+        verify(folder / "nothing")
+    (folder / "head.json").write_text("{")
+    with pytest.raises(InputError, match="must be JSON"):
+        verify(folder / "head")
+    (folder / "head.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="must be a JSON text"):
+        verify(folder / "head")
+
+
+def test_wrong_queries(released):
+    with pytest.raises(InputError, match="X must have 5 features, got 4"):
+        released.predict(np.zeros((2, 4)))
+    with pytest.raises(InputError, match="X must be finite, got NaN"):
+        released.predict([[np.nan] * 5])
+
+
+def test_verifying_needs_neither_torch_nor_the_data(folder):
+    code = (
+        "import sys; from reticent.protect import verify; "
+        f"assert verify({str(folder / 'head')!r}).holds; assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
