@@ -1,6 +1,7 @@
 """Releases: what leaves the house, with its guarantee. The only layer that mints proven ones."""
 
 from reticent.protect.certificate import Verification, load, save, verify
+from reticent.protect.penalty import public_penalty
 from reticent.protect.weights import PublicNumbers, ReleasedHead, release_weights
 
 __all__ = [
@@ -8,6 +9,7 @@ __all__ = [
     "ReleasedHead",
     "Verification",
     "load",
+    "public_penalty",
     "release_weights",
     "save",
     "verify",

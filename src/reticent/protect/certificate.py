@@ -22,7 +22,12 @@ from safetensors.numpy import save as save_tensors
 
 import reticent
 from reticent.guarantee import Guarantee
-from reticent.protect.weights import MECHANISMS, PublicNumbers, ReleasedHead, head_sensitivity
+from reticent.protect.weights import (
+    PublicNumbers,
+    ReleasedHead,
+    head_sensitivity,
+    mechanism_of,
+)
 from reticent.validation import InputError, describe
 
 FORMAT = "reticent-head-1"
@@ -111,11 +116,10 @@ def _verified(certificate: Mapping[str, Any], content: bytes) -> Verification:
         problems.append("the weights are not those that were certified")
     if _seal(content) != _digest(certificate):
         problems.append("the certificate is not the one that the weights were sealed with")
-    name = certificate["mechanism"]
-    if name not in MECHANISMS:
-        raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}")
     sensitivity = head_sensitivity(public, claim.relation)
-    noise = MECHANISMS[name](scale=certificate["scale"], sensitivity=sensitivity)
+    noise = mechanism_of(certificate["mechanism"])(
+        scale=certificate["scale"], sensitivity=sensitivity
+    )
     epsilon = noise.epsilon(delta=claim.delta)
     if not epsilon <= claim.epsilon:
         problems.append(f"the noise gives epsilon = {epsilon:.6g}, not {claim.epsilon:.6g}")

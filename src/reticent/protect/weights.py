@@ -172,12 +172,11 @@ def release_weights(
         shape=head.coordinates_.shape,
     )
     sensitivity = head_sensitivity(public, relation)
-    noise = _kind(mechanism).calibrate(sensitivity, epsilon=epsilon, delta=delta)
+    noise = mechanism_of(mechanism).calibrate(sensitivity, epsilon=epsilon, delta=delta)
     coordinates = _certified_coordinates(head)
     claim = noise.guarantee(epsilon=epsilon, delta=delta, unit=public.unit)
-    claim = dataclasses.replace(
-        claim, checked=(*claim.checked, *CHECKED), stated=(*claim.stated, *STATED)
-    )
+    theorem = f"the sensitivity is a theorem about public numbers: {sensitivity.source}"
+    claim = dataclasses.replace(claim, checked=(theorem, *claim.checked, *CHECKED), stated=STATED)
     return ReleasedHead(
         coordinates=noise.release(coordinates),
         classes_=head.classes_.copy(),
@@ -230,7 +229,8 @@ def _refuse_unproven(head: object, relation: Relation) -> None:
         raise InputError("relation must be add-remove or replace-one, got neither")
 
 
-def _kind(name: str) -> type[AdditiveMechanism]:
+def mechanism_of(name: str) -> type[AdditiveMechanism]:
+    """The mechanism of that name."""
     if name not in MECHANISMS:
         raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}")
     return MECHANISMS[name]

@@ -1,0 +1,57 @@
+"""A penalty from public numbers alone: nothing is tuned on the private records.
+
+A larger penalty needs less noise and fits less. On MNIST pixels and CIFAR-10 features the best
+penalty put the standard deviation of the noise on one logit at about 0.3, whatever n was; solving
+Δ₂·(std of the noise per unit of Δ₂)·R = 0.3 for λ gives the rule below.
+"""
+
+from __future__ import annotations
+
+import math
+
+from reticent.guarantee import Relation, Sensitivity
+from reticent.guarantee.grade import as_relation
+from reticent.mechanisms import L2Laplace
+from reticent.protect.weights import mechanism_of
+from reticent.validation import count, positive
+
+LOGIT_NOISE = 0.3
+
+
+def public_penalty(  # noqa: PLR0913 - one argument for each public number
+    *,
+    records: int,
+    radius: float,
+    coordinates: int,
+    epsilon: float,
+    delta: float,
+    relation: Relation | str,
+    mechanism: str = "gaussian",
+    records_each: int = 1,
+) -> float:
+    """λ = k·m·√2·R²·c/(0.3·N), c the std of the noise for Δ₂ = 1 at (ε, δ).
+
+    ``coordinates`` is p = (C−1)·d, the number of released entries.
+
+    >>> round(
+    ...     public_penalty(
+    ...         records=60_000,
+    ...         radius=1.0,
+    ...         coordinates=7065,
+    ...         epsilon=1.0,
+    ...         delta=1e-5,
+    ...         relation="add-remove",
+    ...     ),
+    ...     6,
+    ... )
+    0.000293
+    """
+    p = count("coordinates", coordinates)
+    unit = Sensitivity(l1=math.sqrt(p), l2=1.0)
+    noise = mechanism_of(mechanism).calibrate(unit, epsilon=epsilon, delta=delta)
+    if isinstance(noise, L2Laplace):
+        noise = noise.in_dimension(p)
+    touched = 1 if as_relation(relation) is Relation.ADD_REMOVE else 2
+    moved = touched * count("records_each", records_each) * math.sqrt(2)
+    scale = positive("radius", radius) ** 2 * noise.std
+    return moved * scale / (LOGIT_NOISE * count("records", records))
