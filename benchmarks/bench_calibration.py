@@ -99,6 +99,7 @@ def _opacus(target: float) -> tuple[Cell, Cell]:
     except subprocess.TimeoutExpired:
         return "–", f"time limit ({time.perf_counter() - start:.0f} s)"
     if done.returncode != 0:
-        return "–", done.stderr.strip().splitlines()[-1].partition(":")[0]
+        error = done.stderr.strip().splitlines()[-1].partition(":")[0]
+        return "–", "MemoryError" if error.endswith("MemoryError") else error
     noise, seconds = done.stdout.split()
     return float(noise), float(seconds)
