@@ -1,7 +1,9 @@
 """Pages whose examples are tests, and the rule that nothing is skipped in CI."""
 
+import contextlib
 import doctest
 import os
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -24,19 +26,17 @@ PAGES = Sybil(
 
 
 class PageExamples(pytest.Item):
-    """All examples of one page: they share names, so one process runs them, in order."""
+    """All examples of one page share names and a directory, so one process runs them in order."""
 
     def runtest(self) -> None:
         document = PAGES.parse(self.path)
         wrong = []
-        try:
+        with tempfile.TemporaryDirectory() as directory, contextlib.chdir(directory):
             for example in document.examples():
                 try:
                     example.evaluate()
                 except SybilFailure as failure:
                     wrong.append(str(failure))
-        finally:
-            console.clean_up(document.namespace)
         if wrong:
             pytest.fail("\n\n".join(wrong), pytrace=False)
 

@@ -11,7 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,16 +109,8 @@ def mismatch(block: str, *, directory: Path) -> str | None:
 
 
 def evaluate(example: Any) -> str | None:
-    """Sybil's evaluator: the blocks of one page share a temporary directory."""
-    if "console_directory" not in example.namespace:
-        example.namespace["console_directory"] = tempfile.TemporaryDirectory()
-    return mismatch(example.parsed, directory=Path(example.namespace["console_directory"].name))
-
-
-def clean_up(namespace: dict[str, Any]) -> None:
-    """Removes the directory of a page."""
-    if directory := namespace.get("console_directory"):
-        directory.cleanup()
+    """Sybil's evaluator: runs a block in the directory of its page."""
+    return mismatch(example.parsed, directory=Path.cwd())
 
 
 def _program(command: str) -> str:
