@@ -134,10 +134,19 @@ def test_hard_starts_fall_back_to_gradient_steps(monkeypatch, digits):
     X, y = digits
     head = SoftmaxHead(penalty=0.5, classes=range(10))
     expected = head.fit(X[:100], y[:100]).coordinates_
-    monkeypatch.setattr(optimum, "_conjugate_gradients", lambda _o, _p, gradient: -gradient)
+    monkeypatch.setattr(optimum, "_solve", lambda _c, gradient, _p: -gradient)
     objective = head._objective(X[:100], y[:100], y[:100])
     found = certified_minimum(objective, tolerance=1e-9)
     assert found.point == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_second_moment_is_for_speed_only(monkeypatch, digits, head):
+    from reticent.training import optimum
+
+    X, y = digits
+    monkeypatch.setattr(optimum, "LARGEST_MOMENT", 1)
+    plain = SoftmaxHead(penalty=0.01, classes=range(10), records=len(y)).fit(X, y)
+    assert np.linalg.norm(plain.coordinates_ - head.coordinates_) <= 2 * head.tolerance_ / 0.01
 
 
 class TestTotality:

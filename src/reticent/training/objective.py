@@ -70,6 +70,13 @@ class SoftmaxObjective:
         """The Hessian at V, ready to be multiplied."""
         return Curvature(self, [self._probabilities(rows, v) for rows, _ in self._blocks()])
 
+    def second_moment(self) -> Floats:
+        """(1/N)·Σ w_y·h hᵀ: with a scalar in front, a rough Hessian of each row of V."""
+        total = np.zeros((self.shape[1], self.shape[1]))
+        for rows, labels in self._blocks():
+            total += (rows * self.weights[labels][:, None]).T @ rows
+        return total / self.records
+
     def smoothness(self) -> float:
         """A Lipschitz constant of the gradient: (n/N)·w·R²/2 + λ (the softmax Hessian is ≤ ½)."""
         share = len(self.labels) / self.records * self.largest_weight
@@ -115,6 +122,11 @@ class Curvature:
 
     objective: SoftmaxObjective
     probabilities: list[Floats]
+
+    def mean_spread(self) -> float:
+        """The mean over records of (1 − Σp²)/(C−1), the average eigenvalue of diag p − ppᵀ."""
+        spread = sum(float(np.sum(1 - np.einsum("ij,ij->i", p, p))) for p in self.probabilities)
+        return spread / max(len(self.objective.labels) * self.objective.shape[0], 1)
 
     def times(self, direction: Floats) -> Floats:
         """H·direction."""

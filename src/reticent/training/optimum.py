@@ -8,11 +8,16 @@ the distance to the minimiser by 1 − λ/L.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import linalg
 
-from reticent.training.objective import Floats, SoftmaxObjective
+from reticent.training.objective import Curvature, Floats, SoftmaxObjective
+
+LARGEST_MOMENT = 4096
+"""Features up to which a second moment is formed and factored to speed up the search."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +32,7 @@ class Optimum:
 def certified_minimum(objective: SoftmaxObjective, *, tolerance: float) -> Optimum:
     """A point whose gradient is proven to be at most ``tolerance`` in norm."""
     point = np.zeros(objective.shape)
+    moment = objective.second_moment() if objective.shape[1] <= LARGEST_MOMENT else None
     steps = 0
     while True:
         _, gradient = objective.value_and_gradient(point)
@@ -34,16 +40,19 @@ def certified_minimum(objective: SoftmaxObjective, *, tolerance: float) -> Optim
         bound = _gradient_bound(objective, point, gradient)
         if bound <= tolerance:
             return Optimum(point=point, gradient_bound=bound, steps=steps)
-        point = _newton(objective, point, gradient)
+        point = _newton(objective, point, gradient, moment)
 
 
 def _gradient_bound(objective: SoftmaxObjective, point: Floats, gradient: Floats) -> float:
     return float(np.linalg.norm(gradient)) * (1 + 1e-9) + objective.rounding(point)
 
 
-def _newton(objective: SoftmaxObjective, point: Floats, gradient: Floats) -> Floats:
+def _newton(
+    objective: SoftmaxObjective, point: Floats, gradient: Floats, moment: Floats | None
+) -> Floats:
     """A Newton step if it shrinks the gradient, else a gradient step, which always helps."""
-    direction = _conjugate_gradients(objective, point, gradient)
+    curvature = objective.curvature(point)
+    direction = _solve(curvature, gradient, _preconditioner(curvature, moment))
     before = float(np.linalg.norm(gradient))
     for length in (1.0, 0.25, 0.0625):
         candidate = point - length * direction
@@ -53,23 +62,37 @@ def _newton(objective: SoftmaxObjective, point: Floats, gradient: Floats) -> Flo
     return point - gradient / objective.smoothness()
 
 
-def _conjugate_gradients(
-    objective: SoftmaxObjective, point: Floats, gradient: Floats, *, accuracy: float = 0.01
+def _preconditioner(curvature: Curvature, moment: Floats | None) -> Callable[[Floats], Floats]:
+    """Divides each row of V by κ·(second moment) + λ, κ the mean spread of the probabilities.
+
+    It decides how many steps are needed and nothing else.
+    """
+    penalty = curvature.objective.penalty
+    if moment is None:
+        return lambda rows: rows / penalty
+    damped = curvature.mean_spread() * moment + penalty * np.eye(len(moment))
+    factor = linalg.cho_factor(damped, lower=True)
+    return lambda rows: np.ascontiguousarray(linalg.cho_solve(factor, rows.T).T)
+
+
+def _solve(
+    curvature: Curvature, gradient: Floats, precondition: Callable[[Floats], Floats]
 ) -> Floats:
-    """An approximate solution of H·x = gradient."""
-    curvature = objective.curvature(point)
+    """H·x = gradient up to 1 %, by preconditioned conjugate gradients."""
     solution, residual = np.zeros_like(gradient), gradient.copy()
-    direction = residual.copy()
-    size = float(np.sum(residual * residual))
-    enough = accuracy**2 * size
+    image = precondition(residual)
+    direction = image.copy()
+    size = float(np.sum(residual * image))
+    enough = 1e-4 * size
     for _ in range(300):
-        if size <= enough:
+        if not size > enough:
             break
-        image = curvature.times(direction)
-        length = size / float(np.sum(direction * image))
+        product = curvature.times(direction)
+        length = size / float(np.sum(direction * product))
         solution += length * direction
-        residual -= length * image
-        smaller = float(np.sum(residual * residual))
-        direction = residual + smaller / size * direction
+        residual -= length * product
+        image = precondition(residual)
+        smaller = float(np.sum(residual * image))
+        direction = image + smaller / size * direction
         size = smaller
     return solution
