@@ -116,14 +116,7 @@ def float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
     No entry is named in the message: entries are private.
     """
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise InputError(f"{name} must be rectangular, got rows of unequal length") from None
-    if array.dtype.kind not in "iuf":
-        raise InputError(f"{name} must hold real numbers, got an array of {array.dtype}")
-    if array.size == 0:
-        raise InputError(f"{name} must not be empty, got shape {array.shape}")
+    array = _array(name, value, kinds="iuf", of="real numbers")
     result: NDArray[np.float64] = array.astype(np.float64)
     if not np.isfinite(result).all():
         raise InputError(f"{name} must be finite, got {_not_finite(result)}")
@@ -134,14 +127,7 @@ def float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
 def integer_array(name: str, value: ArrayLike) -> NDArray[np.int64]:
     """A non-empty int64 array from integers of any width; floats are refused."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise InputError(f"{name} must be rectangular, got rows of unequal length") from None
-    if array.dtype.kind not in "iu":
-        raise InputError(f"{name} must hold integers, got an array of {array.dtype}")
-    if array.size == 0:
-        raise InputError(f"{name} must not be empty, got shape {array.shape}")
+    array = _array(name, value, kinds="iu", of="integers")
     if _beyond_exact(array):
         raise InputError(f"{name} must hold integers of at most 2**53, got larger ones")
     return array.astype(np.int64)
@@ -152,6 +138,18 @@ def describe(value: object) -> str:
     shown = repr(value)
     kind = type(value).__name__
     return f"{kind} {shown}" if len(shown) <= 40 and "\n" not in shown else kind
+
+
+def _array(name: str, value: ArrayLike, *, kinds: str, of: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{name} must be rectangular, got rows of unequal length") from None
+    if array.size == 0:
+        raise InputError(f"{name} must not be empty, got shape {array.shape}")
+    if array.dtype.kind not in kinds:
+        raise InputError(f"{name} must hold {of}, got an array of {array.dtype}")
+    return array
 
 
 def _beyond_exact(array: NDArray[Any]) -> bool:
