@@ -98,9 +98,9 @@ def count(name: str, value: object, *, at_least: int = 1) -> int:
 
 
 def text(name: str, value: object) -> str:
-    """A non-empty string."""
-    if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{name} must be a non-empty text, got {describe(value)}")
+    """A non-empty string of one line."""
+    if not isinstance(value, str) or not value.strip() or len(value.splitlines()) > 1:
+        raise InputError(f"{name} must be a non-empty text of one line, got {describe(value)}")
     return value
 
 

@@ -151,6 +151,23 @@ def test_bad_input_is_one_line_and_exit_two(command, line):
     assert BAD[line] in err
 
 
+@pytest.mark.parametrize("option", ["--times 9", "--sampling-rate 1", "--cost 1", "--population 3"])
+def test_an_events_file_stands_alone(command, tmp_path, option):
+    path = tmp_path / "events.json"
+    path.write_text('{"type": "Pure", "epsilon": 1.0}')
+    code, _, err = command(*f"{PURE} --events {path} {option}".split())
+    assert code == BAD_INPUT
+    assert "--events must stand alone" in err
+
+
+def test_a_field_twice_in_an_events_file(command, tmp_path):
+    path = tmp_path / "events.json"
+    path.write_text('{"type": "Pure", "epsilon": 1.0, "epsilon": 0.1}')
+    code, _, err = command(*f"{PURE} --events {path}".split())
+    assert code == BAD_INPUT
+    assert "must name each field once" in err
+
+
 def test_a_broken_events_file(command, tmp_path):
     path = tmp_path / "events.json"
     path.write_text('{"type": "Gaussian"')

@@ -2,7 +2,15 @@
 
 import pytest
 
-from reticent.guarantee import Event, GaussianEvent, LogisticEvent, PureEvent, Repeated
+from reticent.guarantee import (
+    Composed,
+    Event,
+    GaussianEvent,
+    LogisticEvent,
+    PureEvent,
+    Repeated,
+    SampledWithoutReplacement,
+)
 from reticent.guarantee.events import EVENT_TYPES
 from reticent.validation import InputError
 
@@ -75,6 +83,14 @@ def test_bad_documents_get_one_line(values, message):
     with pytest.raises(InputError, match=message) as caught:
         Event.from_dict(values)
     assert "\n" not in str(caught.value)
+
+
+def test_a_sample_within_a_sample_has_its_size():
+    inner = Event.from_dict(EXAMPLES["SampledWithoutReplacement"])
+    SampledWithoutReplacement(event=inner, size=100, population=1000)
+    nested = Repeated(event=Composed(events=(inner, PureEvent(epsilon=1.0))), count=2)
+    with pytest.raises(InputError, match="population of a sample within a sample of 50 must be 50"):
+        SampledWithoutReplacement(event=nested, size=50, population=1000)
 
 
 def test_integers_become_floats():

@@ -26,6 +26,10 @@ from reticent.validation import InputError
 POSITIVE = st.floats(min_value=1e-300, max_value=1e300)
 
 
+def one_line(text):
+    return bool(text.strip()) and len(text.splitlines()) == 1
+
+
 def claim(epsilon=1.0, delta=1e-6, **others):
     return Guarantee(epsilon=epsilon, delta=delta, **{"relation": Relation.ADD_REMOVE, **others})
 
@@ -65,6 +69,14 @@ class TestMinting:
         with pytest.raises(InputError, match=f"got one graded {grade}"):
             proven(claim(grade=grade, gamma=gamma))
 
+    def test_no_subclass_and_no_back_door(self):
+        for kind in (Guarantee, Sensitivity):
+            with pytest.raises(TypeError, match="must not be subclassed"):
+                type("Forged", (kind,), {})
+        assert not hasattr(proven_claim(), "__dict__")
+        with pytest.raises(InputError, match="composition must be of guarantees"):
+            composed(["proven"])
+
     def test_minting_keeps_everything_but_the_grade(self):
         assert proven_claim().to_dict() == claim().to_dict() | {"grade": "proven"}
 
@@ -101,6 +113,9 @@ class TestCombination:
     def test_parallel_takes_the_largest_and_needs_add_remove(self):
         total = parallel([claim(1.0, 1e-6), claim(2.0, 1e-7)])
         assert (total.epsilon, total.delta) == (2.0, 1e-6)
+        assert any("disjoint" in line for line in total.stated)
+        assert parallel([proven_claim(), proven_claim()]).grade is Grade.DECLARED
+        assert mixture([proven_claim(), proven_claim()]).grade is Grade.DECLARED
         with pytest.raises(InputError, match="must be under add-remove, got replace-one"):
             parallel([claim(relation="replace-one")])
 
@@ -159,7 +174,7 @@ class TestJson:
         st.floats(0, 1e6),
         st.floats(0, 0.999),
         st.sampled_from([*Relation]),
-        st.lists(st.text(min_size=1).filter(str.strip), max_size=3),
+        st.lists(st.text(min_size=1).filter(one_line), max_size=3),
     )
     def test_round_trip(self, epsilon, delta, relation, lines):
         original = claim(epsilon, delta, relation=relation, checked=tuple(lines), stated=("x",))
@@ -212,6 +227,7 @@ class TestSensitivity:
             ({"l1": 0}, "sensitivity l1 must be > 0 and finite, got 0.0"),
             ({"l2": float("nan")}, "sensitivity l2 must be > 0 and finite, got nan"),
             ({"l1": 1.0, "l2": 1.1}, "l2 must be <= l1 = 1.0, got 1.1"),
+            ({"l1": 1.0, "linf": 1.1}, "linf must be <= l1 = 1.0, got 1.1"),
             ({"l1": 1j}, "must be a real number, got complex"),
             ({"l1": 1.0, "source": ""}, "source must be a non-empty text"),
         ],

@@ -197,6 +197,15 @@ def test_grades_pass_through_and_proven_does_not(kind):
     assert (claim.grade, claim.gamma) == (Grade.SAMPLED, 0.05)
 
 
+@pytest.mark.parametrize("kind", [Laplace, Logistic, Gaussian], ids=lambda kind: kind.name)
+@given(scale=st.floats(1e-3, 1e3), size=st.floats(1e-3, 1e3))
+def test_events_never_claim_more_noise_than_there_is(kind, scale, size):
+    from fractions import Fraction
+
+    event = kind(scale=scale, sensitivity=Sensitivity(l1=size, l2=size)).event()
+    assert Fraction(event.noise_multiplier) <= Fraction(scale) / Fraction(size)
+
+
 @every_mechanism
 def test_a_false_claim_is_refused(kind):
     mechanism = kind(scale=1.0, sensitivity=ONE)

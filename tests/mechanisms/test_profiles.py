@@ -179,6 +179,33 @@ def test_bounded_range_profile_is_the_worst_two_point_loss(pure_epsilon):
         assert divergence <= pure.bounded_range_rdp(pure_epsilon, 8.0)
 
 
+@pytest.mark.parametrize("epsilon", [1e-16, 1e-15, 5e-15, 1e-9, 1e-3, 0.5, 0.99, 1.01, 5.0, 600.0])
+def test_gdp_of_a_pure_release_is_not_below_the_truth(epsilon):
+    """Φ(μ/2) = e^ε/(1 + e^ε), so 2Φ(μ/2) − 1 = tanh(ε/2)."""
+    with mp.workdps(400):
+        reached = mpmath.erf(mpf(pure.gdp(epsilon)) * (1 + mpf(2) ** -46) / (2 * mpmath.sqrt(2)))
+        assert reached >= mpmath.tanh(mpf(epsilon) / 2)
+        assert reached <= mpmath.tanh(mpf(epsilon) / 2) * (1 + mpf(10) ** -11)
+
+
+@NOISES
+def test_zcdp_is_not_below_the_truth_where_series_end(noise):
+    with mp.workdps(50):
+        for shift in (0.0101, 0.0999, 0.1001, 0.1999, 0.2001, 0.5):
+            a = mpf(shift)
+            exact = a - 1 + mpmath.exp(-a) if noise is laplace else a * mpmath.coth(a / 2) - 2
+            assert mpf(noise.zcdp(shift)) * (1 + mpf(2) ** -46) >= exact
+
+
+@pytest.mark.parametrize("noise", [logistic, laplace, pure, gaussian])
+def test_epsilon_near_zero_is_not_below_the_truth(noise):
+    """Just below δ(0) the error of ε is that of the shift, far more than a relative one."""
+    for shift in (0.42533203368659966, 1.3, 7.7):
+        delta = noise.delta(shift, 0.0) * (1 - 1e-15)
+        found = noise.epsilon(shift, delta)
+        assert found == 0 or noise.delta(shift, found) <= delta * (1 + 1e-13)
+
+
 def test_gdp_of_a_pure_release_lies_below_randomised_response():
     for epsilon in (0.01, 0.5, 2.0, 20.0):
         mu = pure.gdp(epsilon)

@@ -115,6 +115,12 @@ def test_every_changed_number_is_found(folder, changes, problem):
         ({"scale": "NaN"}, "scale must be a real number"),
         ({"scale": -1.0}, "scale must be > 0"),
         ({"public__penalty": None}, "penalty must be a real number"),
+        ({"public__shape": 5}, "shape must be two whole numbers"),
+        ({"public__shape": [1, 2, 3]}, "shape must be two whole numbers"),
+        ({"public__shape": [10**200, 10**200]}, "shape must have at most"),
+        ({"mechanism": []}, "mechanism must be one of"),
+        ({"guarantee__gamma": "x"}, "gamma must be a real number"),
+        ({"guarantee__unit": "a\nb"}, "unit must be a non-empty text of one line"),
         ({"public__more": 1}, "public numbers must be"),
         ({"guarantee__epsilon": -1}, "epsilon must be >= 0"),
         ({"classes": 3}, "classes must be a list"),
@@ -133,6 +139,11 @@ def test_foreign_and_missing_files(folder, released):
     (folder / "head.json").write_text("{")
     with pytest.raises(InputError, match="must be JSON"):
         verify(folder / "head")
+    (folder / "head.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="nested too deeply"):
+        verify(folder / "head")
+    with pytest.raises(InputError, match="must be writable"):
+        save(released, folder / "no" / "where")
     (folder / "head.json").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="must be a JSON text"):
         verify(folder / "head")

@@ -1,5 +1,7 @@
 """Releases of a head: what is proven, what is refused, and that the noise is the noise claimed."""
 
+import copy
+import dataclasses
 import math
 
 import numpy as np
@@ -83,6 +85,30 @@ def test_the_empty_data_set_is_released_too():
     assert released.coordinates.shape == (2, 5)
 
 
+def test_laplace_noise_grows_with_the_root_of_the_dimension(head):
+    """Pure Laplace and logistic noise rest on L1 ≤ √p·L2 over the p released coordinates."""
+    sensitivity = math.sqrt(2) * math.sqrt(2) / (0.03 * 1400) * 1.002
+    for mechanism in ("laplace", "logistic"):
+        released = release_weights(
+            head, epsilon=2.0, delta=0.0, relation="add-remove", mechanism=mechanism
+        )
+        assert released.scale == pytest.approx(math.sqrt(585) * sensitivity / 2, rel=1e-3)
+    pure = release_weights(
+        head, epsilon=2.0, delta=0.0, relation="add-remove", mechanism="l2-laplace"
+    )
+    assert pure.scale == pytest.approx(sensitivity / 2, rel=1e-3)
+
+
+def test_a_released_head_cannot_be_edited_and_stay_proven(head):
+    released = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
+    raw = dataclasses.replace(released, coordinates=head.coordinates_.copy())
+    assert raw.guarantee.grade is Grade.DECLARED
+    with pytest.raises(ValueError, match="read-only"):
+        released.coordinates[:] = 0.0
+    with pytest.raises(InputError, match="coordinates must have shape"):
+        dataclasses.replace(released, coordinates=np.ones((1, 400)))
+
+
 def test_only_free_coordinates_are_released(head):
     released = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
     assert released.coordinates.shape == (9, 65)
@@ -96,20 +122,52 @@ class TestRefusals:
             release_weights(head, **arguments)
         assert "\n" not in str(caught.value)
 
-    def test_changed_weights_and_parameters(self, head):
+    def test_changed_weights(self, head):
         head.coordinates_[0, 0] = np.nextafter(head.coordinates_[0, 0], 1.0)
         self.refused(head, "head must be as fit left it")
 
     @pytest.mark.parametrize(
-        ("name", "value"), [("penalty", 1.0), ("bound", 0.1), ("intercept", 0.5), ("centre", [0.0])]
+        ("name", "value"),
+        [
+            ("penalty", 1.0),
+            ("bound", 0.1),
+            ("intercept", 0.5),
+            ("centre", [0.0]),
+            ("records", 10**9),
+            ("tolerance", 1.0),
+            ("class_weight", {1: 0.5}),
+            ("classes", list(range(10))[::-1]),
+        ],
     )
     def test_changed_parameters(self, head, name, value):
         head.set_params(**{name: value})
         self.refused(head, "head must be as fit left it")
 
-    def test_a_looser_record_count(self, head):
-        head.records_ = 10**9
+    @pytest.mark.parametrize("name", ["classes", "class_weight", "records"])
+    def test_what_was_private_at_the_fit_stays_private(self, digits, name):
+        """Parameters that are mended after the fit do not mend the fit."""
+        X, y = digits
+        public = {"classes": range(10), "class_weight": None, "records": 1797}
+        private = {"classes": None, "class_weight": "balanced", "records": None}
+        head = SoftmaxHead(**(public | {name: private[name]})).fit(X, y)
+        head.set_params(**{name: public[name]})
         self.refused(head, "head must be as fit left it")
+
+    def test_attributes_that_are_changed_are_not_read(self, head, digits):
+        head.classes_ = head.classes_[::-1]
+        released = release_weights(head, epsilon=9.0, delta=1e-5, relation="add-remove")
+        assert released.classes_.tolist() == list(range(10))
+
+    def test_a_subclass(self, digits):
+        class Unclipped(SoftmaxHead):
+            def _map(self, rows):
+                return np.hstack([rows, np.ones((len(rows), 1))])
+
+        X, y = digits
+        self.refused(Unclipped(classes=range(10), records=1797).fit(X, y), "SoftmaxHead itself")
+
+    def test_a_copy_that_was_not_fitted_here(self, head):
+        self.refused(copy.deepcopy(head), "head must be fitted in this process")
 
     def test_a_fitted_scaler_before_the_head(self, digits):
         X, y = digits

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from reticent.training import SoftmaxHead
 from reticent.training.features import clip_rows
-from reticent.training.objective import SoftmaxObjective, zero_sum_basis
+from reticent.training.objective import SoftmaxObjective, rounding_bound, zero_sum_basis
 from reticent.training.optimum import certified_minimum
 from reticent.validation import InputError
 
@@ -118,13 +118,41 @@ def test_the_rounding_bound_holds_and_is_not_idle():
 
 def test_the_certificate_bounds_the_exact_gradient(head):
     assert head.optimum_gap_ <= head.tolerance_
-    assert head.tolerance_ == pytest.approx(1e-3 * math.sqrt(2) * head.radius / head.records_)
+    assert head.tolerance_ == pytest.approx(1e-3 * math.sqrt(2) * head.radius / 1797)
 
 
-def test_a_tolerance_is_reached_however_small(digits):
+def test_a_tolerance_is_reached_or_refused_by_public_numbers(digits):
     X, y = digits
-    tight = SoftmaxHead(penalty=0.01, classes=range(10), tolerance=1e-12).fit(X, y)
-    assert tight.optimum_gap_ <= 1e-12
+    tight = SoftmaxHead(penalty=0.01, classes=range(10), tolerance=2e-11).fit(X, y)
+    assert tight.optimum_gap_ <= 2e-11
+    refused = SoftmaxHead(penalty=0.01, classes=range(10), records=1797, tolerance=1e-14)
+    for rows in (0, 1, 1797):
+        with pytest.raises(InputError, match=r"tolerance must be >= .* got 1e-14"):
+            refused.fit(X[:rows], y[:rows])
+
+
+@pytest.mark.parametrize("sizes", [(100, 10, 5), (1_281_167, 1000, 2048), (10**7, 100, 768)])
+def test_the_default_tolerance_leaves_room_for_rounding(sizes):
+    """Large heads included: the certificate must be reachable on every data set."""
+    records, classes, features = sizes
+    objective = SoftmaxObjective(
+        rows=np.zeros((0, features)), labels=np.zeros(0, int), basis=zero_sum_basis(classes),
+        penalty=1e-4, records=records, radius=1.0, weights=np.ones(classes),
+    )  # fmt: skip
+    assert SoftmaxHead()._tolerance(objective) >= 4 * objective.worst_rounding()
+
+
+def test_the_rounding_bound_is_the_sum_of_its_parts():
+    """D.3 by hand for n = N = 10,000, C = 10, d = 50, ‖V‖ = 20, R = 2, λ = 0.01, w = 1."""
+    u = 2.0**-53
+    logits = 40 * (50 * u + 10 * 10 * u)
+    residual = logits / 2 + 2 * (16 * u + 80 * u) + 14 * u + 2 * u + 2 * 10 * 10 * u
+    summing = 1.5 * (4096 + 2 + 1) * u
+    expected = 1.1 * (2 * (residual + summing) + 4 * u * (3 + 0.2))
+    found = rounding_bound(
+        size=20.0, rows=10_000, shape=(9, 50), share=2.0, radius=2.0, penalty=0.01
+    )
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_hard_starts_fall_back_to_gradient_steps(monkeypatch, digits):
@@ -168,6 +196,11 @@ class TestTotality:
         head = SoftmaxHead(classes=[0, 1], records=50, penalty=1e-6).fit(rows, labels)
         assert head.predict_proba(rows[:1]) == pytest.approx(np.full((1, 2), 0.5), abs=1e-3)
 
+    def test_a_row_whose_difference_from_the_centre_overflows(self):
+        rows = np.array([[1.7e308, 0.0], [0.0, 1.0]])
+        head = SoftmaxHead(classes=[0, 1], records=2, centre=[-1.7e308, 0.0]).fit(rows, [0, 1])
+        assert np.isfinite(head.weights_).all()
+
     def test_rows_far_beyond_the_bound(self):
         rows = np.array([[1e308, 1e308], [-1e308, 0.0], [1e-308, 0.0], [0.0, 0.0]])
         head = SoftmaxHead(classes=[0, 1], records=4).fit(rows, [0, 1, 0, 1])
@@ -187,6 +220,16 @@ class TestTotality:
         ({"classes": [0]}, "classes must be at least 2"),
         ({"classes": [0, 1]}, "label of row 2 must be one of the classes"),
         ({"class_weight": "even"}, "class_weight must be a mapping or 'balanced'"),
+        ({"class_weight": [1.0]}, "class_weight must be a mapping or 'balanced'"),
+        ({"class_weight": {0: -5.0}}, "class_weight of 0 must be >= 0"),
+        ({"class_weight": {0: float("nan")}}, "class_weight of 0 must be >= 0"),
+        ({"classes": [0, 1, 2], "class_weight": {7: 1.0}}, "class_weight must name classes only"),
+        ({"classes": [0, 1, 2], "class_weight": dict.fromkeys(range(3), 0.0)}, "got 0 for all"),
+        ({"bound": 1e200}, "bound must keep R within"),
+        ({"records": 1}, "records must be at least half the number of rows"),
+        ({"centre": [0.0]}, "centre must have 3 entries"),
+        ({"centre": np.zeros((3, 3))}, "centre must have 3 entries"),
+        ({"centre": [float("nan")] * 3}, "centre must be finite"),
     ],
 )
 def test_bad_parameters(parameters, message):
@@ -199,6 +242,25 @@ def test_weights_of_classes_and_the_centre(digits):
     plain = SoftmaxHead(classes=range(10)).fit(X, y)
     heavy = SoftmaxHead(classes=range(10), class_weight={3: 5.0}).fit(X, y)
     assert heavy.predict_proba(X)[:, 3].mean() > plain.predict_proba(X)[:, 3].mean()
-    assert heavy.largest_weight_ == 5.0
+    assert heavy.certified().largest_weight == 5.0
     centred = SoftmaxHead(classes=range(10), centre=np.full(64, 0.1)).fit(X + 0.1, y)
     assert centred.coordinates_ == pytest.approx(plain.coordinates_, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        ["secret-123"] * 3,
+        [["secret-123"]] * 3,
+        np.eye(3) * 1j,
+        [1.2345, 2.0, 3.0],
+        np.eye(3) * np.nan,
+    ],
+)
+def test_no_private_value_is_in_a_message(X):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        SoftmaxHead().fit(X, [0, 1, 2])
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "secret" not in message
+    assert "1.2345" not in message

@@ -99,6 +99,8 @@ def account(
     """
     if not isinstance(event, Event):
         raise InputError(f"event must be an Event, got {describe(event)}")
+    if isinstance(methods, str) or (methods is not None and not methods):
+        raise InputError(f"methods must be a list of names, got {methods!r}")
     relation, delta = as_relation(relation), probability("delta", delta)
     epsilons: dict[str, float] = {}
     refusals: dict[str, str] = {}

@@ -46,7 +46,7 @@ def calibrated_steps(
     """
     rows = []
     for kind, norm, release in RELEASES:
-        bound = sensitivity.l1 if norm == "l1" else sensitivity.l2
+        bound = _bound(sensitivity, kind, norm)
         if bound is None:
             continue
         try:
@@ -72,6 +72,13 @@ def calibrated_steps(
             )
         )
     return rows
+
+
+def _bound(sensitivity: Sensitivity, kind: Kind, norm: str) -> float | None:
+    """The bound in that norm; an L1 bound serves as an L2 bound for Gaussian noise."""
+    if norm == "l1":
+        return sensitivity.l1
+    return sensitivity.l2_bound if kind is Gaussian else sensitivity.l2
 
 
 def _claim(sensitivity: Sensitivity, epsilon: float, delta: float, method: str) -> Guarantee:

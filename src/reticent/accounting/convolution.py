@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import fft, signal
 
 from reticent.accounting.loss_grid import LossGrid
+from reticent.validation import NotCoveredError
 
 Array = NDArray[np.float64]
 Parts = Sequence[tuple[LossGrid, int]]
@@ -24,6 +25,9 @@ Parts = Sequence[tuple[LossGrid, int]]
 
 HALF_WIDTH = 7.0
 """Half the window, in standard deviations of the tilted sum."""
+
+MOST_POINTS = 2**24
+"""The longest transform; beyond it the other accountants answer."""
 
 _ULP = 2.0**-52
 
@@ -96,6 +100,8 @@ def epsilon(parts: Parts, delta: float, near: float | None = None) -> float:
     tilt = tilt_for(parts, delta, near)
     step = parts[0][0].step
     points = _length(parts, tilt)
+    if points > MOST_POINTS:
+        raise NotCoveredError(f"pld needs a grid of at most {MOST_POINTS} points, got {points}")
     start = math.floor(tilt.mean / step) - points // 2
     top = (start + points) * step
     left = delta - _infinite_mass(parts) - _mass_above(parts, tilt, top)

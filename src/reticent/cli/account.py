@@ -66,6 +66,9 @@ def account(
         raise InputError("the event must be said once: --mechanism or --events")
     event: Event
     if events is not None:
+        others = (noise_multiplier, cost, sampling_rate, sample_size, population)
+        if times != 1 or any(other is not None for other in others):
+            raise InputError("--events must stand alone: write repetition and sampling in the file")
         event = read_event(events)
     elif mechanism is not None:
         release = release_event(mechanism, noise_multiplier, cost)

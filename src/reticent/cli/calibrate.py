@@ -54,6 +54,8 @@ def calibrate(
     With --times or sampling, the noise of each of that many releases (which needs --relation).
     """
     spent = delta_of(delta, pure)
+    if (sample_size is None) != (population is None):
+        raise InputError("--sample-size and --population must be given together, got one of them")
     stepwise = times != 1 or sampling_rate is not None or sample_size is not None
     sensitivity = Sensitivity(
         l1=l1,

@@ -6,6 +6,7 @@ noise come from ``reticent.accounting``.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import TypeVar
@@ -13,7 +14,7 @@ from typing import TypeVar
 from reticent.guarantee.grade import Grade, Relation, weakest
 from reticent.guarantee.guarantee import Guarantee
 from reticent.guarantee.minting import proven
-from reticent.guarantee.rounding import sum_up, up
+from reticent.guarantee.rounding import product_up, sum_up, up
 from reticent.validation import InputError, count
 
 Item = TypeVar("Item", bound=str)
@@ -21,6 +22,7 @@ Item = TypeVar("Item", bound=str)
 
 def composed(parts: Sequence[Guarantee]) -> Guarantee:
     """All of the releases together, chosen adaptively or not: ε and δ add up."""
+    parts = _guarantees(parts)
     epsilon = sum_up(part.epsilon for part in parts)
     delta = sum_up(part.delta for part in parts)
     return _combined(parts, epsilon, delta)
@@ -30,26 +32,32 @@ def parallel(parts: Sequence[Guarantee]) -> Guarantee:
     """Releases on disjoint parts of one data set: the largest ε and δ.
 
     Valid under add-remove only: replacing a record may move it from one part to another and so
-    touches two of them.
+    touches two of them. That the parts are disjoint is your word: at most declared.
     """
+    parts = _guarantees(parts)
     for part in parts:
         if part.relation is not Relation.ADD_REMOVE:
             raise InputError(
                 f"parallel composition must be under add-remove, got {part.relation}; "
                 "compose sequentially instead"
             )
-    return _largest(parts)
+    return _largest(parts, "the releases saw disjoint parts of the data set")
 
 
 def mixture(parts: Sequence[Guarantee]) -> Guarantee:
-    """One of the releases, chosen by a coin that does not look at the data (convexity)."""
-    return _largest(parts)
+    """One of the releases, chosen by a coin that does not look at the data (convexity).
+
+    That the others were never made is your word, so the result is at most declared.
+    """
+    return _largest(
+        _guarantees(parts), "one of the releases was made, chosen without looking at the data"
+    )
 
 
 def group(guarantee: Guarantee, size: int, *, unit: str) -> Guarantee:
     """The guarantee for ``size`` records at once: (jε, δ·(e^{jε} − 1)/(e^ε − 1))."""
     size = count("size", size)
-    epsilon = sum_up([guarantee.epsilon] * size)
+    epsilon = product_up(guarantee.epsilon, size)
     delta = guarantee.delta
     if size > 1 and delta > 0:
         delta = up(delta * _geometric_sum(guarantee.epsilon, size))
@@ -67,17 +75,26 @@ def _geometric_sum(epsilon: float, size: int) -> float:
     return math.expm1(size * epsilon) / math.expm1(epsilon)
 
 
-def _largest(parts: Sequence[Guarantee]) -> Guarantee:
+def _guarantees(parts: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
+    found = tuple(parts)
+    if not found:
+        raise InputError("composition must have at least one guarantee, got none")
+    if any(type(part) is not Guarantee for part in found):
+        raise InputError("composition must be of guarantees, got something else")
+    return found
+
+
+def _largest(parts: Sequence[Guarantee], word: str) -> Guarantee:
     epsilon = max((part.epsilon for part in parts), default=0.0)
     delta = max((part.delta for part in parts), default=0.0)
-    return _combined(parts, epsilon, delta)
+    result = _combined(parts, epsilon, delta)
+    grade = weakest((Grade.DECLARED, result.grade))
+    return dataclasses.replace(result, grade=grade, stated=(*result.stated, word))
 
 
 def _combined(
     parts: Sequence[Guarantee], epsilon: float, delta: float, *, unit: str | None = None
 ) -> Guarantee:
-    if not parts:
-        raise InputError("composition must have at least one guarantee, got none")
     grade = weakest(part.grade for part in parts)
     gammas = [part.gamma for part in parts if part.gamma is not None]
     result = Guarantee(

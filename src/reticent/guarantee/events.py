@@ -218,6 +218,20 @@ class SampledWithoutReplacement(Event):
         self._set("population", count)
         if self.size > self.population:
             raise InputError(f"size must be <= population = {self.population}, got {self.size}")
+        for inner in _samples_within(self.event):
+            if inner.population != self.size:
+                raise InputError(
+                    f"population of a sample within a sample of {self.size} must be {self.size}, "
+                    f"got {inner.population}"
+                )
+
+
+def _samples_within(event: Event) -> list[SampledWithoutReplacement]:
+    """The outermost samples without replacement inside an event."""
+    if isinstance(event, SampledWithoutReplacement):
+        return [event]
+    parts = getattr(event, "events", ()) or (getattr(event, "event", None),)
+    return [found for part in parts if part is not None for found in _samples_within(part)]
 
 
 def _name(kind: type[Event]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from reticent.validation import InputError
+from reticent.validation import InputError, open_probability
 
 
 class Grade(StrEnum):
@@ -67,7 +67,7 @@ def check_gamma(grade: Grade, gamma: float | None) -> None:
     """γ, the share of pairs a sampled claim may miss, goes with SAMPLED and with nothing else."""
     if gamma is None and grade is Grade.SAMPLED:
         raise InputError("gamma must be given with the grade sampled, got None")
-    if gamma is not None and not 0 < gamma < 1:
-        raise InputError(f"gamma must be in (0, 1), got {gamma}")
+    if gamma is not None:
+        open_probability("gamma", gamma)
     if gamma is not None and grade in (Grade.PROVEN, Grade.DECLARED):
         raise InputError(f"gamma must be None with the grade {grade}, got {gamma}")

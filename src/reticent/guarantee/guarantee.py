@@ -20,7 +20,7 @@ from reticent.validation import InputError, describe, non_negative, probability,
 ONE_RECORD = "one record"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Guarantee:
     """A claim of (ε, δ)-differential privacy with its grade.
 
@@ -40,6 +40,10 @@ class Guarantee:
     stated: tuple[str, ...] = ()
     gamma: float | None = None
     composed_of: tuple[Guarantee, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        """A subclass could skip the checks and call itself proven."""
+        raise TypeError("Guarantee must not be subclassed")
 
     def __post_init__(self) -> None:
         """Check the fields; a caller can make at most a declared value."""
@@ -87,6 +91,8 @@ class Guarantee:
         """A guarantee from a JSON object, at most declared."""
         try:
             values = json.loads(document)
+        except RecursionError:
+            raise InputError("guarantee must be JSON, got one nested too deeply") from None
         except json.JSONDecodeError as error:
             raise InputError(
                 f"guarantee must be JSON, got an error at {error.pos}: {error.msg}"
@@ -112,6 +118,6 @@ class Guarantee:
         object.__setattr__(self, "stated", texts("stated", self.stated))
         text("unit", self.unit)
         check_gamma(self.grade, self.gamma)
-        if not all(isinstance(part, Guarantee) for part in self.composed_of):
+        if any(type(part) is not Guarantee for part in self.composed_of):
             raise InputError("composed_of must hold guarantees only")
         object.__setattr__(self, "composed_of", tuple(self.composed_of))

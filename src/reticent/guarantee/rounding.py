@@ -16,15 +16,28 @@ def up(value: float) -> float:
     return math.nextafter(value * (1 + _SLACK), math.inf) if value > 0 else value
 
 
-def down(value: float) -> float:
-    """A float safely below a computed lower bound; zero stays zero."""
-    return math.nextafter(value * (1 - _SLACK), 0.0) if value > 0 else value
-
-
 def sum_up(values: Iterable[float]) -> float:
     """The sum, exact where a float can hold it and rounded up where not."""
-    exact = sum(map(Fraction, values), Fraction(0))
-    nearest = float(exact)
+    return _float_up(sum(map(Fraction, values), Fraction(0)))
+
+
+def product_up(value: float, factor: int) -> float:
+    """A multiple, exact where a float can hold it and rounded up where not."""
+    return _float_up(Fraction(value) * factor)
+
+
+def quotient_down(dividend: float, divisor: float) -> float:
+    """A quotient, exact where a float can hold it and rounded down where not."""
+    nearest = dividend / divisor
+    exact = Fraction(dividend) / Fraction(divisor)
+    return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, 0.0)
+
+
+def _float_up(exact: Fraction) -> float:
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 

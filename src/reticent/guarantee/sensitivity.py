@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from reticent.guarantee.grade import (
     Grade,
@@ -16,7 +17,7 @@ from reticent.guarantee.grade import (
 from reticent.validation import InputError, positive, text
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Sensitivity:
     """The largest change of a function between neighbours, in one or more norms.
 
@@ -32,15 +33,14 @@ class Sensitivity:
     source: str = "given by the caller"
     gamma: float | None = None
 
+    def __init_subclass__(cls) -> None:
+        """A subclass could skip the checks and call itself proven."""
+        raise TypeError("Sensitivity must not be subclassed")
+
     def __post_init__(self) -> None:
         """Check the fields; a caller can make at most a declared value."""
         refuse_proven(as_grade(self.grade), "sensitivity")
         self._check()
-
-    @property
-    def l1_bound(self) -> float | None:
-        """The L1 norm; without a dimension nothing else bounds it."""
-        return self.l1
 
     @property
     def l2_bound(self) -> float | None:
@@ -100,9 +100,15 @@ class Sensitivity:
         self._check_order()
 
     def _check_order(self) -> None:
-        """L∞ ≤ L2 ≤ L1 for every vector, so a larger L2 than L1 is a slip of the pen."""
-        if self.l1 is not None and self.l2 is not None and self.l2 > self.l1 * (1 + 1e-12):
-            raise InputError(f"sensitivity l2 must be <= l1 = {self.l1}, got {self.l2}")
+        """L∞ ≤ L2 ≤ L1 for every vector, so the reverse is a slip of the pen."""
+        given = [
+            (n, getattr(self, n)) for n in ("l1", "l2", "linf") if getattr(self, n) is not None
+        ]
+        for (larger, above), (smaller, below) in pairwise(given):
+            if below > above * (1 + 1e-12):
+                raise InputError(
+                    f"sensitivity {smaller} must be <= {larger} = {above}, got {below}"
+                )
 
     def _norms(self) -> str:
         return " and ".join(n for n in ("l1", "l2", "linf") if getattr(self, n) is not None)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.guarantee import Guarantee, LaplaceEvent, LogisticEvent, Sensitivity
+from reticent.guarantee.rounding import quotient_down
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.profiles import conversions, pure
 from reticent.validation import (
@@ -188,15 +189,15 @@ class CoordinatewiseMechanism(AdditiveMechanism):
 
     def event(self) -> LaplaceEvent | LogisticEvent:
         """One release, through the L1 bound where there is one (``event_l2`` for the other)."""
-        if self.shift is None:
+        if self.sensitivity.l1 is None:
             return self.event_l2()
-        return self.event_type(noise_multiplier=1 / self.shift, norm="l1")
+        multiplier = quotient_down(self.scale, self.sensitivity.l1)
+        return self.event_type(noise_multiplier=multiplier, norm="l1")
 
     def event_l2(self) -> LaplaceEvent | LogisticEvent:
         """One release through the L2 bound: many such releases compose better that way."""
-        return self.event_type(
-            noise_multiplier=self.scale / self.sensitivity.require_l2(self.name), norm="l2"
-        )
+        multiplier = quotient_down(self.scale, self.sensitivity.require_l2(self.name))
+        return self.event_type(noise_multiplier=multiplier, norm="l2")
 
     def gdp(self) -> float:
         """μ of the pure ε (an upper bound)."""

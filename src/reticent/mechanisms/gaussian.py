@@ -11,6 +11,7 @@ import numpy as np
 
 from reticent.guarantee import GaussianEvent, Grade, Guarantee, Sensitivity, weakest
 from reticent.guarantee.guarantee import ONE_RECORD
+from reticent.guarantee.rounding import quotient_down
 from reticent.mechanisms.additive import AdditiveMechanism, Floats
 from reticent.mechanisms.profiles import gaussian
 from reticent.validation import (
@@ -74,7 +75,8 @@ class Gaussian(AdditiveMechanism):
 
     def event(self) -> GaussianEvent:
         """One release."""
-        return GaussianEvent(noise_multiplier=1 / self.gdp())
+        bound = self.sensitivity.require_l2(self.name)
+        return GaussianEvent(noise_multiplier=quotient_down(self.scale, bound))
 
     def _rounded(self, value: Floats, grid: float | None) -> Floats:
         from reticent.mechanisms.rounded import rounded_gaussian

@@ -55,7 +55,9 @@ class IntegerMechanism(Mechanism):
     @property
     def sampler(self) -> str:
         """How ``release`` draws."""
-        return "integers drawn exactly by rejection, without floats"
+        return (
+            "integers drawn by exact rejection, without floats, up to a total variation of e^-255"
+        )
 
     @property
     def _fraction(self) -> Fraction:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -90,7 +89,7 @@ def load(path: str | Path) -> ReleasedHead:
     found = _verified(certificate, content)
     if not found.holds:
         raise InputError(f"{path} must match its certificate, got: {'; '.join(found.problems)}")
-    tensors = _tensors(content, path)
+    tensors = {name: tensor.copy() for name, tensor in _tensors(content).items()}
     return ReleasedHead(
         coordinates=tensors["coordinates"],
         classes_=np.asarray(certificate["classes"]),
@@ -125,6 +124,9 @@ def _verified(certificate: Mapping[str, Any], content: bytes) -> Verification:
         problems.append(f"the noise gives epsilon = {epsilon:.6g}, not {claim.epsilon:.6g}")
     if claim.unit != public.unit:
         problems.append(f"the unit is {public.unit}, not {claim.unit}")
+    coordinates = _tensors(content).get("coordinates")
+    if coordinates is None or coordinates.shape != public.shape:
+        problems.append(f"the weights do not have the shape {public.shape}")
     if len(certificate["classes"]) - 1 != public.shape[0]:
         problems.append(f"{len(certificate['classes'])} classes do not fit {public.shape}")
     return Verification(guarantee=claim, epsilon=epsilon, problems=tuple(problems))
@@ -143,6 +145,8 @@ def _read(path: str | Path) -> tuple[Mapping[str, Any], bytes]:
         certificate = json.loads(document)
     except json.JSONDecodeError as error:
         raise InputError(f"{certificate_path} must be JSON, got: {error}") from None
+    except RecursionError:
+        raise InputError(f"{certificate_path} must be JSON, got one nested too deeply") from None
     _check_fields(certificate, certificate_path)
     return certificate, content
 
@@ -157,17 +161,17 @@ def _check_fields(certificate: object, path: Path) -> None:
         raise InputError(f"classes must be a list, got {describe(certificate['classes'])}")
 
 
-def _tensors(content: bytes, path: str | Path) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+def _tensors(content: bytes) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+    """The tensors that are finite float64 arrays; none where the file is another."""
     try:
         tensors = load_tensors(content)
-    except safetensors.SafetensorError as error:
-        raise InputError(f"{path} must be a safetensors file, got: {error}") from None
-    coordinates = tensors.get("coordinates")
-    if coordinates is None or coordinates.dtype != np.float64:
-        raise InputError(f"{path} must hold float64 coordinates, got another tensor file")
-    if not all(math.isfinite(value) for value in coordinates.flat):
-        raise InputError(f"{path} must hold finite coordinates, got others")
-    return tensors
+    except (safetensors.SafetensorError, TypeError, ValueError, KeyError):
+        return {}
+    return {
+        name: tensor
+        for name, tensor in tensors.items()
+        if tensor.dtype == np.float64 and np.isfinite(tensor).all()
+    }
 
 
 def _digest(certificate: Mapping[str, Any]) -> str:
@@ -197,5 +201,8 @@ def _paths(path: str | Path) -> tuple[Path, Path]:
 def _write(path: Path, content: bytes) -> None:
     """All or nothing: a file appears under its name only when it is whole."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_bytes(content)
-    partial.replace(path)
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} must be writable, got: {error.strerror}") from None

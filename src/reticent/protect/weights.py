@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
 from reticent import bounds
-from reticent.guarantee import Guarantee, Relation, Sensitivity
+from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity
 from reticent.guarantee.grade import as_relation
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.minting import proven
@@ -48,6 +48,7 @@ STATED = (
     "and looks at one record at a time",
     "encoder, scaling, classes, bound, penalty, normaliser, tolerance, mechanism and ε were chosen "
     "without looking at the private data, and no step before the head was fitted on it",
+    "the data set has at most twice the public normaliser's number of records",
     "nothing else computed from the private data is published: no loss, accuracy or timing",
     "exp of the mathematical library is accurate to 16 units in the last place",
 )
@@ -88,7 +89,12 @@ class PublicNumbers:
         names = {field.name for field in dataclasses.fields(cls)}
         if not isinstance(values, Mapping) or set(values) != names:
             raise InputError(f"public numbers must be {', '.join(sorted(names))}, got others")
-        rows, columns = (count("shape", size) for size in values["shape"])
+        shape = values["shape"]
+        if not isinstance(shape, (list, tuple)) or len(shape) != 2:
+            raise InputError(f"shape must be two whole numbers, got {describe(shape)}")
+        rows, columns = (count("shape", size) for size in shape)
+        if rows * columns > 2**53:
+            raise InputError(f"shape must have at most 2**53 entries, got {describe(shape)}")
         return cls(
             penalty=positive("penalty", values["penalty"]),
             records=count("records", values["records"]),
@@ -113,6 +119,32 @@ class ReleasedHead:
     scale: float
     public: PublicNumbers
 
+    def __post_init__(self) -> None:
+        """Whoever builds one by hand, or changes a field, has a declared guarantee at most."""
+        if self.guarantee.grade is Grade.PROVEN:
+            declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
+            object.__setattr__(self, "guarantee", declared)
+        self._check_shapes()
+        for array in (self.coordinates, self.classes_, self.centre):
+            if array is not None:
+                array.setflags(write=False)
+
+    def _check_shapes(self) -> None:
+        shape, classes = self.public.shape, len(self.classes_)
+        if self.coordinates.shape != shape:
+            raise InputError(f"coordinates must have shape {shape}, got {self.coordinates.shape}")
+        if classes != shape[0] + 1:
+            raise InputError(f"classes must be {shape[0] + 1} for shape {shape}, got {classes}")
+        if self.centre is not None and self.centre.shape != (self.features,):
+            raise InputError(
+                f"centre must have {self.features} entries, got shape {self.centre.shape}"
+            )
+
+    @property
+    def features(self) -> int:
+        """The number of features of a query."""
+        return self.public.shape[1] - (1 if self.public.intercept else 0)
+
     @property
     def weights(self) -> Floats:
         """W = U V: one row per class, zero column sums up to rounding."""
@@ -123,9 +155,8 @@ class ReleasedHead:
         rows = float_array("X", X)
         if rows.ndim != 2:
             raise InputError(f"X must have rows and columns, got shape {rows.shape}")
-        features = self.public.shape[1] - (1 if self.public.intercept else 0)
-        if rows.shape[1] != features:
-            raise InputError(f"X must have {features} features, got {rows.shape[1]}")
+        if rows.shape[1] != self.features:
+            raise InputError(f"X must have {self.features} features, got {rows.shape[1]}")
         mapped = public_map(
             rows, bound=self.public.bound, intercept=self.public.intercept, centre=self.centre
         )
@@ -161,31 +192,34 @@ def release_weights(
     """
     relation = as_relation(relation)
     _refuse_unproven(head, relation)
+    fit = head.certified()
     public = PublicNumbers(
         penalty=float(head.penalty),
-        records=int(head.records_),
+        records=fit.records,
         bound=float(head.bound),
         intercept=float(head.intercept),
-        tolerance=float(head.tolerance_),
-        largest_weight=float(head.largest_weight_),
+        tolerance=fit.tolerance,
+        largest_weight=fit.largest_weight,
         records_each=count("records_each", records_each),
-        shape=head.coordinates_.shape,
+        shape=fit.shape,
     )
     sensitivity = head_sensitivity(public, relation)
     noise = mechanism_of(mechanism).calibrate(sensitivity, epsilon=epsilon, delta=delta)
-    coordinates = _certified_coordinates(head)
     claim = noise.guarantee(epsilon=epsilon, delta=delta, unit=public.unit)
     theorem = f"the sensitivity is a theorem about public numbers: {sensitivity.source}"
     claim = dataclasses.replace(claim, checked=(theorem, *claim.checked, *CHECKED), stated=STATED)
-    return ReleasedHead(
+    coordinates = np.frombuffer(fit.coordinates).reshape(fit.shape)
+    released = ReleasedHead(
         coordinates=noise.release(coordinates),
-        classes_=head.classes_.copy(),
+        classes_=np.asarray(fit.classes),
         centre=None if head.centre is None else np.array(head.centre, dtype=np.float64),
-        guarantee=proven(claim),
+        guarantee=claim,
         mechanism=noise.name,
         scale=noise.scale,
         public=public,
     )
+    object.__setattr__(released, "guarantee", proven(claim))
+    return released
 
 
 def head_sensitivity(public: PublicNumbers, relation: Relation) -> Sensitivity:
@@ -215,8 +249,8 @@ def _refuse_unproven(head: object, relation: Relation) -> None:
             "head must be a SoftmaxHead, got a Pipeline; release its last step on features that no "
             "step fitted on private data has touched"
         )
-    if not isinstance(head, SoftmaxHead):
-        raise InputError(f"head must be a SoftmaxHead, got {describe(head)}")
+    if type(head) is not SoftmaxHead:  # a subclass may compute something else
+        raise InputError(f"head must be a SoftmaxHead itself, got {describe(head)}")
     if not hasattr(head, "coordinates_"):
         raise InputError("head must be fitted, got an unfitted one")
     if head.classes is None:
@@ -231,15 +265,6 @@ def _refuse_unproven(head: object, relation: Relation) -> None:
 
 def mechanism_of(name: str) -> type[AdditiveMechanism]:
     """The mechanism of that name."""
-    if name not in MECHANISMS:
+    if not isinstance(name, str) or name not in MECHANISMS:
         raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}")
     return MECHANISMS[name]
-
-
-def _certified_coordinates(head: SoftmaxHead) -> Floats:
-    """The coordinates, if they and the parameters are still those that the fit certified."""
-    if head.certificate() != head.certificate_:
-        raise InputError(
-            "head must be as fit left it, got changed weights or parameters; fit again"
-        )
-    return np.array(head.coordinates_)

@@ -8,6 +8,7 @@ projected afterwards.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,8 @@ Labels = NDArray[np.int64]
 _UNIT = 2.0**-53
 _EXP_ERROR = 16 * _UNIT
 """Relative error granted to exp; numpy's is below 4 units in the last place."""
+ROOM = 2
+"""A data set has at most this many times N records; the tolerance is chosen for that many."""
 BLOCK = 4096
 """Rows summed at a time: the rounding of one sum grows with a block, not with the data."""
 
@@ -83,17 +86,35 @@ class SoftmaxObjective:
         return share * self.radius * self.radius / 2 * 1.001 + self.penalty
 
     def rounding(self, v: Floats) -> float:
-        """A bound on ‖computed gradient − gradient‖ at V (docs/theory.md C.3)."""
-        classes, features = self.basis.shape[0], self.rows.shape[1]
-        size = float(np.linalg.norm(v)) * 1.001
-        reach = self.radius * size
-        logits = reach * (_gamma(features) + classes * _gamma(classes))
-        spread = 2 * (_EXP_ERROR + 2 * reach * _UNIT) + (classes + 4) * _UNIT
-        residual = logits / 2 + spread + 2 * _UNIT + 2 * classes * _gamma(classes)
-        summing = 1.5 * _gamma(min(BLOCK, len(self.labels)) + len(self.labels) // BLOCK + 1)
-        share = len(self.labels) / self.records * self.largest_weight * self.radius
-        gradient = 1.5 * share + self.penalty * size
-        return float(1.1 * (share * (residual + summing) + 4 * _UNIT * gradient))
+        """A bound on ‖computed gradient − gradient‖ at V (docs/theory.md D.3)."""
+        return rounding_bound(
+            size=float(np.linalg.norm(v)) * 1.001,
+            rows=len(self.labels),
+            shape=self.shape,
+            share=len(self.labels) / self.records * self.largest_weight * self.radius,
+            radius=self.radius,
+            penalty=self.penalty,
+        )
+
+    def worst_rounding(self) -> float:
+        """The same at any optimum of any data set of at most ROOM·N records, in public numbers.
+
+        λ‖V‖ ≤ (n/N)·w·√2·R because the gradient is 0 there, and (λ/2)‖V‖² ≤ (n/N)·w·ln C because
+        J is no larger than at V = 0.
+        """
+        share = ROOM * self.largest_weight
+        size = min(
+            share * math.sqrt(2) * self.radius / self.penalty,
+            math.sqrt(2 * share * math.log(self.shape[0] + 1) / self.penalty),
+        )
+        return rounding_bound(
+            size=1.01 * size,
+            rows=ROOM * self.records,
+            shape=self.shape,
+            share=share * self.radius,
+            radius=self.radius,
+            penalty=self.penalty,
+        )
 
     def _blocks(self) -> list[tuple[Floats, Labels]]:
         starts = range(0, len(self.labels), BLOCK)
@@ -137,6 +158,26 @@ class Curvature:
             moved = p * (change - mean) * self.objective.weights[labels][:, None]
             total += (moved @ self.objective.basis).T @ rows
         return total / self.objective.records + self.objective.penalty * direction
+
+
+def rounding_bound(
+    *,
+    size: float,
+    rows: int,
+    shape: tuple[int, int],
+    share: float,
+    radius: float,
+    penalty: float,
+) -> float:
+    """η for coordinates of norm ``size``; share = (n/N)·w·R (docs/theory.md D.3)."""
+    classes, features = shape[0] + 1, shape[1]
+    reach = radius * size
+    logits = reach * (_gamma(features) + classes * _gamma(classes))
+    spread = 2 * (_EXP_ERROR + 2 * reach * _UNIT) + (classes + 4) * _UNIT
+    residual = logits / 2 + spread + 2 * _UNIT + 2 * classes * _gamma(classes)
+    summing = 1.5 * _gamma(min(BLOCK, rows) + rows // BLOCK + 1)
+    gradient = 1.5 * share + penalty * size
+    return 1.1 * (share * (residual + summing) + 4 * _UNIT * gradient)
 
 
 def _gamma(operations: int) -> float:

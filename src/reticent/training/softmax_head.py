@@ -6,10 +6,11 @@ penalty, the normaliser N and the tolerance τ. What is fitted is a function of 
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +19,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from reticent.training.features import clip_rows, with_bias
-from reticent.training.objective import SoftmaxObjective, zero_sum_basis
+from reticent.training.objective import ROOM, SoftmaxObjective, zero_sum_basis
 from reticent.training.optimum import certified_minimum
-from reticent.validation import InputError, count, non_negative, positive
+from reticent.validation import (
+    InputError,
+    count,
+    describe,
+    float_array,
+    non_negative,
+    positive,
+)
 
 Floats = NDArray[np.float64]
 
@@ -35,10 +43,27 @@ def radius(bound: float, intercept: float) -> float:
 
 def public_map(rows: Floats, *, bound: float, intercept: float, centre: ArrayLike | None) -> Floats:
     """From rows to h, for training and queries alike: centred, clipped, constant appended."""
-    if centre is not None:
-        rows = rows - np.asarray(centre, dtype=np.float64)
-    rows = clip_rows(rows, bound)
+    if centre is None:
+        rows = clip_rows(rows, bound)
+    else:  # halves cannot overflow
+        rows = 2 * clip_rows(rows / 2 - np.asarray(centre, dtype=np.float64) / 2, bound / 2)
     return with_bias(rows, intercept * bound) if intercept else rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedFit:
+    """What a fit proved, kept apart from the estimator, whose attributes anybody can change."""
+
+    parameters: tuple[object, ...]
+    coordinates: bytes
+    shape: tuple[int, int]
+    classes: tuple[Any, ...]
+    records: int
+    tolerance: float
+    largest_weight: float
+
+
+_FITS: WeakKeyDictionary[SoftmaxHead, CertifiedFit] = WeakKeyDictionary()
 
 
 class SoftmaxHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -89,33 +114,37 @@ class SoftmaxHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train until the certificate holds, which it does on every data set of valid records."""
         self._check_parameters()
-        fewest = 0 if self.classes is not None else 1
-        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=fewest)
-        check_classification_targets(labels)
+        rows, labels = self._checked_data(X, y)
         self.classes_ = np.unique(labels) if self.classes is None else np.asarray(self.classes)
         if len(self.classes_) < 2:
             raise InputError(f"classes must be at least 2 classes, got {len(self.classes_)} class")
         objective = self._objective(rows, self._indices(labels), labels)
-        found = certified_minimum(objective, tolerance=self._tolerance(objective))
+        self.tolerance_ = self._tolerance(objective)
+        found = certified_minimum(objective, tolerance=self.tolerance_)
         self.coordinates_ = found.point
+        self.weights_ = objective.basis @ found.point
         self.optimum_gap_ = found.gradient_bound
         self.n_iter_ = found.steps
-        self.tolerance_ = self._tolerance(objective)
-        self.records_ = objective.records
-        self.largest_weight_ = objective.largest_weight
-        self.weights_ = objective.basis @ self.coordinates_
-        self.certificate_ = self.certificate()
+        _FITS[self] = CertifiedFit(
+            parameters=self._frozen_parameters(),
+            coordinates=found.point.tobytes(),
+            shape=objective.shape,
+            classes=tuple(self.classes_.tolist()),
+            records=objective.records,
+            tolerance=self.tolerance_,
+            largest_weight=objective.largest_weight,
+        )
         return self
 
-    def certificate(self) -> str:
-        """A digest of the coordinates and of every parameter that the theorem uses, as they are."""
-        parts = [self.penalty, self.bound, self.intercept, self.records_, self.tolerance_]
-        digest = hashlib.sha256(repr([float(part) for part in parts]).encode())
-        digest.update(repr((float(self.largest_weight_), self.coordinates_.shape)).encode())
-        digest.update(np.ascontiguousarray(self.coordinates_).tobytes())
-        if self.centre is not None:
-            digest.update(np.asarray(self.centre, dtype=np.float64).tobytes())
-        return digest.hexdigest()
+    def certified(self) -> CertifiedFit:
+        """What ``fit`` certified, if neither the weights nor a parameter was changed since."""
+        fit = _FITS.get(self)
+        if fit is None:
+            raise InputError("head must be fitted in this process, got one that was not")
+        same = fit.coordinates == np.ascontiguousarray(self.coordinates_).tobytes()
+        if not same or fit.parameters != self._frozen_parameters():
+            raise InputError("head must be as fit left it, got a changed one; fit again")
+        return fit
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Logits; for two classes the difference of the second and the first."""
@@ -157,10 +186,49 @@ class SoftmaxHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _tolerance(self, objective: SoftmaxObjective) -> float:
-        if self.tolerance is not None:
-            return self.tolerance
-        one_record = objective.largest_weight * math.sqrt(2) * self.radius / objective.records
-        return TOLERANCE_SHARE * one_record
+        """τ as given, or one that every data set can reach; both from public numbers alone."""
+        least = 4 * objective.worst_rounding()
+        if self.tolerance is None:
+            one_record = objective.largest_weight * math.sqrt(2) * self.radius / objective.records
+            return max(TOLERANCE_SHARE * one_record, least)
+        if self.tolerance < least:
+            raise InputError(
+                f"tolerance must be >= {least:.3g}, which float64 can certify on every data set of "
+                f"this size, got {self.tolerance}"
+            )
+        return self.tolerance
+
+    def _frozen_parameters(self) -> tuple[object, ...]:
+        weights = self.class_weight
+        return (
+            self.penalty,
+            self.bound,
+            self.intercept,
+            self.records,
+            self.tolerance,
+            None if self.classes is None else tuple(self.classes),
+            tuple(sorted(weights.items(), key=repr)) if isinstance(weights, Mapping) else weights,
+            None if self.centre is None else np.asarray(self.centre, dtype=np.float64).tobytes(),
+        )
+
+    def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
+        fewest = 0 if self.classes is not None else 1
+        try:
+            rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=fewest)
+            check_classification_targets(labels)
+        except (ValueError, TypeError) as error:
+            raise type(error)(_without_values(str(error))) from None
+        if self.records is not None and len(labels) > ROOM * self.records:
+            raise InputError(
+                f"records must be at least half the number of rows, got {self.records}"
+            )
+        if self.centre is not None:
+            centre = float_array("centre", self.centre)
+            if centre.shape != (rows.shape[1],):
+                raise InputError(
+                    f"centre must have {rows.shape[1]} entries, got shape {centre.shape}"
+                )
+        return rows, labels
 
     def _indices(self, y: NDArray[Any]) -> NDArray[np.int64]:
         order = np.argsort(self.classes_, kind="stable")
@@ -187,9 +255,30 @@ class SoftmaxHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             count("records", self.records)
         if self.tolerance is not None:
             positive("tolerance", self.tolerance)
-        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
-            raise InputError(
-                f"class_weight must be a mapping or 'balanced', got {self.class_weight!r}"
-            )
+        self._check_class_weight()
+        if not 1e-75 < self.radius < 1e75:
+            raise InputError(f"bound must keep R within 1e-75 and 1e75, got R = {self.radius}")
         if self.classes is not None and len(set(self.classes)) != len(self.classes):
             raise InputError("classes must be distinct, got one twice")
+
+    def _check_class_weight(self) -> None:
+        """Weights are public, finite and not negative: else the loss is not convex."""
+        weights = self.class_weight
+        if weights is None or weights == "balanced":
+            return
+        if not isinstance(weights, Mapping):
+            raise InputError(
+                f"class_weight must be a mapping or 'balanced', got {describe(weights)}"
+            )
+        for name, weight in weights.items():
+            non_negative(f"class_weight of {name!r}", weight)
+            if self.classes is not None and name not in set(self.classes):
+                raise InputError(f"class_weight must name classes only, got {name!r}")
+        if self.classes is not None and not any(weights.get(c, 1.0) > 0 for c in self.classes):
+            raise InputError("class_weight must be > 0 for some class, got 0 for all")
+
+
+def _without_values(message: str) -> str:
+    """The first line of a message without the values it quotes: they are private."""
+    line = message.splitlines()[0].split(": '")[0].split(": array")[0]
+    return f"{line} Reshape your data." if "Reshape your data" in message else line

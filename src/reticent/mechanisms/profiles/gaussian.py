@@ -39,7 +39,8 @@ def epsilon(shift: float, delta: float) -> float:
         return math.inf
     # zCDP with ρ = μ²/2 gives a bracket that is always wide enough.
     enough = shift * shift / 2 + shift * math.sqrt(2 * math.log(1 / delta))
-    return smallest_above(lambda value: _profile(shift, value) <= delta, 0.0, enough)
+    found = smallest_above(lambda value: _profile(shift, value) <= delta, 0.0, enough)
+    return found + shift * 2.0**-46 if found > 0 else 0.0
 
 
 def shift(epsilon: float, delta: float) -> float:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.mechanisms.profiles.averages import average, x_minus_tanh
+from reticent.mechanisms.profiles.averages import SAFE, average, x_minus_tanh
 
 
 def delta(shift: float, epsilon: float) -> float:
@@ -17,7 +17,7 @@ def delta(shift: float, epsilon: float) -> float:
 
 def epsilon(shift: float, delta: float) -> float:
     """ε(δ) = a + 2·ln(1 − δ), at least 0."""
-    return max(0.0, shift + 2 * math.log1p(-delta))
+    return shift if delta == 0 else max(0.0, shift * SAFE + 2 * math.log1p(-delta))
 
 
 def shift(epsilon: float, delta: float) -> float:
@@ -47,11 +47,9 @@ def rdp(shift: float, order: float) -> float:
 
 def zcdp(shift: float) -> float:
     """The exact ρ = KL = a − 1 + e^{−a} (the supremum of D_α/α is at α → 1)."""
-    if shift < 0.01:
+    if shift < 0.1:
         # Alternating series: stopping after a term with a plus sign bounds from above.
-        return shift**2 * (
-            1 / 2 - shift * (1 / 6 - shift * (1 / 24 - shift * (1 / 120 - shift / 720)))
-        )
+        return math.fsum((-shift) ** k / math.factorial(k) for k in range(2, 11)) * (1 + 2.0**-50)
     return shift + math.expm1(-shift)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from reticent.mechanisms.profiles.averages import average, langevin, log_sinhc
+from reticent.mechanisms.profiles.averages import SAFE, average, langevin, log_sinhc
 
 
 def delta(shift: float, epsilon: float) -> float:
@@ -16,7 +16,9 @@ def delta(shift: float, epsilon: float) -> float:
 
 def epsilon(shift: float, delta: float) -> float:
     """ε(δ) = a + 2·ln(1 − √(δ(1 − e^{−a}))), at least 0."""
-    return max(0.0, shift + 2 * math.log1p(-math.sqrt(delta * -math.expm1(-shift))))
+    if delta == 0:
+        return shift
+    return max(0.0, shift * SAFE + 2 * math.log1p(-math.sqrt(delta * -math.expm1(-shift))))
 
 
 def shift(epsilon: float, delta: float) -> float:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import special
 
 from reticent.mechanisms.profiles import logistic
-from reticent.mechanisms.profiles.averages import average, log_cosh
+from reticent.mechanisms.profiles.averages import SAFE, average, log_cosh
 
 
 def delta(pure: float, epsilon: float) -> float:
@@ -24,7 +25,9 @@ def delta(pure: float, epsilon: float) -> float:
 def epsilon(pure: float, delta: float) -> float:
     """ε(δ) = ε₀ + ln(1 − δ(1 + e^{−ε₀})), at least 0."""
     kept = delta * (1 + math.exp(-pure))
-    return max(0.0, pure + math.log1p(-kept)) if kept < 1 else 0.0
+    if delta == 0:
+        return pure
+    return max(0.0, pure * SAFE + math.log1p(-kept)) if kept < 1 else 0.0
 
 
 def shift(epsilon: float, delta: float) -> float:
@@ -51,8 +54,8 @@ def gdp(pure: float) -> float:
     """μ with Φ(μ/2) = e^{ε₀}/(1 + e^{ε₀}): the Gaussian trade-off curve is convex and meets that of
     randomised response at its three corners, so it lies below.
     """
-    from scipy import special
-
+    if pure < 1:  # 2Φ(μ/2) − 1 = tanh(ε₀/2), without cancellation
+        return 2 * math.sqrt(2) * float(special.erfinv(math.tanh(pure / 2)))
     return 2 * float(special.ndtri_exp(-math.log1p(math.exp(-pure))))
 
 
