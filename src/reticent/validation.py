@@ -98,17 +98,24 @@ def count(name: str, value: object, *, at_least: int = 1) -> int:
 
 
 def text(name: str, value: object) -> str:
-    """A non-empty string of one line."""
+    """A non-empty string."""
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{name} must be a non-empty text, got {describe(value)}")
+    return value
+
+
+def line(name: str, value: object) -> str:
+    """A non-empty string without line breaks: it will stand in a printed line."""
     if not isinstance(value, str) or not value.strip() or len(value.splitlines()) > 1:
         raise InputError(f"{name} must be a non-empty text of one line, got {describe(value)}")
     return value
 
 
-def texts(name: str, value: object) -> tuple[str, ...]:
-    """A tuple of non-empty strings, from any list or tuple of them."""
+def lines(name: str, value: object) -> tuple[str, ...]:
+    """A tuple of such strings, from any list or tuple of them."""
     if isinstance(value, str) or not isinstance(value, (list, tuple)):
         raise InputError(f"{name} must be a list of texts, got {describe(value)}")
-    return tuple(text(name, item) for item in value)
+    return tuple(line(name, item) for item in value)
 
 
 def float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from reticent.guarantee.grade import (
     refuse_proven,
 )
 from reticent.guarantee.rounding import upper_text
-from reticent.validation import InputError, describe, non_negative, probability, text, texts
+from reticent.validation import InputError, describe, line, lines, non_negative, probability
 
 ONE_RECORD = "one record"
 
@@ -114,9 +114,9 @@ class Guarantee:
         object.__setattr__(self, "delta", probability("delta", self.delta))
         object.__setattr__(self, "grade", as_grade(self.grade))
         object.__setattr__(self, "relation", as_relation(self.relation))
-        object.__setattr__(self, "checked", texts("checked", self.checked))
-        object.__setattr__(self, "stated", texts("stated", self.stated))
-        text("unit", self.unit)
+        object.__setattr__(self, "checked", lines("checked", self.checked))
+        object.__setattr__(self, "stated", lines("stated", self.stated))
+        line("unit", self.unit)
         check_gamma(self.grade, self.gamma)
         if any(type(part) is not Guarantee for part in self.composed_of):
             raise InputError("composed_of must hold guarantees only")

@@ -14,7 +14,7 @@ from reticent.guarantee.grade import (
     check_gamma,
     refuse_proven,
 )
-from reticent.validation import InputError, positive, text
+from reticent.validation import InputError, line, positive
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +95,7 @@ class Sensitivity:
             raise InputError("sensitivity must have l1, l2 or linf, got none")
         object.__setattr__(self, "grade", as_grade(self.grade))
         object.__setattr__(self, "relation", as_relation(self.relation))
-        text("source", self.source)
+        line("source", self.source)
         check_gamma(self.grade, self.gamma)
         self._check_order()
 
