@@ -106,16 +106,21 @@ def text(name: str, value: object) -> str:
 
 def line(name: str, value: object) -> str:
     """A non-empty string without line breaks: it will stand in a printed line."""
-    if not isinstance(value, str) or not value.strip() or len(value.splitlines()) > 1:
-        raise InputError(f"{name} must be a non-empty text of one line, got {describe(value)}")
-    return value
+    if len(text(name, value).splitlines()) > 1:
+        raise InputError(f"{name} must be a text of one line, got {describe(value)}")
+    return str(value)
+
+
+def texts(name: str, value: object) -> tuple[str, ...]:
+    """A tuple of non-empty strings, from any list or tuple of them."""
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise InputError(f"{name} must be a list of texts, got {describe(value)}")
+    return tuple(text(name, item) for item in value)
 
 
 def lines(name: str, value: object) -> tuple[str, ...]:
-    """A tuple of such strings, from any list or tuple of them."""
-    if isinstance(value, str) or not isinstance(value, (list, tuple)):
-        raise InputError(f"{name} must be a list of texts, got {describe(value)}")
-    return tuple(line(name, item) for item in value)
+    """A tuple of non-empty strings without line breaks."""
+    return tuple(line(name, item) for item in texts(name, value))
 
 
 def float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:

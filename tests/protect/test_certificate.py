@@ -120,7 +120,7 @@ def test_every_changed_number_is_found(folder, changes, problem):
         ({"public__shape": [10**200, 10**200]}, "shape must have at most"),
         ({"mechanism": []}, "mechanism must be one of"),
         ({"guarantee__gamma": "x"}, "gamma must be a real number"),
-        ({"guarantee__unit": "a\nb"}, "unit must be a non-empty text of one line"),
+        ({"guarantee__unit": "a\nb"}, "unit must be a text of one line"),
         ({"public__more": 1}, "public numbers must be"),
         ({"guarantee__epsilon": -1}, "epsilon must be >= 0"),
         ({"classes": 3}, "classes must be a list"),
