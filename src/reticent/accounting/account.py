@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from reticent.accounting.advanced import ADVANCED
 from reticent.accounting.basic import BASIC
 from reticent.accounting.gdp import GDP
@@ -125,7 +127,8 @@ def epsilon_by(name: str, event: Event, *, relation: Relation, delta: float) -> 
     if name not in ACCOUNTANTS:
         raise InputError(f"method must be one of {', '.join(ACCOUNTANTS)}, got {name!r}")
     accountant = ACCOUNTANTS[name]
-    epsilon = accountant.epsilon(accountant.value(event, relation), delta)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaN are refused below
+        epsilon = accountant.epsilon(accountant.value(event, relation), delta)
     if not math.isfinite(epsilon):
         raise NotCoveredError(f"{name} has no finite epsilon at delta = {delta:.3g}")
     return epsilon

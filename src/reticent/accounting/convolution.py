@@ -68,6 +68,8 @@ def tilt_for(parts: Parts, delta: float, near: float | None = None) -> Tilt:
     """
     wanted = math.log(1 / delta)
     spread = tilted(parts, 0.0).deviation
+    if not spread > 0:
+        raise NotCoveredError("pld needs a loss that varies, got a constant one")
     low, high = 0.0, math.inf
     theta = near or math.sqrt(2 * wanted) / spread
     for _ in range(40):

@@ -41,6 +41,7 @@ Losses = Mapping[PoissonPair, int]
 
 _LEAST, _MOST = 1e-12, 1e3
 """Shifts below are counted as the least; beyond the most, floats cannot resolve the loss."""
+LEAST_DELTA = 1e-250
 _NEGLIGIBLE = 1e-5
 """The share of δ that may be spent on losses beyond the grid."""
 _COARSEST, _FINEST = 2**12, 2**20
@@ -147,8 +148,8 @@ def _sampled(losses: Losses, share: float, kind: type[PoissonPair]) -> Losses:
 
 def epsilon(losses: Losses, delta: float) -> float:
     """The larger ε of the two directions, for δ > 0."""
-    if delta == 0:
-        raise NotCoveredError("pld needs delta > 0, got 0")
+    if delta < LEAST_DELTA:
+        raise NotCoveredError(f"pld needs delta >= {LEAST_DELTA:g}, got {delta:.3g}")
     if not losses:
         return 0.0
     parts, theta = _grids(losses, delta)

@@ -19,6 +19,8 @@ from reticent.validation import (
     sampling_rate,
 )
 
+MOST_REPEATS = 10**15
+
 
 class Event:
     """Base of all events; equality and hashing are by value."""
@@ -155,6 +157,8 @@ class Repeated(Event):
         """Check the part and the count."""
         _check_event(self.event)
         self._set("count", count)
+        if self.count > MOST_REPEATS:
+            raise InputError(f"count must be <= {MOST_REPEATS}, got a larger number")
 
 
 @dataclass(frozen=True, kw_only=True)
