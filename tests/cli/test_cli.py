@@ -209,7 +209,7 @@ def test_interruption(command, monkeypatch):
 def test_demo_shows_a_grade_beside_every_epsilon(command):
     code, out, _ = command("demo")
     assert code == 0
-    assert "Every ε above is declared" in out
+    assert "Tables 1 to 4 are declared" in out
     assert document(command, "demo")["tables"][0]["rows"]
 
 

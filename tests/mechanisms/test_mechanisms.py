@@ -259,6 +259,16 @@ def test_release_keeps_the_shape(kind, shape):
 
 
 @additive
+def test_releases_lie_on_the_public_grid(kind):
+    """Plain float noise would not: the classes must go through the rounded engine."""
+    mechanism = kind(scale=1.0, sensitivity=ONE)
+    released = mechanism.release(np.linspace(-1, 1, 1000))
+    assert (released * 2**12 == np.rint(released * 2**12)).all()
+    coarse = mechanism.release(np.linspace(-1, 1, 1000), grid=2.0**-5)
+    assert (coarse * 2**5 == np.rint(coarse * 2**5)).all()
+
+
+@additive
 def test_two_releases_differ(kind):
     mechanism = kind(scale=1.0, sensitivity=ONE)
     assert not np.array_equal(mechanism.release(np.zeros(4)), mechanism.release(np.zeros(4)))

@@ -12,3 +12,7 @@ def test_the_walk():
     for table in first.tables:
         assert {len(row) for row in table.rows} == {len(table.columns)}
     assert "declared" in first.verdict
+    heads = first.tables[4].rows
+    assert {row[3] for row in heads} == {"proven"}
+    assert all(0.05 < float(row[4]) <= 1 for row in heads)
+    assert float(heads[2][4]) > 0.6

@@ -8,7 +8,7 @@ from reticent.pipeline import walk
 
 
 def demo(json: Json = False) -> None:
-    """A walk: protect a count, compare mechanisms, account for many releases. Needs no data."""
+    """A walk: a count, mechanisms side by side, many releases, a head with a proven release."""
     result = walk()
     if json:
         print_json(result.to_dict())

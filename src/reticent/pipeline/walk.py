@@ -1,14 +1,18 @@
-"""The demonstration so far: protect a count, compare mechanisms, account for many releases."""
+"""The demonstration so far: a count, mechanisms, accounts, and a head with a proven release."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from reticent.accounting import account
 from reticent.accounting.comparison import calibrated_steps
+from reticent.data import load, split
 from reticent.guarantee import Event, PoissonSampled, Relation, Repeated, Sensitivity
 from reticent.guarantee.rounding import scale_text, upper_text
 from reticent.mechanisms import Calibrated, DiscreteLaplace, Gaussian, Laplace, Logistic, calibrated
+from reticent.pipeline.protecting import Wanted, protect_head
 from reticent.pipeline.table import Table
 
 SMOKERS = 20
@@ -40,12 +44,13 @@ class Walk:
 
 
 def walk() -> Walk:
-    """All of it; takes seconds and needs no data."""
+    """All of it; takes seconds and needs no data folder."""
     return Walk(
-        tables=(smokers(), head(), many_releases(), training()),
+        tables=(smokers(), head(), many_releases(), training(), digits()),
         verdict=(
-            "Every ε above is declared: the sensitivities were given, what follows from them is "
-            "proven. The noise is correctly rounded, so its floats leak nothing."
+            "Tables 1 to 4 are declared: the sensitivities were given, what follows from them is "
+            "proven. Table 5 is proven from end to end, under assumptions that the certificate "
+            "lists. All noise is correctly rounded, so its floats leak nothing."
         ),
     )
 
@@ -107,6 +112,36 @@ def training() -> Table:
     rows = calibrated_steps(GRADIENT, epsilon=EPSILON, delta=DELTA, steps=steps)
     return _noise_table(
         f"4. {STEPS:,} training steps at sampling rate {RATE}: noise for ε = {EPSILON}", rows
+    )
+
+
+def digits() -> Table:
+    """A head on real digits, its weights released; accuracy on records that stay public."""
+    data = load("digits")
+    parts = split(data, sizes={"private": 1300, "public": 497}, seed=0)
+    private, public = data.take(parts["private"]), data.take(parts["public"])
+    truth = np.asarray(public.classes)[public.labels]
+    rows = []
+    for mechanism in ("gaussian", "logistic"):
+        for epsilon in (1.0, 4.0, 16.0):
+            wanted = Wanted(
+                epsilon=epsilon,
+                delta=DELTA,
+                relation=Relation.ADD_REMOVE,
+                records=1300,
+                bound=5.0,
+                mechanism=mechanism,
+            )
+            released = protect_head(private, wanted)
+            accuracy = float(np.mean(released.predict(public.features) == truth))
+            claim = released.guarantee
+            shown = (upper_text(claim.epsilon), upper_text(claim.delta), str(claim.grade))
+            rows.append((mechanism, *shown, f"{accuracy:.3f}"))
+    return Table(
+        title="5. A softmax head on 1,300 private digits: accuracy of the released weights",
+        columns=("mechanism", "ε", "δ", "grade", "accuracy"),
+        rows=tuple(rows),
+        notes=("The penalty comes from public numbers; nothing was tuned on the private records.",),
     )
 
 
