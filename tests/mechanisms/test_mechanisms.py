@@ -335,6 +335,9 @@ def test_an_l2_bound_alone_goes_by_zcdp():
     noise = Logistic.calibrate(only_l2, epsilon=1.0, delta=1e-5)
     assert noise.zcdp() == pytest.approx(1 / (6 * noise.scale**2))
     assert noise.epsilon(delta=0.0) == math.inf
+    assert any("by way of zCDP" in line for line in noise.guarantee(delta=1e-5).checked)
+    exact = Logistic(scale=1.0, sensitivity=Sensitivity(l1=1.0)).guarantee(delta=1e-5)
+    assert any("exact privacy curve" in line for line in exact.checked)
     assert noise.delta(epsilon=1.0) == pytest.approx(1e-5, rel=1e-4)
     with pytest.raises(InputError, match="logistic needs an L1 sensitivity at delta = 0"):
         Logistic.calibrate(only_l2, epsilon=1.0, delta=0.0)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.guarantee import Guarantee, LaplaceEvent, LogisticEvent, Sensitivity
-from reticent.guarantee.rounding import quotient_down
+from reticent.guarantee.rounding import quotient_down, upper_text
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.profiles import conversions, pure
 from reticent.validation import (
@@ -169,6 +169,14 @@ class CoordinatewiseMechanism(AdditiveMechanism):
         delta = probability("delta", delta)
         exact = math.inf if self.shift is None else self.profile.epsilon(self.shift, delta)
         return min(exact, conversions.zcdp_to_epsilon(self._rho_l2(), delta))
+
+    def derivation(self, *, delta: float) -> str:
+        """The exact curve under the L1 bound, or zCDP under the L2 bound."""
+        if self.shift is not None and self.profile.epsilon(self.shift, delta) <= self.epsilon(
+            delta=delta
+        ):
+            return super().derivation(delta=delta)
+        return f"ε by way of zCDP under the L2 bound, ρ ≤ {upper_text(self._rho_l2())}: no pure ε"
 
     def delta(self, *, epsilon: float) -> float:
         """δ(ε): exact under L1, by zCDP under L2, the smaller of the two."""

@@ -75,6 +75,10 @@ class Mechanism(ABC):
     def sampler(self) -> str:
         """How ``release`` draws, as it stands among a guarantee's checked assumptions."""
 
+    def derivation(self, *, delta: float) -> str:  # noqa: ARG002 - where the theorem depends on it
+        """By which theorem ``epsilon`` answers at this δ, as it stands in a guarantee."""
+        return f"ε from the {self.curve} privacy curve of {self.name} noise"
+
     def gdp(self) -> float:
         """The μ of Gaussian differential privacy, where there is one."""
         raise NotCoveredError(f"{self.name} has no Gaussian-DP parameter under this sensitivity")
@@ -101,6 +105,10 @@ class Mechanism(ABC):
             relation=self.sensitivity.relation,
             unit=unit,
             gamma=self.sensitivity.gamma,
-            checked=(f"{self.name} noise: {self.sampler}", FRESH_SECURE_NOISE),
+            checked=(
+                self.derivation(delta=delta),
+                f"{self.name} noise: {self.sampler}",
+                FRESH_SECURE_NOISE,
+            ),
             stated=(f"the sensitivity: {self.sensitivity.source}",),
         )
