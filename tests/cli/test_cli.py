@@ -176,6 +176,10 @@ def test_a_broken_events_file(command, tmp_path):
     assert "--events must be a JSON file" in err
 
 
+def test_exit_codes_are_those_of_the_documentation():
+    assert (BAD_INPUT, INTERNAL_ERROR, INTERRUPTED) == (2, 70, 130)
+
+
 def test_help_and_version(command):
     assert command()[0] == 0
     assert "calibrate" in command("--help")[1]

@@ -152,7 +152,7 @@ def test_the_rounding_bound_is_the_sum_of_its_parts():
     found = rounding_bound(
         size=20.0, rows=10_000, shape=(9, 50), share=2.0, radius=2.0, penalty=0.01
     )
-    assert found == pytest.approx(expected, rel=1e-9)
+    assert found == pytest.approx(expected, rel=1e-9, abs=0)
 
 
 def test_hard_starts_fall_back_to_gradient_steps(monkeypatch, digits):
