@@ -58,7 +58,7 @@ def test_the_whole_way(command, folder, tmp_path):
         f"predict {out} --queries {folder}/test.csv --label digit --person who --json"
     )
     assert code == 0
-    assert json.loads(text)["accuracy"] > 0.6
+    assert json.loads(text)["accuracy"] > 0.5  # 0.80 ± 0.03 over releases
     assert set(json.loads(text)["predictions"]) <= set(CLASSES.split(","))
 
 
