@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 from sklearn.pipeline import Pipeline
 
 from reticent import bounds
@@ -48,7 +49,7 @@ STATED = (
     "and looks at one record at a time",
     "encoder, scaling, classes, bound, penalty, normaliser, tolerance, mechanism and ε were chosen "
     "without looking at the private data, and no step before the head was fitted on it",
-    "the data set has at most twice the public normaliser's number of records",
+    "the data set has at least one and at most 2N records, N the public normaliser",
     "nothing else computed from the private data is published: no loss, accuracy or timing",
     "exp of the mathematical library is accurate to 16 units in the last place",
 )
@@ -165,10 +166,7 @@ class ReleasedHead:
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Softmax of the logits."""
-        logits = self.logits(X)
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probabilities: Floats = odds / odds.sum(axis=1, keepdims=True)
-        return probabilities
+        return np.asarray(special.softmax(self.logits(X), axis=1))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of the largest logit."""

@@ -35,7 +35,7 @@ def certified_minimum(objective: SoftmaxObjective, *, tolerance: float) -> Optim
     moment = objective.second_moment() if objective.shape[1] <= LARGEST_MOMENT else None
     steps = 0
     while True:
-        _, gradient = objective.value_and_gradient(point)
+        gradient = objective.gradient(point)
         steps += 1
         bound = _gradient_bound(objective, point, gradient)
         if bound <= tolerance:
@@ -56,8 +56,7 @@ def _newton(
     before = float(np.linalg.norm(gradient))
     for length in (1.0, 0.25, 0.0625):
         candidate = point - length * direction
-        _, there = objective.value_and_gradient(candidate)
-        if float(np.linalg.norm(there)) < 0.9 * before:
+        if float(np.linalg.norm(objective.gradient(candidate))) < 0.9 * before:
             return candidate
     return point - gradient / objective.smoothness()
 

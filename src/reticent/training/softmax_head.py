@@ -14,12 +14,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from reticent.training.features import clip_rows, with_bias
-from reticent.training.objective import ROOM, SoftmaxObjective, zero_sum_basis
+from reticent.training.objective import SoftmaxObjective, zero_sum_basis
 from reticent.training.optimum import certified_minimum
 from reticent.validation import (
     InputError,
@@ -160,10 +161,7 @@ class SoftmaxHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Softmax of the logits."""
-        logits = self.logits(X)
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probabilities: Floats = odds / odds.sum(axis=1, keepdims=True)
-        return probabilities
+        return np.asarray(special.softmax(self.logits(X), axis=1))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of the largest logit."""
@@ -218,10 +216,6 @@ class SoftmaxHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_classification_targets(labels)
         except (ValueError, TypeError) as error:
             raise type(error)(_without_values(str(error))) from None
-        if self.records is not None and len(labels) > ROOM * self.records:
-            raise InputError(
-                f"records must be at least half the number of rows, got {self.records}"
-            )
         if self.centre is not None:
             centre = float_array("centre", self.centre)
             if centre.shape != (rows.shape[1],):
