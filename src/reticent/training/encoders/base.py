@@ -1,0 +1,20 @@
+"""What every frozen encoder can do."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Encoder(Protocol):
+    """A fixed map from records to features. It was never trained on the private records."""
+
+    def fingerprint(self) -> str:
+        """SHA-256 of architecture, preparation of the input, and weights: equal maps, equal text."""
+        ...
+
+    def encode(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+        """Features (n, d) of images (n, height, width, channels) or of n texts."""
+        ...
