@@ -61,7 +61,7 @@ $(VENV)/.demo: $(pins)
 	@touch $@
 
 $(VENV)/.test: $(pins)
-	$(call install,demo$(comma)tables$(comma)test)
+	$(call install,demo$(comma)tables$(comma)encoders$(comma)test)
 	@touch $(VENV)/.demo $@
 
 $(VENV)/.bench: $(pins)

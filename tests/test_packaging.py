@@ -22,7 +22,10 @@ ALL = [
 ]
 FOR_USERS = {
     canonicalize_name(Requirement(line).name)
-    for line in [*PROJECT["dependencies"], *EXTRAS["torch"], *EXTRAS["demo"], *EXTRAS["tables"]]
+    for line in [
+        *PROJECT["dependencies"],
+        *(line for extra in ("torch", "demo", "tables", "encoders") for line in EXTRAS[extra]),
+    ]
 }
 DISTRIBUTIONS = packages_distributions()
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)")  # no address, no path, no local version
