@@ -1,0 +1,251 @@
+"""A head of one to three dense layers on fixed features. No theorem bounds its sensitivity.
+
+Training needs torch; a trained head predicts in float64 with numpy alone.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from reticent.training.features import clip_rows
+from reticent.validation import InputError, count, describe, float_array, non_negative, positive
+
+Floats = NDArray[np.float64]
+Layers = list[tuple[Floats, Floats]]
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """min (1/n)·Σ CE(f(x), y) + (λ/2)‖all weights and biases‖², by a fixed number of steps.
+
+    f has ``layers`` dense layers with ``activation`` between them and a softmax at the end; one
+    layer is the linear softmax. Equal data, parameters and seed give equal bits on one machine with
+    one number of threads. Training is in float32, predictions in float64.
+
+    Args:
+        layers: The number of weight matrices, 1 to 3.
+        width: The width of the hidden layers.
+        activation: "relu" or "tanh".
+        penalty: λ.
+        optimiser: "adam", or "sgd" with momentum 0.9.
+        learning_rate: The step length.
+        steps: How many steps are made, whatever the loss does.
+        batch: How many records a step sees, in shuffled passes; None for all of them.
+        seed: Of the initial weights and the order of the records.
+        classes: All classes, in the order of the outputs; one may have no records. Without it they
+            are read off the labels.
+        bound: Rows longer than this are scaled down to it, in float64; None for no bound.
+
+    Attributes:
+        weights_: One pair (W, b) per layer, first to last: W has a row per output.
+        classes_: The classes in the order of the outputs.
+
+    >>> import numpy as np
+    >>> X, y = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [0, 1, 1, 0]
+    >>> head = MLPHead(layers=2, penalty=0.0).fit(X, y)
+    >>> head.predict(X).tolist()
+    [0, 1, 1, 0]
+    >>> [(w.shape, b.shape) for w, b in head.weights_]
+    [((64, 2), (64,)), ((2, 64), (2,))]
+    >>> head.flat_weights(last=1).shape
+    (130,)
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument for each number of the recipe
+        self,
+        *,
+        layers: int = 1,
+        width: int = 64,
+        activation: Literal["relu", "tanh"] = "relu",
+        penalty: float = 1e-4,
+        optimiser: Literal["adam", "sgd"] = "adam",
+        learning_rate: float = 0.01,
+        steps: int = 500,
+        batch: int | None = None,
+        seed: int = 0,
+        classes: Sequence[Any] | None = None,
+        bound: float | None = None,
+    ) -> None:
+        self.layers = layers
+        self.width = width
+        self.activation = activation
+        self.penalty = penalty
+        self.optimiser = optimiser
+        self.learning_rate = learning_rate
+        self.steps = steps
+        self.batch = batch
+        self.seed = seed
+        self.classes = classes
+        self.bound = bound
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Make the steps. Without records (``classes`` given) only the penalty acts."""
+        self._check_parameters()
+        rows, labels = self._checked_data(X, y)
+        self.classes_ = np.unique(labels) if self.classes is None else np.asarray(self.classes)
+        if len(self.classes_) < 2:
+            raise InputError(f"classes must be at least 2 classes, got {len(self.classes_)} class")
+        self.weights_ = self._trained(self._map(rows), _indices(labels, self.classes_))
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Logits; for two classes the difference of the second and the first."""
+        logits = self.logits(X)
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def logits(self, X: ArrayLike) -> Floats:
+        """The outputs of the last layer, one column per class."""
+        check_is_fitted(self)
+        outputs = self._map(validate_data(self, X, dtype=np.float64, reset=False))
+        for weight, bias in self.weights_[:-1]:
+            outputs = outputs @ weight.T + bias
+            outputs = np.tanh(outputs) if self.activation == "tanh" else np.maximum(outputs, 0.0)
+        weight, bias = self.weights_[-1]
+        return np.asarray(outputs @ weight.T + bias)
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Softmax of the logits."""
+        return np.asarray(special.softmax(self.logits(X), axis=1))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of the largest logit."""
+        best = self.logits(X).argmax(axis=1)
+        chosen: NDArray[Any] = self.classes_[best]
+        return chosen
+
+    def with_weights(self, weights: Sequence[tuple[ArrayLike, ArrayLike]]) -> Self:
+        """A copy of this head that predicts with other weights of the same shapes."""
+        check_is_fitted(self)
+        if len(weights) != len(self.weights_):
+            raise InputError(f"weights must be {len(self.weights_)} pairs, got {len(weights)}")
+        changed = copy.deepcopy(self)
+        changed.weights_ = [
+            (_like(old_weight, f"W of layer {i}", weight), _like(old_bias, f"b of layer {i}", bias))
+            for i, ((old_weight, old_bias), (weight, bias)) in enumerate(
+                zip(self.weights_, weights, strict=True), start=1
+            )
+        ]
+        return changed
+
+    def flat_weights(self, last: int | None = None) -> Floats:
+        """The parameters of the last layers as one vector; None for all layers.
+
+        The order: from the earliest of these layers to the output, of each layer W row by row (a
+        row holds the weights into one output), then b.
+        """
+        chosen = self.weights_[self._first(last) :]
+        return np.concatenate([part.ravel() for layer in chosen for part in layer])
+
+    def with_flat_weights(self, vector: ArrayLike, last: int | None = None) -> Self:
+        """A copy with the last layers' parameters replaced: the inverse of ``flat_weights``."""
+        first = self._first(last)
+        rest = _like(self.flat_weights(last), "vector", vector)
+        weights = list(self.weights_[:first])
+        for weight, bias in self.weights_[first:]:
+            new_weight, new_bias, rest = np.split(rest, [weight.size, weight.size + bias.size])
+            weights.append((new_weight.reshape(weight.shape), new_bias))
+        return self.with_weights(weights)
+
+    def _first(self, last: int | None) -> int:
+        """The index of the first of the last layers."""
+        check_is_fitted(self)
+        layers = len(self.weights_)
+        if last is not None and count("last", last) > layers:
+            raise InputError(f"last must be at most the number of layers, {layers}, got {last}")
+        return 0 if last is None else layers - last
+
+    def _map(self, rows: Floats) -> Floats:
+        if self.bound is not None:
+            return clip_rows(rows, self.bound)
+        if rows.size and np.abs(rows).max() > _LARGEST:
+            raise InputError("X must fit float32, got larger entries; scale them or give a bound")
+        return rows
+
+    def _trained(self, rows: Floats, labels: NDArray[np.int64]) -> Layers:
+        try:
+            from reticent.training import dense
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise InputError(
+                "torch must be installed to fit MLPHead: pip install 'reticent[torch]'"
+            ) from None
+        recipe = dense.Recipe(
+            sizes=(rows.shape[1], *[self.width] * (self.layers - 1), len(self.classes_)),
+            activation=self.activation,
+            penalty=self.penalty,
+            optimiser=self.optimiser,
+            learning_rate=self.learning_rate,
+            steps=self.steps,
+            batch=self.batch,
+            seed=self.seed,
+        )
+        weights = dense.train(rows, labels, recipe)
+        if not all(np.isfinite(part).all() for layer in weights for part in layer):
+            raise InputError("weights must stay finite, got NaN or infinity: lower learning_rate")
+        return weights
+
+    def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
+        fewest = 0 if self.classes is not None else 1
+        try:
+            rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=fewest)
+            check_classification_targets(labels)
+        except (ValueError, TypeError) as error:
+            raise type(error)(_without_values(str(error))) from None
+        return rows, labels
+
+    def _check_parameters(self) -> None:
+        if not count("layers", self.layers) <= 3:
+            raise InputError(f"layers must be 1, 2 or 3, got {self.layers}")
+        count("width", self.width)
+        count("steps", self.steps, at_least=0)
+        if self.batch is not None:
+            count("batch", self.batch)
+        if not count("seed", self.seed, at_least=0) < 2**63:
+            raise InputError(f"seed must be < 2**63, got {self.seed}")
+        _one_of("activation", self.activation, ("relu", "tanh"))
+        _one_of("optimiser", self.optimiser, ("adam", "sgd"))
+        non_negative("penalty", self.penalty)
+        positive("learning_rate", self.learning_rate)
+        if self.bound is not None:
+            positive("bound", self.bound)
+        if self.classes is not None and len(set(self.classes)) != len(self.classes):
+            raise InputError("classes must be distinct, got one twice")
+
+
+def _one_of(name: str, value: object, choices: tuple[str, str]) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name} must be {' or '.join(choices)}, got {describe(value)}")
+
+
+def _like(old: Floats, name: str, value: ArrayLike) -> Floats:
+    """The value as a new array of the old one's shape."""
+    new = float_array(name, value)
+    if new.shape != old.shape:
+        raise InputError(f"{name} must have shape {old.shape}, got shape {new.shape}")
+    return new
+
+
+def _indices(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    place = {name: index for index, name in enumerate(classes.tolist())}
+    found = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    wrong = np.flatnonzero(found < 0)
+    if wrong.size:
+        raise InputError(f"label of row {wrong[0]} must be one of the classes, got another")
+    return found
+
+
+def _without_values(message: str) -> str:
+    """The first line of a message without the values it quotes: they are private."""
+    line = message.splitlines()[0].split(": '")[0].split(": array")[0]
+    return f"{line} Reshape your data." if "Reshape your data" in message else line
