@@ -61,8 +61,8 @@ def test_no_private_number_is_in_the_certificate(folder):
     """Under add-remove the number of rows is private; N is public and the same here by choice."""
     document = json.loads((folder / "head.json").read_text())
     assert set(document["public"]) == {
-        "penalty", "records", "bound", "intercept", "tolerance", "largest_weight", "records_each",
-        "shape",
+        "outputs", "penalty", "records", "bound", "intercept", "norms", "tolerance",
+        "largest_weight", "shape", "records_each", "mean",
     }  # fmt: skip
     assert "optimum_gap" not in (folder / "head.json").read_text()
 

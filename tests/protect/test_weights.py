@@ -164,7 +164,7 @@ class TestRefusals:
                 return np.hstack([rows, np.ones((len(rows), 1))])
 
         X, y = digits
-        self.refused(Unclipped(classes=range(10), records=1797).fit(X, y), "SoftmaxHead itself")
+        self.refused(Unclipped(classes=range(10), records=1797).fit(X, y), "SigmoidHead itself")
 
     def test_a_copy_that_was_not_fitted_here(self, head):
         self.refused(copy.deepcopy(head), "head must be fitted in this process")
@@ -172,7 +172,7 @@ class TestRefusals:
     def test_a_fitted_scaler_before_the_head(self, digits):
         X, y = digits
         pipeline = make_pipeline(StandardScaler(), SoftmaxHead(classes=range(10), records=1797))
-        self.refused(pipeline.fit(X, y), "got a Pipeline")
+        self.refused(pipeline.fit(X, y), "step 'standardscaler' before the head must be a PublicStep")
 
     def test_classes_read_off_the_labels(self, digits):
         X, y = digits

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from reticent.training import SoftmaxHead
 from reticent.training.features import clip_rows
-from reticent.training.objective import SoftmaxObjective, rounding_bound, zero_sum_basis
+from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
 from reticent.training.optimum import certified_minimum
 from reticent.validation import InputError
 
@@ -147,11 +147,14 @@ def test_the_rounding_bound_is_the_sum_of_its_parts():
     u = 2.0**-53
     logits = 40 * (50 * u + 10 * 10 * u)
     residual = logits / 2 + 2 * (16 * u + 80 * u) + 14 * u + 2 * u + 2 * 10 * 10 * u
-    summing = 1.5 * (4096 + 2 + 1) * u
-    expected = 1.1 * (2 * (residual + summing) + 4 * u * (3 + 0.2))
-    found = rounding_bound(
-        size=20.0, rows=10_000, shape=(9, 50), share=2.0, radius=2.0, penalty=0.01
-    )
+    steepness = 1.07 * math.sqrt(2)
+    summing = steepness * (4096 + 2 + 1) * u
+    expected = 1.1 * (2 * (residual + summing) + 4 * u * (2 * steepness + 0.2))
+    objective = SoftmaxObjective(
+        rows=np.zeros((0, 50)), labels=np.zeros(0, int), basis=zero_sum_basis(10), penalty=0.01,
+        records=10_000, radius=2.0, weights=np.ones(10),
+    )  # fmt: skip
+    found = objective.rounding_bound(size=20.0, rows=10_000)
     assert found == pytest.approx(expected, rel=1e-9, abs=0)
 
 
@@ -163,7 +166,7 @@ def test_hard_starts_fall_back_to_gradient_steps(monkeypatch, digits):
     head = SoftmaxHead(penalty=0.5, classes=range(10))
     expected = head.fit(X[:100], y[:100]).coordinates_
     monkeypatch.setattr(optimum, "_solve", lambda _c, gradient, _p: -gradient)
-    objective = head._objective(X[:100], y[:100], y[:100])
+    objective = head._objective(head._map(X[:100]), y[:100])
     found = certified_minimum(objective, tolerance=1e-9)
     assert found.point == pytest.approx(expected, abs=1e-3)
 
@@ -247,7 +250,7 @@ def test_weights_of_classes_and_the_centre(digits):
     plain = SoftmaxHead(classes=range(10)).fit(X, y)
     heavy = SoftmaxHead(classes=range(10), class_weight={3: 5.0}).fit(X, y)
     assert heavy.predict_proba(X)[:, 3].mean() > plain.predict_proba(X)[:, 3].mean()
-    assert heavy.certified().largest_weight == 5.0
+    assert heavy.certified().numbers.largest_weight == 5.0
     centred = SoftmaxHead(classes=range(10), centre=np.full(64, 0.1)).fit(X + 0.1, y)
     assert centred.coordinates_ == pytest.approx(plain.coordinates_, abs=1e-4)
 

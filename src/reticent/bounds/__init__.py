@@ -1,5 +1,6 @@
 """Theorems that turn public numbers into proven sensitivities."""
 
-from reticent.bounds.softmax import softmax_head
+from reticent.bounds.heads import sigmoid_head, softmax_head
+from reticent.bounds.means import clipped_sum
 
-__all__ = ["softmax_head"]
+__all__ = ["clipped_sum", "sigmoid_head", "softmax_head"]

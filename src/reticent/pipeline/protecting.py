@@ -11,7 +11,7 @@ from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.protect import ReleasedHead, public_penalty, release_weights
 from reticent.training import SoftmaxHead
-from reticent.training.softmax_head import radius
+from reticent.training.features import radius
 from reticent.validation import InputError, count
 
 

@@ -21,15 +21,13 @@ from safetensors.numpy import save as save_tensors
 
 import reticent
 from reticent.guarantee import Guarantee
-from reticent.protect.weights import (
-    PublicNumbers,
-    ReleasedHead,
-    head_sensitivity,
-    mechanism_of,
-)
+from reticent.mechanisms import AdditiveMechanism
+from reticent.protect.budget import mechanism_of, together
+from reticent.protect.public_numbers import PublicNumbers
+from reticent.protect.released_head import ReleasedHead
 from reticent.validation import InputError, describe
 
-FORMAT = "reticent-head-1"
+FORMAT = "reticent-head-2"
 _SEAL = "certificate_sha256"
 _FIELDS = {
     "format",
@@ -115,21 +113,43 @@ def _verified(certificate: Mapping[str, Any], content: bytes) -> Verification:
         problems.append("the weights are not those that were certified")
     if _seal(content) != _digest(certificate):
         problems.append("the certificate is not the one that the weights were sealed with")
-    sensitivity = head_sensitivity(public, claim.relation)
-    noise = mechanism_of(certificate["mechanism"])(
-        scale=certificate["scale"], sensitivity=sensitivity
-    )
-    epsilon = noise.epsilon(delta=claim.delta)
+    epsilon = together(_noises(certificate, public, claim), delta=claim.delta)
     if not epsilon <= claim.epsilon:
         problems.append(f"the noise gives epsilon = {epsilon:.6g}, not {claim.epsilon:.6g}")
     if claim.unit != public.unit:
         problems.append(f"the unit is {public.unit}, not {claim.unit}")
-    coordinates = _tensors(content).get("coordinates")
+    problems.extend(_misfits(certificate, public, _tensors(content)))
+    return Verification(guarantee=claim, epsilon=epsilon, problems=tuple(problems))
+
+
+def _noises(
+    certificate: Mapping[str, Any], public: PublicNumbers, claim: Guarantee
+) -> list[AdditiveMechanism]:
+    """The noise of the mean, where there is one, and that of the weights."""
+    kind = mechanism_of(certificate["mechanism"])
+    noises = []
+    if public.mean is not None:
+        moved = public.mean.sensitivity(claim.relation, public.records_each)
+        noises.append(kind(scale=public.mean.scale, sensitivity=moved))
+    moved = public.sensitivity(claim.relation)
+    return [*noises, kind(scale=certificate["scale"], sensitivity=moved)]
+
+
+def _misfits(
+    certificate: Mapping[str, Any], public: PublicNumbers, tensors: Mapping[str, Any]
+) -> list[str]:
+    """Where the tensors are not those of the public numbers."""
+    problems = []
+    coordinates, centre = tensors.get("coordinates"), tensors.get("centre")
     if coordinates is None or coordinates.shape != public.shape:
         problems.append(f"the weights do not have the shape {public.shape}")
-    if len(certificate["classes"]) - 1 != public.shape[0]:
+    if len(certificate["classes"]) != public.classes:
         problems.append(f"{len(certificate['classes'])} classes do not fit {public.shape}")
-    return Verification(guarantee=claim, epsilon=epsilon, problems=tuple(problems))
+    if centre is not None and centre.shape != (public.features,):
+        problems.append(f"the centre does not have {public.features} entries")
+    if public.mean is not None and (centre is None or public.mean.features != public.features):
+        problems.append("the noisy mean is not the centre of the weights")
+    return problems
 
 
 def _read(path: str | Path) -> tuple[Mapping[str, Any], bytes]:

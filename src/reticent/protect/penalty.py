@@ -12,10 +12,13 @@ import math
 from reticent.guarantee import Relation, Sensitivity
 from reticent.guarantee.grade import as_relation
 from reticent.mechanisms import L2Laplace
-from reticent.protect.weights import mechanism_of
+from reticent.mechanisms.profiles import gaussian
+from reticent.protect.budget import mechanism_of
 from reticent.validation import count, positive
 
 LOGIT_NOISE = 0.3
+MEAN_NOISE = 0.05
+LEAST_SHARE, LARGEST_SHARE = 0.01, 0.2
 
 
 def public_penalty(  # noqa: PLR0913 - one argument for each public number
@@ -55,3 +58,17 @@ def public_penalty(  # noqa: PLR0913 - one argument for each public number
     moved = touched * count("records_each", records_each) * math.sqrt(2)
     scale = positive("radius", radius) ** 2 * noise.std
     return moved * scale / (LOGIT_NOISE * count("records", records))
+
+
+def mean_share(*, records: int, features: int, epsilon: float, delta: float) -> float:
+    """The share of a budget for a noisy mean, so that its noise has norm 0.05·bound.
+
+    The noise on the mean has norm √d·bound/(N·μ·√share), μ the budget in Gaussian DP (with δ = 0
+    that of δ = 10⁻⁵, a mere choice); the share stays between 1 and 20 %.
+
+    >>> mean_share(records=60_000, features=784, epsilon=1.0, delta=1e-5)
+    0.01
+    """
+    mu = gaussian.shift(positive("epsilon", epsilon), delta if delta > 0 else 1e-5)
+    norm = math.sqrt(count("features", features)) / (count("records", records) * mu)
+    return min(max((norm / MEAN_NOISE) ** 2, LEAST_SHARE), LARGEST_SHARE)

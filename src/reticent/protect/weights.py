@@ -3,214 +3,86 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from reticent import bounds
-from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity
+from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.guarantee.grade import as_relation
-from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.minting import proven
 from reticent.guarantee.rounding import up
-from reticent.mechanisms import AdditiveMechanism, Gaussian, L2Laplace, Laplace, Logistic
-from reticent.training import SoftmaxHead
-from reticent.training.objective import zero_sum_basis
-from reticent.training.softmax_head import public_map, radius
-from reticent.validation import (
-    InputError,
-    count,
-    describe,
-    float_array,
-    non_negative,
-    positive,
-)
+from reticent.mechanisms import AdditiveMechanism
+from reticent.protect.budget import calibrated, event_of, mechanism_of, together
+from reticent.protect.mean import MEAN_CHECKED, Charge, ReleasedMean
+from reticent.protect.public_numbers import PublicNumbers
+from reticent.protect.released_head import ReleasedHead
+from reticent.training import PublicStep, SigmoidHead, SoftmaxHead
+from reticent.training.linear_head import LinearHead
+from reticent.validation import InputError, describe
 
 Floats = NDArray[np.float64]
 
-MECHANISMS: dict[str, type[AdditiveMechanism]] = {
-    kind.name: kind for kind in (Gaussian, Logistic, Laplace, L2Laplace)
-}
-
 CHECKED = (
-    "features are clipped in float64 to the public bound, row by row",
+    "features are brought within the public bound in float64, row by row",
     "the optimum is certified: the gradient at the released floats is at most the public tolerance",
     "the floats that were certified are the floats that were noised, bit by bit",
-    "only the coordinates in a fixed basis of the zero-sum space are noised and released",
 )
+ZERO_SUM = "only the coordinates in a fixed basis of the zero-sum space are noised and released"
 STATED = (
     "one record is one row of features and its label; the map from raw data to features is fixed "
     "and looks at one record at a time",
-    "encoder, scaling, classes, bound, penalty, normaliser, tolerance, mechanism and ε were chosen "
-    "without looking at the private data, and no step before the head was fitted on it",
-    "the data set has at least one and at most 2N records, N the public normaliser",
+    "encoder, scaling, centre, classes, bound, penalty, normaliser, tolerance, mechanism and ε "
+    "were chosen without looking at the private data, but for a noisy mean where one is named, and "
+    "no step before the head was fitted on it",
+    "the data set has at most 2N records, N the public normaliser",
     "nothing else computed from the private data is published: no loss, accuracy or timing",
     "exp of the mathematical library is accurate to 16 units in the last place",
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublicNumbers:
-    """What the theorem needs: all of it public, all of it in the certificate."""
-
-    penalty: float
-    records: int
-    bound: float
-    intercept: float
-    tolerance: float
-    largest_weight: float
-    records_each: int
-    shape: tuple[int, int]
-
-    @property
-    def radius(self) -> float:
-        """R, the bound on the whole feature vector."""
-        return radius(self.bound, self.intercept)
-
-    @property
-    def unit(self) -> str:
-        """Who is protected."""
-        if self.records_each == 1:
-            return ONE_RECORD
-        return f"one person with at most {self.records_each} records"
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values, as they stand in a JSON file."""
-        return dataclasses.asdict(self) | {"shape": list(self.shape)}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> PublicNumbers:
-        """From plain values; what is missing, unknown or out of range is refused."""
-        names = {field.name for field in dataclasses.fields(cls)}
-        if not isinstance(values, Mapping) or set(values) != names:
-            raise InputError(f"public numbers must be {', '.join(sorted(names))}, got others")
-        shape = values["shape"]
-        if not isinstance(shape, (list, tuple)) or len(shape) != 2:
-            raise InputError(f"shape must be two whole numbers, got {describe(shape)}")
-        rows, columns = (count("shape", size) for size in shape)
-        if rows * columns > 2**53:
-            raise InputError(f"shape must have at most 2**53 entries, got {describe(shape)}")
-        return cls(
-            penalty=positive("penalty", values["penalty"]),
-            records=count("records", values["records"]),
-            bound=positive("bound", values["bound"]),
-            intercept=non_negative("intercept", values["intercept"]),
-            tolerance=positive("tolerance", values["tolerance"]),
-            largest_weight=positive("largest_weight", values["largest_weight"]),
-            records_each=count("records_each", values["records_each"]),
-            shape=(rows, columns),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReleasedHead:
-    """A noisy head: public from now on. Reading, copying and rounding it is free."""
-
-    coordinates: Floats
-    classes_: NDArray[Any]
-    centre: Floats | None
-    guarantee: Guarantee
-    mechanism: str
-    scale: float
-    public: PublicNumbers
-
-    def __post_init__(self) -> None:
-        """Whoever builds one by hand, or changes a field, has a declared guarantee at most."""
-        if self.guarantee.grade is Grade.PROVEN:
-            declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
-            object.__setattr__(self, "guarantee", declared)
-        self._check_shapes()
-        for array in (self.coordinates, self.classes_, self.centre):
-            if array is not None:
-                array.setflags(write=False)
-
-    def _check_shapes(self) -> None:
-        shape, classes = self.public.shape, len(self.classes_)
-        if self.coordinates.shape != shape:
-            raise InputError(f"coordinates must have shape {shape}, got {self.coordinates.shape}")
-        if classes != shape[0] + 1:
-            raise InputError(f"classes must be {shape[0] + 1} for shape {shape}, got {classes}")
-        if self.centre is not None and self.centre.shape != (self.features,):
-            raise InputError(
-                f"centre must have {self.features} entries, got shape {self.centre.shape}"
-            )
-
-    @property
-    def features(self) -> int:
-        """The number of features of a query."""
-        return self.public.shape[1] - (1 if self.public.intercept else 0)
-
-    @property
-    def weights(self) -> Floats:
-        """W = U V: one row per class, zero column sums up to rounding."""
-        return zero_sum_basis(len(self.classes_)) @ self.coordinates
-
-    def logits(self, X: ArrayLike) -> Floats:
-        """W h for queries that are clipped as the training rows were."""
-        rows = float_array("X", X)
-        if rows.ndim != 2:
-            raise InputError(f"X must have rows and columns, got shape {rows.shape}")
-        if rows.shape[1] != self.features:
-            raise InputError(f"X must have {self.features} features, got {rows.shape[1]}")
-        mapped = public_map(
-            rows, bound=self.public.bound, intercept=self.public.intercept, centre=self.centre
-        )
-        product: Floats = mapped @ self.weights.T
-        return product
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Softmax of the logits."""
-        return np.asarray(special.softmax(self.logits(X), axis=1))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of the largest logit."""
-        chosen: NDArray[Any] = self.classes_[self.logits(X).argmax(axis=1)]
-        return chosen
-
-
-def release_weights(
-    head: SoftmaxHead,
+def release_weights(  # noqa: PLR0913 - one argument for each public choice
+    head: SoftmaxHead | SigmoidHead | Pipeline,
     *,
     epsilon: float,
     delta: float,
     relation: Relation | str,
     mechanism: str = "gaussian",
     records_each: int = 1,
+    mean: ReleasedMean | None = None,
+    charge: Charge | None = None,
 ) -> ReleasedHead:
     """Noise on a certified head's coordinates, (ε, δ)-DP, graded proven.
 
-    What would make the claim unproven is refused in one line. Each call is a new release and
-    composes with all others on the same data.
+    With ``mean`` the head was centred by that released mean, and (ε, δ) covers both. What would
+    make the claim unproven is refused in one line. ``charge`` is called with the event before the
+    noise is drawn. Each call is a new release and composes with all others on the same data.
     """
     relation = as_relation(relation)
-    _refuse_unproven(head, relation)
-    fit = head.certified()
-    public = PublicNumbers(
-        penalty=float(head.penalty),
-        records=fit.records,
-        bound=float(head.bound),
-        intercept=float(head.intercept),
-        tolerance=fit.tolerance,
-        largest_weight=fit.largest_weight,
-        records_each=count("records_each", records_each),
-        shape=fit.shape,
+    final, steps = _head_of(head)
+    _refuse_unproven(final, relation)
+    fit = final.certified()
+    _refuse_other_mean(final, mean, relation, mechanism, records_each)
+    numbers = None if mean is None else mean.numbers
+    public = PublicNumbers.of(fit.numbers, records_each=records_each, mean=numbers)
+    noises = release_noises(
+        public,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        mechanism=mechanism,
+        before=None if mean is None else mean.noise(),
     )
-    sensitivity = head_sensitivity(public, relation)
-    noise = mechanism_of(mechanism).calibrate(sensitivity, epsilon=epsilon, delta=delta)
-    claim = noise.guarantee(epsilon=epsilon, delta=delta, unit=public.unit)
-    theorem = f"the sensitivity is a theorem about public numbers: {sensitivity.source}"
-    claim = dataclasses.replace(claim, checked=(theorem, *claim.checked, *CHECKED), stated=STATED)
-    coordinates = np.frombuffer(fit.coordinates).reshape(fit.shape)
+    noise = noises[-1]
+    claim = _claim(public, noises, epsilon, delta, steps)
+    if charge is not None:
+        charge(event_of(noise, delta=delta))
+    coordinates = np.frombuffer(fit.coordinates).reshape(fit.numbers.shape)
     released = ReleasedHead(
         coordinates=noise.release(coordinates),
         classes_=np.asarray(fit.classes),
-        centre=None if head.centre is None else np.array(head.centre, dtype=np.float64),
+        centre=None if final.centre is None else np.array(final.centre, dtype=np.float64),
         guarantee=claim,
         mechanism=noise.name,
         scale=noise.scale,
@@ -220,40 +92,79 @@ def release_weights(
     return released
 
 
-def head_sensitivity(public: PublicNumbers, relation: Relation) -> Sensitivity:
-    """The L2 bound of the theorem, and √p times it in L1: p coordinates are released."""
-    proven_l2 = bounds.softmax_head(
-        penalty=public.penalty,
-        records=public.records,
-        radius=public.radius,
-        tolerance=public.tolerance,
-        relation=relation,
-        largest_weight=public.largest_weight,
-        records_each=public.records_each,
+def release_noises(
+    public: PublicNumbers,
+    *,
+    epsilon: float,
+    delta: float,
+    relation: Relation,
+    mechanism: str,
+    before: AdditiveMechanism | None,
+) -> list[AdditiveMechanism]:
+    """The noises of a release in order, the mean's first, from public numbers alone."""
+    noise = calibrated(
+        mechanism_of(mechanism),
+        public.sensitivity(relation),
+        epsilon=epsilon,
+        delta=delta,
+        before=before,
     )
-    l2 = proven_l2.require_l2("release")
-    p = public.shape[0] * public.shape[1]
-    return Sensitivity(
-        l1=up(math.sqrt(p) * l2),
-        l2=l2,
-        relation=relation,
-        source=f"{proven_l2.source}; L1 = √{p}·L2",
+    return [noise] if before is None else [before, noise]
+
+
+def _claim(
+    public: PublicNumbers,
+    noises: list[AdditiveMechanism],
+    epsilon: float,
+    delta: float,
+    steps: tuple[str, ...],
+) -> Guarantee:
+    """(ε, δ), if the noises reach it."""
+    noise = noises[-1]
+    reached = up(together(noises, delta=delta))
+    if not reached <= epsilon:
+        raise InputError(f"epsilon must be >= {reached}, what the noise gives, got {epsilon}")
+    alone = noise.guarantee(delta=delta, unit=public.unit)
+    theorem = f"the sensitivity is a theorem about public numbers: {noise.sensitivity.source}"
+    checked = (theorem, *alone.checked, *CHECKED)
+    if public.outputs == "softmax":
+        checked = (*checked, ZERO_SUM)
+    if public.mean is not None:
+        checked = (*checked, *MEAN_CHECKED, "ε covers the noisy mean and the weights together")
+    return dataclasses.replace(alone, epsilon=epsilon, checked=checked, stated=(*STATED, *steps))
+
+
+def _head_of(model: object) -> tuple[Any, tuple[str, ...]]:
+    """The head at the end of a pipeline, and what its steps oblige the user to state."""
+    if not isinstance(model, Pipeline):
+        return model, ()
+    named = [(name, step) for name, step in model.steps[:-1] if step not in (None, "passthrough")]
+    for name, step in named:
+        if type(step) is not PublicStep:
+            raise InputError(
+                f"step {name!r} before the head must be a PublicStep, got "
+                f"{type(step).__name__}, which was fitted on the private rows: fit it on public "
+                "rows and wrap it, PublicStep(step)"
+            )
+    return model.steps[-1][1], tuple(
+        f"step {name!r} before the head was fitted on public data alone" for name, _ in named
     )
 
 
 def _refuse_unproven(head: object, relation: Relation) -> None:
-    if isinstance(head, Pipeline):
+    if hasattr(head, "best_estimator_"):
         raise InputError(
-            "head must be a SoftmaxHead, got a Pipeline; release its last step on features that no "
-            "step fitted on private data has touched"
+            "head must not come from a search over private records, whose cost is not accounted "
+            f"for, got {type(head).__name__}: take the penalty from public_penalty"
         )
-    if type(head) is not SoftmaxHead:  # a subclass may compute something else
-        raise InputError(f"head must be a SoftmaxHead itself, got {describe(head)}")
+    if type(head) not in (SoftmaxHead, SigmoidHead):  # a subclass may compute something else
+        raise InputError(f"head must be a SoftmaxHead or SigmoidHead itself, got {describe(head)}")
+    assert isinstance(head, LinearHead)
     if not hasattr(head, "coordinates_"):
         raise InputError("head must be fitted, got an unfitted one")
     if head.classes is None:
         raise InputError("classes must be given to the head for a proven release, got None")
-    if isinstance(head.class_weight, str):
+    if isinstance(getattr(head, "class_weight", None), str):
         raise InputError("class_weight must be public for a proven release, got 'balanced'")
     if relation is Relation.ADD_REMOVE and head.records is None:
         raise InputError("records must be given to the head under add-remove, got None")
@@ -261,8 +172,23 @@ def _refuse_unproven(head: object, relation: Relation) -> None:
         raise InputError("relation must be add-remove or replace-one, got neither")
 
 
-def mechanism_of(name: str) -> type[AdditiveMechanism]:
-    """The mechanism of that name."""
-    if not isinstance(name, str) or name not in MECHANISMS:
-        raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}")
-    return MECHANISMS[name]
+def _refuse_other_mean(
+    head: LinearHead,
+    mean: ReleasedMean | None,
+    relation: Relation,
+    mechanism: str,
+    records_each: int,
+) -> None:
+    """The mean must be the very one that the head was centred by, under the same terms."""
+    if mean is None:
+        return
+    if type(mean) is not ReleasedMean or mean.guarantee.grade is not Grade.PROVEN:
+        raise InputError("mean must be as release_mean returned it, got a changed one")
+    centre = None if head.centre is None else np.asarray(head.centre, dtype=np.float64)
+    if centre is None or centre.tobytes() != mean.values.tobytes():
+        raise InputError("centre of the head must be the values of the mean, got others")
+    terms = (mean.guarantee.relation, mean.mechanism, mean.records_each)
+    if terms != (relation, mechanism, records_each):
+        raise InputError(
+            f"mean must have the relation, mechanism and records_each of the release, got {terms}"
+        )

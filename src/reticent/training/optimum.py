@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from reticent.training.objective import Curvature, Floats, SoftmaxObjective
+from reticent.training.objective import Curvature, Floats, LinearObjective
 
 LARGEST_MOMENT = 4096
 """Features up to which a second moment is formed and factored to speed up the search."""
@@ -29,7 +29,7 @@ class Optimum:
     steps: int
 
 
-def certified_minimum(objective: SoftmaxObjective, *, tolerance: float) -> Optimum:
+def certified_minimum(objective: LinearObjective, *, tolerance: float) -> Optimum:
     """A point whose gradient is proven to be at most ``tolerance`` in norm."""
     point = np.zeros(objective.shape)
     moment = objective.second_moment() if objective.shape[1] <= LARGEST_MOMENT else None
@@ -43,12 +43,12 @@ def certified_minimum(objective: SoftmaxObjective, *, tolerance: float) -> Optim
         point = _newton(objective, point, gradient, moment)
 
 
-def _gradient_bound(objective: SoftmaxObjective, point: Floats, gradient: Floats) -> float:
+def _gradient_bound(objective: LinearObjective, point: Floats, gradient: Floats) -> float:
     return float(np.linalg.norm(gradient)) * (1 + 1e-9) + objective.rounding(point)
 
 
 def _newton(
-    objective: SoftmaxObjective, point: Floats, gradient: Floats, moment: Floats | None
+    objective: LinearObjective, point: Floats, gradient: Floats, moment: Floats | None
 ) -> Floats:
     """A Newton step if it shrinks the gradient, else a gradient step, which always helps."""
     curvature = objective.curvature(point)

@@ -12,7 +12,7 @@ class Encoder(Protocol):
     """A fixed map from records to features. It was never trained on the private records."""
 
     def fingerprint(self) -> str:
-        """SHA-256 of architecture, preparation of the input, and weights: equal maps, equal text."""
+        """SHA-256 of architecture, preparation of the input and weights: equal maps, equal text."""
         ...
 
     def encode(self, inputs: NDArray[Any]) -> NDArray[np.float32]:

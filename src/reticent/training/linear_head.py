@@ -1,0 +1,247 @@
+"""What the certified linear heads share: public numbers, the fit, and what it proved.
+
+What the theorem needs is public and given: the classes, a bound on the features' norms, the
+penalty, the normaliser N and the tolerance τ. What is fitted is a function of the records alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from reticent.training.features import NORMS, Norms, public_map, radius
+from reticent.training.objective import LinearObjective
+from reticent.training.optimum import certified_minimum
+from reticent.validation import InputError, count, float_array, non_negative, positive
+
+Floats = NDArray[np.float64]
+Outputs = Literal["softmax", "sigmoid"]
+
+TOLERANCE_SHARE = 1e-3
+"""The default τ in units of the gradient of one record over N: it adds 0.2 % to Δ."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadNumbers:
+    """The public numbers that the theorem about a head's optimum needs."""
+
+    outputs: Outputs
+    penalty: float
+    records: int
+    bound: float
+    intercept: float
+    norms: Norms
+    tolerance: float
+    largest_weight: float
+    shape: tuple[int, int]
+
+    @property
+    def radius(self) -> float:
+        """R, the bound on the whole feature vector."""
+        return radius(self.bound, self.intercept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedFit:
+    """What a fit proved, kept apart from the estimator, whose attributes anybody can change."""
+
+    parameters: tuple[object, ...]
+    coordinates: bytes
+    classes: tuple[Any, ...]
+    numbers: HeadNumbers
+
+
+_FITS: WeakKeyDictionary[LinearHead, CertifiedFit] = WeakKeyDictionary()
+
+
+class LinearHead(BaseEstimator):  # type: ignore[misc]
+    """A linear head at the certified optimum of a convex loss."""
+
+    outputs: Outputs
+
+    def __init__(  # noqa: PLR0913 - one argument for each public number of the theorem
+        self,
+        *,
+        penalty: float = 1e-3,
+        bound: float = 1.0,
+        classes: Sequence[Any] | None = None,
+        records: int | None = None,
+        intercept: float = 1.0,
+        centre: ArrayLike | None = None,
+        norms: Norms = "clip",
+        tolerance: float | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.bound = bound
+        self.classes = classes
+        self.records = records
+        self.intercept = intercept
+        self.centre = centre
+        self.norms = norms
+        self.tolerance = tolerance
+
+    @property
+    def radius(self) -> float:
+        """R, the bound on the whole feature vector, constant included; rounded up."""
+        return radius(self.bound, self.intercept)
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Train until the certificate holds, which it does on every data set of valid records."""
+        self._check_parameters()
+        rows, targets = self._checked_data(X, y)
+        self.classes_ = self._named(targets)
+        objective = self._objective(self._map(rows), targets)
+        numbers = self._numbers(objective)
+        self.tolerance_ = numbers.tolerance
+        found = certified_minimum(objective, tolerance=self.tolerance_)
+        self.coordinates_ = found.point
+        self.weights_ = self._unfolded(found.point)
+        self.optimum_gap_ = found.gradient_bound
+        self.n_iter_ = found.steps
+        _FITS[self] = CertifiedFit(
+            parameters=self._frozen_parameters(),
+            coordinates=found.point.tobytes(),
+            classes=tuple(self.classes_.tolist()),
+            numbers=numbers,
+        )
+        return self
+
+    def certified(self) -> CertifiedFit:
+        """What ``fit`` certified, if neither the weights nor a parameter was changed since."""
+        fit = _FITS.get(self)
+        if fit is None:
+            raise InputError("head must be fitted in this process, got one that was not")
+        same = fit.coordinates == np.ascontiguousarray(self.coordinates_).tobytes()
+        if not same or fit.parameters != self._frozen_parameters():
+            raise InputError("head must be as fit left it, got a changed one; fit again")
+        return fit
+
+    def planned(self, features: int) -> HeadNumbers:
+        """The numbers that a fit on rows of this width will have, before any record is seen."""
+        self._check_parameters()
+        if self.classes is None or self.records is None:
+            raise InputError("classes and records must be given to plan a head, got neither or one")
+        twin = clone(self)  # names of classes are an attribute of a fit: not of this head yet
+        twin.classes_ = self._named(np.empty(0))
+        empty = np.zeros((0, count("features", features)))
+        numbers: HeadNumbers = twin._numbers(twin._objective(twin._map(empty), twin._no_targets()))
+        return numbers
+
+    def logits(self, X: ArrayLike) -> Floats:
+        """W h, one column per class."""
+        check_is_fitted(self, "coordinates_")
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        product: Floats = self._map(rows) @ self.weights_.T
+        return product
+
+    @abstractmethod
+    def _objective(self, h: Floats, targets: NDArray[Any]) -> LinearObjective: ...
+
+    @abstractmethod
+    def _no_targets(self) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def _named(self, targets: NDArray[Any]) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def _unfolded(self, coordinates: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]: ...
+
+    def _largest_weight(self, objective: LinearObjective) -> float:  # noqa: ARG002
+        return 1.0
+
+    def _map(self, rows: Floats) -> Floats:
+        return public_map(
+            rows,
+            bound=self.bound,
+            intercept=self.intercept,
+            centre=self.centre,
+            norms=self.norms,
+        )
+
+    def _normaliser(self, rows: Floats) -> int:
+        return max(len(rows), 1) if self.records is None else self.records
+
+    def _numbers(self, objective: LinearObjective) -> HeadNumbers:
+        return HeadNumbers(
+            outputs=self.outputs,
+            penalty=float(self.penalty),
+            records=objective.records,
+            bound=float(self.bound),
+            intercept=float(self.intercept),
+            norms=self.norms,
+            tolerance=self._tolerance(objective),
+            largest_weight=self._largest_weight(objective),
+            shape=objective.shape,
+        )
+
+    def _tolerance(self, objective: LinearObjective) -> float:
+        """τ as given, or one that every data set can reach; both from public numbers alone."""
+        least = 4 * objective.worst_rounding()
+        if self.tolerance is None:
+            one_record = objective.steepness * objective.radius / objective.records
+            return max(TOLERANCE_SHARE * one_record, least)
+        if self.tolerance < least:
+            raise InputError(
+                f"tolerance must be >= {least:.3g}, which float64 can certify on every data set of "
+                f"this size, got {self.tolerance}"
+            )
+        return self.tolerance
+
+    def _frozen_parameters(self) -> tuple[object, ...]:
+        return (
+            self.penalty,
+            self.bound,
+            self.intercept,
+            self.records,
+            self.norms,
+            self.tolerance,
+            None if self.classes is None else tuple(self.classes),
+            None if self.centre is None else np.asarray(self.centre, dtype=np.float64).tobytes(),
+        )
+
+    def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
+        try:
+            rows, targets = self._checked_targets(X, y)
+        except InputError:
+            raise
+        except (ValueError, TypeError) as error:
+            raise type(error)(_without_values(str(error))) from None
+        if self.centre is not None:
+            centre = float_array("centre", self.centre)
+            if centre.shape != (rows.shape[1],):
+                raise InputError(
+                    f"centre must have {rows.shape[1]} entries, got shape {centre.shape}"
+                )
+        return rows, targets
+
+    def _check_parameters(self) -> None:
+        positive("penalty", self.penalty)
+        positive("bound", self.bound)
+        non_negative("intercept", self.intercept)
+        if self.records is not None:
+            count("records", self.records)
+        if self.tolerance is not None:
+            positive("tolerance", self.tolerance)
+        if self.norms not in NORMS:
+            raise InputError(f"norms must be 'clip' or 'scale', got {self.norms!r}")
+        if not 1e-75 < self.radius < 1e75:
+            raise InputError(f"bound must keep R within 1e-75 and 1e75, got R = {self.radius}")
+        if self.classes is not None and len(set(self.classes)) != len(self.classes):
+            raise InputError("classes must be distinct, got one twice")
+
+
+def _without_values(message: str) -> str:
+    """The first line of a message without the values it quotes: they are private."""
+    line = message.splitlines()[0].split(": '")[0].split(": array")[0]
+    return f"{line} Reshape your data." if "Reshape your data" in message else line

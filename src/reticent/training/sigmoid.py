@@ -1,0 +1,67 @@
+"""The sum of C binary cross-entropies: several labels may be true of one record.
+
+There is no zero-sum space here: all C·d weights are coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent.training.objective import EXP_ERROR, UNIT, Floats, LinearObjective, gamma
+
+
+@dataclass(frozen=True, kw_only=True)
+class SigmoidObjective(LinearObjective):
+    """Σ_c BCE(σ((V h)_c), t_c), with targets t in {0, 1}: one row per record, one column each."""
+
+    targets: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(C, d)."""
+        return self.targets.shape[1], self.rows.shape[1]
+
+    @property
+    def steepness(self) -> float:
+        """√C, since every entry of σ − t is at most 1."""
+        return math.sqrt(self.shape[0])
+
+    @property
+    def bend(self) -> float:
+        """σ(1 − σ) ≤ ¼, output by output."""
+        return 0.25
+
+    @property
+    def idle_loss(self) -> float:
+        """C·ln 2."""
+        return self.shape[0] * math.log(2)
+
+    def residual_error(self, reach: float) -> float:
+        """Logits, through a ¼-Lipschitz sigmoid; then exp, sum, quotient and difference."""
+        logits = reach * gamma(self.shape[1])
+        return logits / 4 + math.sqrt(self.shape[0]) * (EXP_ERROR + 4 * UNIT)
+
+    def probabilities(self, block: slice, v: Floats) -> Floats:
+        """σ(V h)."""
+        with np.errstate(over="ignore"):  # exp(−z) = ∞ makes the 0 that σ then is
+            answers: Floats = 1 / (1 + np.exp(-(self.rows[block] @ v.T)))
+        return answers
+
+    def residual(self, block: slice, probabilities: Floats) -> Floats:
+        """σ − t."""
+        difference: Floats = probabilities - self.targets[block]
+        return difference
+
+    def bent(self, block: slice, probabilities: Floats, change: Floats) -> Floats:  # noqa: ARG002
+        """σ(1 − σ)·change."""
+        moved: Floats = probabilities * (1 - probabilities) * change
+        return moved
+
+    def mean_spread(self, probabilities: Sequence[Floats]) -> float:
+        """The mean of σ(1 − σ)."""
+        spread = sum(float(np.sum(p * (1 - p))) for p in probabilities)
+        return spread / max(self.targets.size, 1)

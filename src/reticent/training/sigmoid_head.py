@@ -1,0 +1,94 @@
+"""A linear head for several labels at once, trained to a certified optimum (docs/theory.md D)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from reticent.data.dataset import where
+from reticent.training.linear_head import Floats, LinearHead
+from reticent.training.objective import LinearObjective
+from reticent.training.sigmoid import SigmoidObjective
+from reticent.validation import InputError
+
+
+class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
+    """min (1/N)·Σ Σ_c BCE(σ(W h)_c, y_c) + (λ/2)‖W‖²: y has one column of 0 and 1 per label.
+
+    The arguments are those of ``SoftmaxHead`` without ``class_weight``; ``classes`` names the
+    columns of y (by default 0, 1, …). A record moves the head by √C·R/(λN) at most.
+
+    >>> head = SigmoidHead(classes=["round", "red"], records=4)
+    >>> head = head.fit(
+    ...     [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]], [[1, 0], [0, 1], [1, 1], [0, 0]]
+    ... )
+    >>> head.predict([[0.9, 0.1]])
+    array([[1, 0]])
+    """
+
+    outputs = "sigmoid"
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Logits, one column per label."""
+        return self.logits(X)
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """The probability of each label by itself."""
+        return np.asarray(special.expit(self.logits(X)))
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """1 for every label whose probability is above one half."""
+        return (self.logits(X) > 0).astype(np.int64)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Several labels, and nothing else."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
+        fewest = 0 if self.classes is not None else 1
+        rows, labels = validate_data(
+            self, X, y, dtype=np.float64, ensure_min_samples=fewest, multi_output=True
+        )
+        targets = np.asarray(labels)
+        if targets.ndim != 2:
+            raise InputError(f"y must have one column per label, got shape {targets.shape}")
+        if self.classes is not None and targets.shape[1] != len(self.classes):
+            raise InputError(
+                f"y must have {len(self.classes)} columns, one per class, got {targets.shape[1]}"
+            )
+        wrong = np.argwhere((targets != 0) & (targets != 1))
+        if len(wrong):
+            raise InputError(
+                f"y must be 0 or 1 everywhere, got another value in {where(int(wrong[0, 0]))}, "
+                f"column {wrong[0, 1]}"
+            )
+        return rows, targets.astype(np.float64)
+
+    def _no_targets(self) -> NDArray[Any]:
+        return np.zeros((0, len(self.classes_)))
+
+    def _named(self, targets: NDArray[Any]) -> NDArray[Any]:
+        return np.arange(targets.shape[1]) if self.classes is None else np.asarray(self.classes)
+
+    def _objective(self, h: Floats, targets: NDArray[Any]) -> LinearObjective:
+        return SigmoidObjective(
+            rows=h,
+            targets=targets,
+            penalty=self.penalty,
+            records=self._normaliser(h),
+            radius=self.radius,
+        )
+
+    def _unfolded(self, coordinates: Floats) -> Floats:
+        return coordinates.copy()
