@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import reticent
-from reticent.cli import account, calibrate, demo, protect, reproduce
+from reticent.cli import account, calibrate, demo, ledger, protect, reproduce
 
 app = typer.Typer(
     name="reticent",
@@ -40,4 +40,5 @@ app.command("account")(account.account)
 app.command("protect")(protect.protect)
 app.command("predict")(protect.predict)
 app.command("verify")(protect.verify)
+app.add_typer(ledger.app, name="ledger")
 app.command("reproduce")(reproduce.reproduce)

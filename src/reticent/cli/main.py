@@ -13,8 +13,10 @@ from collections.abc import Sequence
 import typer
 
 from reticent.cli.app import app
+from reticent.ledger.errors import BudgetExhausted
 from reticent.validation import InputError
 
+REFUSED = 1
 BAD_INPUT = 2
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
@@ -40,6 +42,8 @@ def run(arguments: list[str]) -> int:
         return _call(arguments)
     except USAGE_ERROR as error:
         return _fail(str(error.format_message()), BAD_INPUT)  # type: ignore[attr-defined]
+    except BudgetExhausted as error:
+        return _fail(str(error), REFUSED)
     except InputError as error:
         return _fail(str(error), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):

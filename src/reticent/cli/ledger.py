@@ -1,0 +1,152 @@
+"""``reticent ledger``: what was spent on a data set, and what may still be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reticent.cli.events import read_event
+from reticent.cli.options import Delta, Json, Pure, RelationName, delta_of, relation_of
+from reticent.cli.output import print_json, print_line, print_table
+from reticent.guarantee.guarantee import ONE_RECORD
+from reticent.guarantee.rounding import lower_text, upper_text
+from reticent.ledger.errors import LedgerError
+
+if TYPE_CHECKING:
+    from reticent.ledger import Account, Ledger
+
+app = typer.Typer(help="What was spent on a data set, and what may still be.")
+
+Where = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a PostgreSQL URL.")]
+Name = Annotated[str, typer.Argument(help="The data set, by the name you give it.")]
+OneName = Annotated[str | None, typer.Argument(help="One data set only.", show_default=False)]
+SpentDelta = Annotated[
+    float | None,
+    typer.Option("--delta", help="The δ; by default that of the budget, or 0.", show_default=False),
+]
+BudgetEpsilon = Annotated[float, typer.Option("--epsilon", help="The ε not to be exceeded.")]
+Unit = Annotated[str, typer.Option(help="What is protected: one record, one person, ….")]
+Filter = Annotated[
+    str | None,
+    typer.Option(
+        help="The sum that is limited: rdp (the default), basic, zcdp or gdp.", show_default=False
+    ),
+]
+Events = Annotated[Path, typer.Option(help="A JSON file that describes what will be released.")]
+Purpose = Annotated[str, typer.Option(help="A public line that says what for.")]
+Create = Annotated[bool, typer.Option("--create", help="Make the ledger if there is none.")]
+
+
+@app.command("show")
+def show(ledger: Where, name: OneName = None, delta: SpentDelta = None, json: Json = False) -> None:
+    """Accounts with budget and spent ε; with a name, each of its charges too."""
+    from reticent.ledger import Ledger
+
+    with Ledger.open(ledger) as book:
+        found = book.accounts() if name is None else [_account(book, name)]
+        if json:
+            describe = _summary if name is None else _document
+            print_json({"accounts": [describe(book, account, delta) for account in found]})
+            return
+        columns = ("data set", "charges", "spent ε", "at δ", "budget", "left")
+        print_table("Spent", columns, [_row(account, delta) for account in found])
+        if name is not None:
+            _print_history(book, name)
+        print_line("spent ε is for costs not chosen by earlier answers; the budget holds for any")
+
+
+@app.command("budget")
+def budget(
+    ledger: Where,
+    name: Name,
+    epsilon: BudgetEpsilon,
+    delta: Delta = None,
+    pure: Pure = False,
+    relation: RelationName = None,
+    unit: Unit = ONE_RECORD,
+    filter: Filter = None,
+    json: Json = False,
+) -> None:
+    """Fix the budget of a data set; makes the ledger and the account where there are none."""
+    from reticent.ledger import Budget, Ledger
+
+    neighbours, chosen = relation_of(relation), delta_of(delta, pure)
+    # Refused before a file is made for it.
+    Budget.fixed(epsilon=epsilon, delta=chosen, filter=filter or "basic")
+    with Ledger.open(ledger, create=True) as book:
+        account = book.set_budget(
+            name, epsilon=epsilon, delta=chosen, relation=neighbours, unit=unit, filter=filter
+        )
+        if json:
+            print_json(_document(book, account, None))
+            return
+    print_line(f"{name}: {account.budget}; neighbours: {account.relation}; unit: {account.unit}")
+    if account.promise is None:
+        print_line("more than that was spent already: nothing can be charged")
+
+
+@app.command("charge")
+def charge(
+    ledger: Where,
+    name: Name,
+    events: Events,
+    purpose: Purpose,
+    relation: RelationName = None,
+    unit: Unit = ONE_RECORD,
+    create: Create = False,
+    json: Json = False,
+) -> None:
+    """Charge what will be released; exit code 1 if the budget does not allow it."""
+    from reticent.ledger import Ledger
+
+    neighbours, event = relation_of(relation), read_event(events)
+    with Ledger.open(ledger, create=create) as book:
+        done = book.charge(name, event, relation=neighbours, unit=unit, purpose=purpose)
+    if json:
+        account = done.account.to_dict() | {"spent": done.spent.to_dict()}
+        print_json({"account": account, "warning": done.warning})
+        return
+    print_line(f"charged to {name}: {purpose}")
+    print_line(done.warning or f"left of {done.account.budget}: {_left(done.account)}")
+
+
+def _account(book: Ledger, name: str) -> Account:
+    account = book.account(name)
+    if account is None:
+        raise LedgerError(f"account must be in the ledger, got {name!r}")
+    return account
+
+
+def _summary(_: Ledger, account: Account, delta: float | None) -> dict[str, object]:
+    return account.to_dict() | {"spent": account.spent(delta).to_dict()}
+
+
+def _document(book: Ledger, account: Account, delta: float | None) -> dict[str, object]:
+    return _summary(book, account, delta) | {
+        "entries": [entry.to_dict() for entry in book.entries(account.name)],
+        "budget_changes": [change.to_dict() for change in book.budget_changes(account.name)],
+    }
+
+
+def _row(account: Account, delta: float | None) -> tuple[str, ...]:
+    spent = account.spent(delta)
+    epsilon = "–" if spent.epsilon is None else upper_text(spent.epsilon)
+    promised = "none" if account.budget is None else str(account.budget)
+    at = upper_text(spent.delta)
+    return account.name, str(account.charges), epsilon, at, promised, _left(account)
+
+
+def _left(account: Account) -> str:
+    from reticent.ledger.filters import SYMBOLS
+
+    parts = (account.left or {}).items()
+    return ", ".join(f"{SYMBOLS[name]} {lower_text(amount)}" for name, amount in parts) or "–"
+
+
+def _print_history(book: Ledger, name: str) -> None:
+    rows = [(entry.at[:19], entry.purpose, entry.version) for entry in book.entries(name)]
+    print_table("Charges", ("time (UTC)", "purpose", "reticent"), rows)
+    changes = [(change.at[:19], str(change.budget)) for change in book.budget_changes(name)]
+    print_table("Budgets", ("time (UTC)", "budget"), changes)

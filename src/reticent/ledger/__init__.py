@@ -1,0 +1,50 @@
+"""The ledger: what was spent on one data set, charged before each release in one transaction.
+
+SQL is loaded with the first use of ``Ledger``, so that a command that keeps no ledger starts fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reticent.ledger.errors import BudgetExhausted, LedgerError
+
+if TYPE_CHECKING:
+    from reticent.ledger.accounts import Account, BudgetChange, Charged, Entry, Spent
+    from reticent.ledger.costs import Costs
+    from reticent.ledger.filters import Budget, FilterKind
+    from reticent.ledger.ledger import Ledger
+
+__all__ = [
+    "Account",
+    "Budget",
+    "BudgetChange",
+    "BudgetExhausted",
+    "Charged",
+    "Costs",
+    "Entry",
+    "FilterKind",
+    "Ledger",
+    "LedgerError",
+    "Spent",
+]
+
+_HOMES = {
+    "Account": "accounts",
+    "Budget": "filters",
+    "BudgetChange": "accounts",
+    "Charged": "accounts",
+    "Costs": "costs",
+    "Entry": "accounts",
+    "FilterKind": "filters",
+    "Ledger": "ledger",
+    "Spent": "accounts",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

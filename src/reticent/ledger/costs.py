@@ -1,0 +1,127 @@
+"""What one charge costs in each of the sums that the ledger keeps.
+
+Only sums that hold when each release is chosen after seeing the answers to the earlier ones: ε and
+δ, ρ, Rényi DP at fixed orders, μ². Privacy loss distributions and advanced composition are tighter
+for a plan that is fixed beforehand, and are not used here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+import numpy as np
+
+from reticent.accounting.basic import BASIC
+from reticent.accounting.gdp import GDP
+from reticent.accounting.rdp import RDP
+from reticent.accounting.zcdp import ZCDP
+from reticent.guarantee.events import Event
+from reticent.guarantee.grade import Relation
+from reticent.guarantee.rounding import sum_up, up
+from reticent.ledger.errors import LedgerError
+from reticent.validation import NotCoveredError
+
+Value = TypeVar("Value")
+
+ORDERS: tuple[float, ...] = (*(round(1 + 2.0 ** (k / 4), 6) for k in range(-28, 69)), math.inf)
+"""Part of the file format. Four to an octave of α − 1, for budgets of ε from 10⁻³ to 10⁵: the best
+order of a budget is within 10 % of one of them, which costs at most 0.4 % of its ε."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """A charge, or a total, in each sum; None where a sum has no finite value for it.
+
+    ``rdp`` holds one value for each of ORDERS. Every number is rounded up.
+    """
+
+    epsilon: float | None = 0.0
+    delta: float | None = 0.0
+    rho: float | None = 0.0
+    rdp: tuple[float | None, ...] = (0.0,) * len(ORDERS)
+    mu_squared: float | None = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no cost can be: a file may have been damaged."""
+        if len(self.rdp) != len(ORDERS):
+            raise LedgerError(f"costs must have {len(ORDERS)} Rényi orders, got {len(self.rdp)}")
+        for value in (self.epsilon, self.delta, self.rho, *self.rdp, self.mu_squared):
+            if value is not None and not (type(value) is float and 0 <= value < math.inf):
+                raise LedgerError("costs must be finite numbers >= 0, got something else")
+
+    def plus(self, other: Costs) -> Costs:
+        """The sums; a part without a value leaves the sum without one."""
+        return Costs(
+            epsilon=_sum(self.epsilon, other.epsilon),
+            delta=_sum(self.delta, other.delta),
+            rho=_sum(self.rho, other.rho),
+            rdp=tuple(map(_sum, self.rdp, other.rdp)),
+            mu_squared=_sum(self.mu_squared, other.mu_squared),
+        )
+
+    def rdp_at(self, order: float) -> float | None:
+        """The Rényi divergence at one of ORDERS."""
+        return self.rdp[ORDERS.index(order)]
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as they stand in the file."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def to_json(self) -> str:
+        """One JSON object; Python writes a float so that it reads back as the same float."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @staticmethod
+    def from_json(document: str) -> Costs:
+        """Costs as they stand in the file; anything else is refused."""
+        try:
+            values = json.loads(document)
+            return Costs(**(values | {"rdp": tuple(values["rdp"])}))
+        except (ValueError, TypeError, KeyError):
+            raise LedgerError(
+                "costs in the ledger must be as written, got a damaged text"
+            ) from None
+
+
+def costs_of(event: Event, relation: Relation) -> Costs:
+    """What the event costs in each sum; an event that none of them covers is refused."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite becomes None
+        pair = _covered(lambda: BASIC.value(event, relation))
+        rho = _covered(lambda: ZCDP.value(event, relation))
+        curve = _covered(lambda: RDP.value(event, relation).bound(np.array(ORDERS)))
+        mu = _covered(lambda: GDP.value(event, relation))
+    found = Costs(
+        epsilon=None if pair is None else _finite(pair.epsilon),
+        delta=None if pair is None else _finite(pair.delta),
+        rho=None if rho is None else _finite(rho),
+        rdp=(None,) * len(ORDERS)
+        if curve is None
+        else tuple(_finite(up(v)) for v in curve.tolist()),
+        mu_squared=None if mu is None else _finite(up(mu * mu)),
+    )
+    if all(value is None for value in (found.epsilon, found.rho, *found.rdp, found.mu_squared)):
+        raise NotCoveredError(
+            f"{type(event).__name__} must be covered by basic, zcdp, rdp or gdp to be charged; "
+            "charge its (ε, δ) as an Approximate event instead"
+        )
+    return found
+
+
+def _covered(value: Callable[[], Value]) -> Value | None:
+    try:
+        return value()
+    except NotCoveredError:
+        return None
+
+
+def _finite(value: float) -> float | None:
+    """The value as a float; infinite costs are kept as None, because JSON has no infinity."""
+    return float(value) if 0 <= value < math.inf else None
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else _finite(sum_up((one, other)))
