@@ -137,6 +137,17 @@ def float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     return result
 
 
+def float_rows(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """Rows of finite numbers, of one width; there may be none of them."""
+    rows = np.asarray(value) if isinstance(value, np.ndarray) else None
+    if rows is not None and rows.ndim == 2 and len(rows) == 0 and rows.shape[1] > 0:
+        return rows.astype(np.float64)
+    array = float_array(name, value)
+    if array.ndim != 2:
+        raise InputError(f"{name} must have rows and columns, got shape {array.shape}")
+    return array
+
+
 def integer_array(name: str, value: ArrayLike) -> NDArray[np.int64]:
     """A non-empty int64 array from integers of any width; floats are refused."""
     array = _array(name, value, kinds="iu", of="integers")

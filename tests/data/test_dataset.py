@@ -100,7 +100,7 @@ def test_the_wrong_view_is_refused():
         ({"columns": ("age",)}, "columns must name each feature, got 1 for (3, 2)"),
         ({"inputs": np.zeros((3, 2))}, "inputs must be float32, uint8 or texts, got float64"),
         ({"inputs": np.zeros(3, np.float32)}, "inputs must have shape (n, d) or (n, height"),
-        ({"inputs": np.zeros((0, 2), np.float32)}, "inputs must not be empty, got shape (0, 2)"),
+        ({"inputs": np.zeros((2, 0), np.float32)}, "inputs must have features, got shape (2, 0)"),
         ({"persons": [1, 2]}, "persons must have shape (3,), got (2,)"),
         ({"persons": [1.0, 2.0, 3.0]}, "persons must be whole numbers or texts"),
         ({"name": " "}, "name must be a non-empty text"),

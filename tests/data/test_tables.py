@@ -69,6 +69,26 @@ def test_declared_classes_keep_their_order_and_may_be_empty(tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_without_records_is_one_where_the_classes_are_public(tmp_path, ending):
+    """It is a neighbour of a table with one record: a refusal would tell them apart."""
+    empty = {"u": np.zeros(0), "v": np.zeros(0), "y": np.array([], str), "who": np.array([], str)}
+    path = write(tmp_path, ending, empty)
+    data = read_table(path, label="y", person="who", classes=["a", "b"])
+    assert (len(data), data.features.shape, data.persons.shape) == (0, (0, 2), (0,))
+    assert len(data.checksum) == 64
+    with pytest.raises(InputError, match="must hold records, got none, and no classes"):
+        read_table(path, label="y", person="who")
+
+
+def test_lists_of_no_record_have_no_length(tmp_path):
+    path = tmp_path / "table.parquet"
+    lists = pa.array([], pa.list_(pa.float32()))
+    parquet.write_table(pa.table({"h": lists, "y": pa.array([], pa.string())}), path)
+    with pytest.raises(InputError, match="must hold a record that shows the length of 'h'"):
+        read_table(path, label="y", embedding="h", classes=["a", "b"])
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_whole_numbers_are_sorted_as_numbers(tmp_path, ending):
     path = write(tmp_path, ending, {"x": [1, 2, 3], "y": [10, 9, 10]})
     data = read_table(path, label="y")

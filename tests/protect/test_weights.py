@@ -7,13 +7,17 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reticent.guarantee import Grade, Guarantee, composed
-from reticent.protect import release_weights
-from reticent.training import SoftmaxHead
+from reticent.mechanisms.profiles import gaussian
+from reticent.protect import load, release_weights, save, verify
+from reticent.training import PublicStep, SigmoidHead, SoftmaxHead
 from reticent.validation import InputError
 
 
@@ -172,7 +176,9 @@ class TestRefusals:
     def test_a_fitted_scaler_before_the_head(self, digits):
         X, y = digits
         pipeline = make_pipeline(StandardScaler(), SoftmaxHead(classes=range(10), records=1797))
-        self.refused(pipeline.fit(X, y), "step 'standardscaler' before the head must be a PublicStep")
+        self.refused(
+            pipeline.fit(X, y), "step 'standardscaler' before the head must be a PublicStep"
+        )
 
     def test_classes_read_off_the_labels(self, digits):
         X, y = digits
@@ -196,3 +202,83 @@ class TestRefusals:
         self.refused(head, "delta must be > 0", delta=0.0)
         self.refused(SoftmaxHead(), "head must be fitted")
         self.refused("head", "head must be a SoftmaxHead")
+
+
+class TestPublicSteps:
+    """theory F7: a step that was fitted before the head must have been fitted on public data."""
+
+    def test_a_step_fitted_on_public_data_is_stated(self, digits):
+        X, y = digits
+        scaler = StandardScaler().fit(X[1400:])
+        pipeline = make_pipeline(
+            PublicStep(scaler), "passthrough", SoftmaxHead(classes=range(10), records=1400, bound=8)
+        )
+        pipeline.fit(X[:1400], y[:1400])
+        assert scaler.n_samples_seen_ == 397  # the private rows have not been seen
+        released = release_weights(pipeline, epsilon=1.0, delta=1e-5, relation="add-remove")
+        assert released.guarantee.grade is Grade.PROVEN
+        assert any("step 'publicstep' before the head" in s for s in released.guarantee.stated)
+        direct = SoftmaxHead(classes=range(10), records=1400, bound=8)
+        direct.fit(scaler.transform(X[:1400]), y[:1400])
+        assert np.array_equal(direct.coordinates_, pipeline[-1].coordinates_)
+
+    def test_an_unfitted_step_is_not_fitted_on_private_rows(self, digits):
+        X, y = digits
+        pipeline = make_pipeline(PublicStep(StandardScaler()), SoftmaxHead(classes=range(10)))
+        with pytest.raises(NotFittedError):
+            pipeline.fit(X, y)
+
+    def test_clones_share_it(self, digits):
+        step = PublicStep(StandardScaler().fit(digits[0]))
+        assert clone(make_pipeline(step, SoftmaxHead()))[0] is step
+
+
+def test_a_penalty_searched_on_private_records_is_refused(digits):
+    X, y = digits
+    search = GridSearchCV(
+        SoftmaxHead(classes=range(10), records=300), {"penalty": [0.1, 1.0]}, cv=2
+    ).fit(X[:300], y[:300])
+    with pytest.raises(InputError, match="must not come from a search over private records"):
+        release_weights(search, epsilon=1.0, delta=1e-5, relation="add-remove")
+
+
+def test_several_labels_are_released_in_all_coordinates(digits, tmp_path):
+    X, y = digits
+    labels = np.stack([y % 2, y > 4, y == 0], axis=1).astype(int)
+    head = SigmoidHead(penalty=0.05, classes=["odd", "large", "zero"], records=1400, bound=2.5)
+    released = release_weights(
+        head.fit(X[:1400], labels[:1400]), epsilon=50.0, delta=1e-5, relation="replace-one"
+    )
+    assert released.coordinates.shape == (3, 65)
+    assert released.guarantee.grade is Grade.PROVEN
+    assert not any("zero-sum" in line for line in released.guarantee.checked)
+    sensitivity = 2 * math.sqrt(3) * head.radius / (0.05 * 1400)
+    assert released.scale * gaussian.shift(50.0, 1e-5) == pytest.approx(sensitivity, rel=2e-3)
+    assert np.mean(released.predict(X[1400:]) == labels[1400:]) > 0.7
+    save(released, tmp_path / "head")
+    assert verify(tmp_path / "head").holds
+    again = load(tmp_path / "head")
+    assert np.array_equal(again.predict(X), released.predict(X))
+    assert np.array_equal(again.predict_proba(X) > 0.5, released.decision_function(X) > 0)
+
+
+def test_rows_scaled_to_the_bound(digits):
+    X, y = digits
+    scaled = SoftmaxHead(penalty=0.03, classes=range(10), norms="scale", bound=2.0).fit(X, y)
+    longer = SoftmaxHead(penalty=0.03, classes=range(10), norms="scale", bound=2.0).fit(9 * X, y)
+    assert longer.coordinates_ == pytest.approx(scaled.coordinates_, abs=1e-6)
+    released = release_weights(scaled, epsilon=1e3, delta=1e-5, relation="replace-one")
+    assert released.logits(X) == pytest.approx(released.logits(5 * X), abs=1e-9)
+
+
+def test_numbers_can_be_planned_before_any_record_is_seen(digits):
+    X, y = digits
+    for head in (
+        SoftmaxHead(classes=range(10), records=1700, centre=np.zeros(64)),
+        SoftmaxHead(classes=range(10), records=1700, class_weight={3: 2.0}, intercept=0.0),
+    ):
+        planned = head.planned(64)
+        assert not hasattr(head, "classes_")
+        assert head.fit(X, y).certified().numbers == planned
+    with pytest.raises(InputError, match="classes and records must be given to plan"):
+        SoftmaxHead().planned(5)

@@ -141,9 +141,6 @@ def _arrow(path: Path) -> Any:
 
 
 def _arrow_columns(path: Path, table: Any) -> Columns:
-    if table.num_rows == 0:
-        raise InputError(f"{path.name} must hold records, got none")
-
     def read(name: str) -> NDArray[Any]:
         return _plain(path.name, name, table.column(name).combine_chunks())
 
@@ -157,6 +154,8 @@ def _plain(file: str, name: str, column: Any) -> NDArray[Any]:
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     _refuse_missing(file, name, column)
+    if len(column) == 0 and types.is_null(column.type):  # a CSV file of a header alone
+        return np.zeros(0)
     if types.is_integer(column.type) or types.is_floating(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False))
     if types.is_boolean(column.type):
@@ -177,7 +176,9 @@ def _is_list(kind: Any) -> bool:
 def _stacked(file: str, name: str, column: Any) -> NDArray[Any]:
     """Lists of numbers as the rows of one array."""
     lengths = np.asarray(column.value_lengths().to_numpy(zero_copy_only=False))
-    uneven = np.flatnonzero(lengths != lengths[0]) if len(lengths) else lengths
+    if len(lengths) == 0:
+        raise InputError(f"{file} must hold a record that shows the length of {name!r}, got none")
+    uneven = np.flatnonzero(lengths != lengths[0])
     if len(uneven):
         raise InputError(
             f"{file} must hold lists of one length in column {name!r}, got {lengths[0]} numbers"

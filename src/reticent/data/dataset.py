@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +22,8 @@ _CHUNK: Final = 1 << 24
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
     """Records with their labels, checked once: nothing in here is NaN, infinite or out of range.
+
+    There may be no records at all.
 
     ``inputs`` has one of three shapes: features (n, d), images (n, height, width, channels), both
     float32 or uint8, or n texts. ``labels`` number the ``classes``; without classes they are real
@@ -67,7 +70,7 @@ class Dataset:
         """Float32 features (n, d); images are flattened, and their bytes divided by 255."""
         if self.inputs.dtype.kind == "U":
             raise InputError(f"{self.name} must be encoded before it has features, got texts")
-        flat = self.inputs.reshape(len(self), -1)
+        flat = self.inputs.reshape(len(self), math.prod(self.inputs.shape[1:]))
         features: NDArray[np.float32] = flat.astype(np.float32, copy=False)
         is_pixels = self.inputs.ndim == _IMAGES and flat.dtype == np.uint8
         return np.divide(features, np.float32(255), out=features) if is_pixels else features
@@ -129,8 +132,8 @@ def where(row: int) -> str:
 
 def _inputs(value: NDArray[Any], columns: tuple[str, ...]) -> NDArray[Any]:
     inputs = np.asarray(value)
-    if inputs.size == 0:
-        raise InputError(f"inputs must not be empty, got shape {inputs.shape}")
+    if inputs.ndim == 0 or 0 in inputs.shape[1:]:
+        raise InputError(f"inputs must have features, got shape {inputs.shape}")
     if inputs.ndim == 1 and inputs.dtype.kind == "U":
         return inputs
     if inputs.dtype not in (np.float32, np.uint8):
@@ -232,7 +235,7 @@ def _array_bytes(array: NDArray[Any]) -> Iterator[bytes]:
     if array.dtype.kind == "U":
         yield from _texts_bytes(array.tolist())
         return
-    step = max(1, _CHUNK // max(1, array.itemsize * array[0].size))
+    step = max(1, _CHUNK // max(1, array[:1].nbytes))
     for start in range(0, len(array), step):
         part = array[start : start + step]
         yield np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<")).tobytes()

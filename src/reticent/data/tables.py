@@ -28,12 +28,15 @@ def read_table(
 
     Labels are whole numbers or texts. They are numbered in the order of the declared ``classes``,
     or else of the sorted labels: then the list of classes is itself private, and a proven release
-    refuses it. ``embedding`` names a column of lists (in CSV a JSON list) or an array of an .npz
+    refuses it. With declared classes a table without records is read as well: it is a neighbour of
+    a table with one, and a release may not tell them apart. ``embedding`` names a column of lists (in CSV a JSON list) or an array of an .npz
     file; without it all other columns are features, in file order.
     """
     table = open_columns(Path(path))
     _refuse_shared(label=label, person=person, embedding=embedding)
     found = _identities(table, label, role="label")
+    if len(found) == 0 and classes is None:
+        raise InputError(f"{table.file} must hold records, got none, and no classes were declared")
     persons = None if person is None else _identities(table, person, role="person")
     names = _declared(classes) if classes is not None else tuple(map(str, np.unique(found)))
     columns, inputs = (
@@ -62,13 +65,13 @@ def _refuse_shared(**roles: str | None) -> None:
 def _identities(table: Columns, name: str, *, role: str) -> NDArray[Any]:
     """A column of whole numbers or texts without empty cells."""
     values = table.column(name, role=role)
+    if values.shape == (0,):
+        return values.astype(np.int64)
     if values.ndim != 1 or values.dtype.kind not in "iuU":
         raise InputError(
             f"{role} column {name!r} must hold whole numbers or texts,"
             f" got {values.dtype} of shape {values.shape}"
         )
-    if len(values) == 0:
-        raise InputError(f"{table.file} must hold records, got none")
     blank = np.char.strip(values) == "" if values.dtype.kind == "U" else np.zeros(1, dtype=bool)
     if blank.any():
         row = int(np.argmax(blank))
@@ -155,7 +158,7 @@ def _all_features(table: Columns, others: set[str | None]) -> tuple[tuple[str, .
 
 
 def _refuse_text(table: Columns, name: str, values: NDArray[Any]) -> None:
-    if values.dtype.kind != "U":
+    if values.dtype.kind != "U" or len(values) == 0:
         return
     cells = enumerate(values.ravel().tolist())
     row = next((row for row, cell in cells if not _is_number(cell)), 0)

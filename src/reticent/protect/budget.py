@@ -94,13 +94,13 @@ class _Epsilon(Currency):
         return amount
 
 
-def currency_of(kind: type[AdditiveMechanism], delta: float) -> Currency:
-    """What adds up best for several releases with this noise at this δ."""
+def currencies_of(kind: type[AdditiveMechanism], delta: float) -> list[Currency]:
+    """In what releases with this noise add up at this δ; each gives a bound of its own."""
     if issubclass(kind, Gaussian):
-        return _SquaredMu()
+        return [_SquaredMu()]
     if issubclass(kind, CoordinatewiseMechanism) and delta > 0:
-        return _Rho()
-    return _Epsilon()
+        return [_Rho(), _Epsilon()]
+    return [_Epsilon()]
 
 
 def calibrated(
@@ -114,14 +114,16 @@ def calibrated(
     """The least noise with which this release, and the one ``before`` it, are (ε, δ)-DP."""
     if before is None:
         return kind.calibrate(sensitivity, epsilon=epsilon, delta=delta)
-    currency = currency_of(kind, probability("delta", delta))
-    whole = currency.total(positive("epsilon", epsilon), delta)
-    left = (whole - currency.spent(before)) * _PART
-    if not left > 0:
+    epsilon, scales = positive("epsilon", epsilon), []
+    for currency in currencies_of(kind, probability("delta", delta)):
+        left = (currency.total(epsilon, delta) - currency.spent(before)) * _PART
+        if left > 0:
+            scales.append(currency.scale(kind, sensitivity, left))
+    if not scales:
         raise InputError(
             f"epsilon must be more than the mean alone has spent, got {epsilon} at delta = {delta}"
         )
-    return _noise(currency, kind, sensitivity, left)
+    return _rounded_up(kind, sensitivity, min(scales))
 
 
 def part(
@@ -135,13 +137,12 @@ def part(
     """The noise that spends this share of (ε, δ), so that others can spend the rest."""
     if not 0 < positive("share", share) <= 1:
         raise InputError(f"share must be in (0, 1], got {share}")
+    whole = kind.calibrate(sensitivity, epsilon=epsilon, delta=delta)
     if share == 1:
-        return kind.calibrate(sensitivity, epsilon=epsilon, delta=delta)
-    if issubclass(kind, Gaussian) and delta == 0:
-        return kind.calibrate(sensitivity, epsilon=epsilon, delta=delta)  # says what is wrong
-    currency = currency_of(kind, probability("delta", delta))
-    whole = currency.total(positive("epsilon", epsilon), delta)
-    return _noise(currency, kind, sensitivity, whole * share * _PART)
+        return whole
+    currency = currencies_of(kind, delta)[0]
+    amount = currency.total(epsilon, delta) * share * _PART
+    return _rounded_up(kind, sensitivity, currency.scale(kind, sensitivity, amount))
 
 
 def event_of(noise: AdditiveMechanism, *, delta: float) -> Event:
@@ -156,12 +157,13 @@ def together(noises: list[AdditiveMechanism], *, delta: float) -> float:
     """The ε at δ of releases with these noises, of one kind, on the same data; rounded up."""
     if len(noises) == 1:
         return noises[0].epsilon(delta=delta)
-    currency = currency_of(type(noises[0]), delta)
-    return up(currency.epsilon(sum_up(currency.spent(noise) for noise in noises), delta))
+    return min(
+        up(currency.epsilon(sum_up(currency.spent(noise) for noise in noises), delta))
+        for currency in currencies_of(type(noises[0]), delta)
+    )
 
 
-def _noise(
-    currency: Currency, kind: type[AdditiveMechanism], sensitivity: Sensitivity, amount: float
+def _rounded_up(
+    kind: type[AdditiveMechanism], sensitivity: Sensitivity, scale: float
 ) -> AdditiveMechanism:
-    scale = currency.scale(kind, sensitivity, amount) * (1 + SCALE_SLACK)
-    return kind(scale=scale, sensitivity=sensitivity)
+    return kind(scale=scale * (1 + SCALE_SLACK), sensitivity=sensitivity)

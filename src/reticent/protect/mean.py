@@ -21,7 +21,7 @@ from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import event_of, mechanism_of, part
 from reticent.protect.public_numbers import MeanNumbers, unit_of
 from reticent.training.features import clip_rows
-from reticent.validation import InputError, count, float_array, positive
+from reticent.validation import count, float_rows, positive
 
 Floats = NDArray[np.float64]
 Charge = Callable[[Event], object]
@@ -91,9 +91,7 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
     >>> mean.guarantee.grade, bool(abs(mean.values[0] - 1.0) < 0.15)
     (<Grade.PROVEN: 'proven'>, True)
     """
-    relation, rows = as_relation(relation), float_array("X", X)
-    if rows.ndim != 2 or rows.shape[1] == 0:
-        raise InputError(f"X must have rows and columns, got shape {rows.shape}")
+    relation, rows = as_relation(relation), float_rows("X", X)
     noise = mean_noise(
         features=rows.shape[1],
         bound=bound,

@@ -14,7 +14,7 @@ from reticent.guarantee import Grade, Guarantee
 from reticent.protect.public_numbers import PublicNumbers
 from reticent.training.features import public_map
 from reticent.training.softmax import zero_sum_basis
-from reticent.validation import InputError, float_array
+from reticent.validation import InputError, float_rows
 
 Floats = NDArray[np.float64]
 
@@ -68,9 +68,7 @@ class ReleasedHead:
 
     def logits(self, X: ArrayLike) -> Floats:
         """W h for queries that are centred and bounded as the training rows were."""
-        rows = float_array("X", X)
-        if rows.ndim != 2:
-            raise InputError(f"X must have rows and columns, got shape {rows.shape}")
+        rows = float_rows("X", X)
         if rows.shape[1] != self.features:
             raise InputError(f"X must have {self.features} features, got {rows.shape[1]}")
         mapped = public_map(

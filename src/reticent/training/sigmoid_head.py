@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from reticent.data.dataset import where
 from reticent.training.linear_head import Floats, LinearHead
@@ -57,10 +57,11 @@ class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
 
     def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
         fewest = 0 if self.classes is not None else 1
-        rows, labels = validate_data(
-            self, X, y, dtype=np.float64, ensure_min_samples=fewest, multi_output=True
-        )
-        targets = np.asarray(labels)
+        rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=fewest)
+        if y is None:
+            raise InputError("SigmoidHead requires y to be passed, but the target y is None")
+        targets = check_array(y, ensure_2d=False, ensure_min_samples=fewest, input_name="y")
+        check_consistent_length(rows, targets)
         if targets.ndim != 2:
             raise InputError(f"y must have one column per label, got shape {targets.shape}")
         if self.classes is not None and targets.shape[1] != len(self.classes):
