@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 import reticent
+from reticent.files import write_whole
 from reticent.guarantee import Guarantee
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import mechanism_of, together
@@ -73,8 +73,8 @@ def save(head: ReleasedHead, path: str | Path) -> tuple[Path, Path]:
     content = save_tensors(tensors, metadata={_SEAL: _digest(claims)})
     certificate = claims | {"weights_sha256": hashlib.sha256(content).hexdigest()}
     document = json.dumps(certificate, ensure_ascii=False, allow_nan=False, indent=2)
-    _write(weights_path, content)
-    _write(certificate_path, document.encode())
+    write_whole(weights_path, content)
+    write_whole(certificate_path, document.encode())
     return weights_path, certificate_path
 
 
@@ -216,13 +216,3 @@ def _paths(path: str | Path) -> tuple[Path, Path]:
     if base.suffix in (".safetensors", ".json"):
         base = base.with_suffix("")
     return base.with_name(base.name + ".safetensors"), base.with_name(base.name + ".json")
-
-
-def _write(path: Path, content: bytes) -> None:
-    """All or nothing: a file appears under its name only when it is whole."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} must be writable, got: {error.strerror}") from None

@@ -93,15 +93,20 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         """R, the bound on the whole feature vector, constant included; rounded up."""
         return radius(self.bound, self.intercept)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train until the certificate holds, which it does on every data set of valid records."""
+    def fit(self, X: ArrayLike, y: ArrayLike, *, start: ArrayLike | None = None) -> Self:
+        """Train until the certificate holds, which it does on every data set of valid records.
+
+        ``start`` are coordinates near the optimum, as an earlier fit found them.
+        """
         self._check_parameters()
         rows, targets = self._checked_data(X, y)
         self.classes_ = self._named(targets)
         objective = self._objective(self._map(rows), targets)
         numbers = self._numbers(objective)
         self.tolerance_ = numbers.tolerance
-        found = certified_minimum(objective, tolerance=self.tolerance_)
+        found = certified_minimum(
+            objective, tolerance=self.tolerance_, start=_started(start, objective)
+        )
         self.coordinates_ = found.point
         self.weights_ = self._unfolded(found.point)
         self.optimum_gap_ = found.gradient_bound
@@ -239,6 +244,15 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"bound must keep R within 1e-75 and 1e75, got R = {self.radius}")
         if self.classes is not None and len(set(self.classes)) != len(self.classes):
             raise InputError("classes must be distinct, got one twice")
+
+
+def _started(start: ArrayLike | None, objective: LinearObjective) -> Floats | None:
+    if start is None:
+        return None
+    point = float_array("start", start)
+    if point.shape != objective.shape:
+        raise InputError(f"start must have shape {objective.shape}, got {point.shape}")
+    return point
 
 
 def _without_values(message: str) -> str:

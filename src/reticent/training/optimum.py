@@ -29,9 +29,14 @@ class Optimum:
     steps: int
 
 
-def certified_minimum(objective: LinearObjective, *, tolerance: float) -> Optimum:
-    """A point whose gradient is proven to be at most ``tolerance`` in norm."""
-    point = np.zeros(objective.shape)
+def certified_minimum(
+    objective: LinearObjective, *, tolerance: float, start: Floats | None = None
+) -> Optimum:
+    """A point whose gradient is proven to be at most ``tolerance`` in norm.
+
+    Where the search starts decides how long it takes and nothing else.
+    """
+    point = np.zeros(objective.shape) if start is None else start
     moment = objective.second_moment() if objective.shape[1] <= LARGEST_MOMENT else None
     steps = 0
     while True:
