@@ -35,6 +35,10 @@ Filter = Annotated[
     ),
 ]
 Events = Annotated[Path, typer.Option(help="A JSON file that describes what will be released.")]
+Plan = Annotated[
+    Path | None,
+    typer.Option(help="A JSON file of events that rdp should be tight for.", show_default=False),
+]
 Purpose = Annotated[str, typer.Option(help="A public line that says what for.")]
 Create = Annotated[bool, typer.Option("--create", help="Make the ledger if there is none.")]
 
@@ -67,17 +71,25 @@ def budget(
     relation: RelationName = None,
     unit: Unit = ONE_RECORD,
     filter: Filter = None,
+    plan: Plan = None,
     json: Json = False,
 ) -> None:
     """Fix the budget of a data set; makes the ledger and the account where there are none."""
     from reticent.ledger import Budget, Ledger
 
     neighbours, chosen = relation_of(relation), delta_of(delta, pure)
+    planned = None if plan is None else read_event(plan)
     # Refused before a file is made for it.
     Budget.fixed(epsilon=epsilon, delta=chosen, filter=filter or "basic")
     with Ledger.open(ledger, create=True) as book:
         account = book.set_budget(
-            name, epsilon=epsilon, delta=chosen, relation=neighbours, unit=unit, filter=filter
+            name,
+            epsilon=epsilon,
+            delta=chosen,
+            relation=neighbours,
+            unit=unit,
+            filter=filter,
+            plan=planned,
         )
         if json:
             print_json(_document(book, account, None))

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from reticent.accounting.account import STATED
 from reticent.accounting.basic import BASIC
 from reticent.accounting.basic import Spent as Pair
@@ -232,5 +230,4 @@ def _converted(total: float | None, delta: float, epsilon: Converter) -> float:
 
 def _rdp(totals: Costs, delta: float) -> float:
     """The smallest over the orders: for a plan each of them holds."""
-    values = np.array([math.inf if value is None else value for value in totals.rdp])
-    return up(rdp_to_epsilon(ORDERS, values, delta)[0])
+    return up(rdp_to_epsilon(ORDERS, totals.rdp_values, delta)[0])

@@ -27,9 +27,13 @@ from reticent.validation import NotCoveredError
 
 Value = TypeVar("Value")
 
-ORDERS: tuple[float, ...] = (*(round(1 + 2.0 ** (k / 4), 6) for k in range(-28, 69)), math.inf)
+ORDERS: tuple[float, ...] = (
+    *sorted({round(1 + 2.0 ** (k / 4), 6) for k in range(-28, 69)} | set(map(float, range(2, 65)))),
+    math.inf,
+)
 """Part of the file format. Four to an octave of α − 1, for budgets of ε from 10⁻³ to 10⁵: the best
-order of a budget is within 10 % of one of them, which costs at most 0.4 % of its ε."""
+order of a budget is within 10 % of one of them, which costs at most 0.4 % of its ε. Whole orders,
+because those of sampled releases are the sharpest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +70,11 @@ class Costs:
     def rdp_at(self, order: float) -> float | None:
         """The Rényi divergence at one of ORDERS."""
         return self.rdp[ORDERS.index(order)]
+
+    @property
+    def rdp_values(self) -> list[float]:
+        """The Rényi divergences at ORDERS, infinite where there is no finite one."""
+        return [math.inf if value is None else value for value in self.rdp]
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as they stand in the file."""

@@ -70,16 +70,25 @@ class Budget:
     limits: Mapping[str, float]
 
     @staticmethod
-    def fixed(*, epsilon: float, delta: float, filter: FilterKind | str = FilterKind.RDP) -> Budget:
-        """The budget with its limits, computed from nothing but ε, δ and the kind of filter.
+    def fixed(
+        *,
+        epsilon: float,
+        delta: float,
+        filter: FilterKind | str = FilterKind.RDP,
+        plan: Costs | None = None,
+    ) -> Budget:
+        """The budget with its limits, from ε, δ, the kind of filter and at most a plan.
+
+        A plan says what is likely to be charged, and gives the Rényi order that is best for that.
+        By default the order is the best one for Gaussian noise; sampled releases need a smaller.
 
         >>> Budget.fixed(epsilon=1.0, delta=1e-6).order
-        23.627417
+        22.0
         """
         epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
         kind = as_filter(filter)
         enough = epsilon * (1 + ROUNDING)
-        order = _best_order(enough, delta) if kind is FilterKind.RDP else None
+        order = _best_order(enough, delta, plan) if kind is FilterKind.RDP else None
         if kind is FilterKind.BASIC:
             limits = {"epsilon": enough, "delta": delta * (1 + ROUNDING)}
         elif order is not None:
@@ -215,14 +224,15 @@ def _largest(epsilon_of: Callable[[float], float], epsilon: float) -> float:
     return largest_below(lambda total: epsilon_of(total) <= epsilon, 0.0, too_much)
 
 
-def _best_order(epsilon: float, delta: float) -> float:
-    """The order at which most ρ fits into (ε, δ); ∞ at δ = 0.
+def _best_order(epsilon: float, delta: float, plan: Costs | None) -> float:
+    """The order that gives a plan its smallest ε; without one, at which most ρ fits; ∞ at δ = 0.
 
-    It is the best one for Gaussian noise and for any release with D_α close to αρ there, and a
-    valid one for all.
+    Any order is valid for any release; these are the best for the plan, and for Gaussian noise.
     """
     if delta == 0:
         return math.inf
+    if plan is not None and None not in plan.rdp[:1]:
+        return rdp_to_epsilon(ORDERS[:-1], plan.rdp_values[:-1], delta)[1]
 
     def rho(order: float) -> float:
         # Any divergence would do: the conversion adds to it what depends on α and δ alone.

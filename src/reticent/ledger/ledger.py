@@ -86,7 +86,7 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def set_budget(
+    def set_budget(  # noqa: PLR0913 - each is part of what a budget is
         self,
         name: str,
         *,
@@ -95,20 +95,23 @@ class Ledger:
         relation: Relation | str,
         unit: str = ONE_RECORD,
         filter: FilterKind | str | None = None,
+        plan: Event | None = None,
     ) -> Account:
         """Open the account if needed and fix its budget; earlier charges count.
 
         A budget below what was spent is allowed, and nothing more can be charged. The filter stays
-        as it is if none is named; for a new budget it is "rdp". Every change is kept: a budget that
-        is raised because of what the answers were is none.
+        as it is if none is named; for a new budget it is "rdp", and ``plan`` says what it should
+        be tight for: without one, for Gaussian noise. Every change is kept: a budget that is raised
+        because of what the answers were is none.
         """
         name, relation, unit = _named(name), _neighbours(relation), line("unit", unit)
         kind = None if filter is None else as_filter(filter)
+        planned = None if plan is None else costs_of(_an_event(plan), relation)
         with self._storage.writing() as connection:
             row = _opened(connection, name, relation, unit)
             account = _account(row)
             kept = FilterKind.RDP if account.budget is None else account.budget.filter
-            budget = Budget.fixed(epsilon=epsilon, delta=delta, filter=kind or kept)
+            budget = Budget.fixed(epsilon=epsilon, delta=delta, filter=kind or kept, plan=planned)
             budget.require(account.totals, f"what was charged to {name!r}")
             _update(connection, row, budget=budget.to_json())
             connection.execute(
@@ -134,9 +137,7 @@ class Ledger:
         """
         name, relation, unit = _named(name), _neighbours(relation), line("unit", unit)
         purpose = _short("purpose", purpose)
-        if not isinstance(event, Event):
-            raise InputError(f"event must be an Event, got {describe(event)}")
-        costs = costs_of(event, relation)  # may take a while, so before the lock
+        costs = costs_of(_an_event(event), relation)  # may take a while, so before the lock
         with self._storage.writing() as connection:
             row = _opened(connection, name, relation, unit)
             account = _account(row)
@@ -265,6 +266,12 @@ def _account(row: sa.Row[Any]) -> Account:
         totals=Costs.from_json(row.totals),
         charges=row.charges,
     )
+
+
+def _an_event(value: object) -> Event:
+    if not isinstance(value, Event):
+        raise InputError(f"event must be an Event, got {describe(value)}")
+    return value
 
 
 def _event(document: str) -> Event:
