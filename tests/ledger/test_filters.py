@@ -77,6 +77,12 @@ def test_ten_charges_of_a_tenth_fit_and_no_eleventh():
     assert fitting(deltas, ApproximateEvent(epsilon=0.1, delta=1e-6)) == 10
 
 
+def test_the_allowance_for_rounding_is_not_left():
+    budget = Budget.fixed(epsilon=0.5, delta=0.0, filter="basic")
+    assert budget.left(costs_of(PureEvent(epsilon=0.5), ADD_REMOVE)) == {"epsilon": 0, "delta": 0}
+    assert 0.25 <= budget.left(costs_of(PureEvent(epsilon=0.25), ADD_REMOVE))["epsilon"] < 0.2501
+
+
 def test_a_release_calibrated_to_the_budget_fits_once():
     count = Sensitivity(l1=1.0, l2=1.0, relation="add-remove")
     laplace = Laplace.calibrate(count, epsilon=0.7, delta=0.0).event()

@@ -131,7 +131,10 @@ class Budget:
         ]
 
     def left(self, totals: Costs) -> dict[str, float]:
-        """What may still be spent of each limited amount, rounded down; zero below zero."""
+        """What may still be spent of each limited amount, rounded down; zero below zero.
+
+        What is left of the allowance for rounding counts as nothing.
+        """
         return {
             name: 0.0 if amount is None else _minus_down(self.limits[name], amount)
             for name, amount in self.amounts(totals).items()
@@ -251,7 +254,7 @@ def _can_take(kind: FilterKind, costs: Costs) -> bool:
 
 def _minus_down(limit: float, amount: float) -> float:
     exact = Fraction(limit) - Fraction(amount)
-    if exact <= 0:
+    if exact <= 4 * ROUNDING * limit:
         return 0.0
     nearest = float(exact)
     return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, 0.0)
