@@ -52,6 +52,13 @@ def test_the_size_of_resnet18(side, stem):
     assert not any(isinstance(part, nn.BatchNorm2d) for part in encoder.modules())
 
 
+def test_images_of_eight_pixels_and_few_filters_are_still_told_apart():
+    encoder = ResNet18Encoder(ResNet18Config(channels=1, height=8, width=8, filters=4))
+    with torch.no_grad():
+        features = encoder(torch.rand(2, 1, 8, 8))  # the last stage has a single pixel
+    assert float((features[0] - features[1]).abs().max()) > 0
+
+
 @pytest.mark.parametrize("side", [32, 96])
 def test_resnet18_shrinks_small_images_eightfold_and_large_ones_thirtytwofold(side):
     encoder = ResNet18Encoder(ResNet18Config(channels=1, height=side, width=side, filters=2))

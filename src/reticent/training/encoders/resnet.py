@@ -94,4 +94,6 @@ def _stem(config: ResNet18Config) -> nn.Sequential:
 
 
 def _norm(channels: int) -> nn.GroupNorm:
-    return nn.GroupNorm(math.gcd(_GROUPS, channels), channels)
+    """At most 32 groups of at least two channels: of one pixel and one channel nothing remains."""
+    groups = math.gcd(_GROUPS, channels)
+    return nn.GroupNorm(groups if groups < channels else max(1, groups // 2), channels)
