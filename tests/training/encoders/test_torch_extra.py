@@ -11,7 +11,7 @@ import reticent.training
 from reticent.validation import InputError
 
 sys.modules["torch"] = None  # as if it were not installed
-for module in ("encoders.checkpoint", "encoders.torch_encoder"):
+for module in ("contrastive", "encoders.checkpoint", "encoders.torch_encoder"):
     try:
         importlib.import_module(f"reticent.training.{module}")
     except InputError as error:
@@ -23,4 +23,4 @@ for module in ("encoders.checkpoint", "encoders.torch_encoder"):
 def test_a_missing_torch_is_one_line():
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     line = 'torch must be installed for image encoders: pip install "reticent[torch]"\n'
-    assert done.stdout == 2 * line
+    assert done.stdout == 3 * line
