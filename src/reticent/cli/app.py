@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import reticent
-from reticent.cli import account, calibrate, demo, ledger, protect, reproduce
+from reticent.cli import account, calibrate, demo, ledger, pretrain, protect, reproduce
 
 app = typer.Typer(
     name="reticent",
@@ -37,6 +37,7 @@ def options(
 app.command("demo")(demo.demo)
 app.command("calibrate")(calibrate.calibrate)
 app.command("account")(account.account)
+app.command("pretrain")(pretrain.pretrain)
 app.command("protect")(protect.protect)
 app.command("predict")(protect.predict)
 app.command("verify")(protect.verify)
