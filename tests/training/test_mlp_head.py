@@ -102,7 +102,7 @@ def test_hidden_layers_learn_what_no_line_separates(optimiser):
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     recipe = {"penalty": 0.0, "optimiser": optimiser, "learning_rate": 0.1, "batch": 100}
     recipe |= {"steps": 1000} if optimiser == "sgd" else {"learning_rate": 0.01}
-    assert MLPHead(layers=1, **recipe).fit(X, y).score(X, y) < 0.7
+    assert MLPHead(layers=1, **recipe).fit(X, y).score(X, y) < 0.8  # three of four corners at best
     for layers in (2, 3):
         assert MLPHead(layers=layers, **recipe).fit(X, y).score(X, y) > 0.95
 
