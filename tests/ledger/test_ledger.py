@@ -1,7 +1,6 @@
 """The ledger in one process: charges, refusals, budgets, and files that are not ledgers."""
 
 import math
-import os
 import sqlite3
 import subprocess
 import sys
@@ -248,9 +247,9 @@ def test_damaged_pages_are_refused(ledger, path):
         charge(ledger)
     ledger.close()
     content = bytearray(path.read_bytes())
-    content[4096:] = os.urandom(8) * ((len(content) - 4096) // 8)
+    content[-4096:] = bytes([255]) * 4096  # a page of entries, which opening alone would not read
     path.write_bytes(content)
-    with pytest.raises(LedgerError, match=r"damaged|malformed"):
+    with pytest.raises(LedgerError, match="must be intact, got a damaged file"):
         Ledger.open(path)
 
 
