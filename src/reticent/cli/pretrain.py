@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NOTICE = "This training is NOT private: only public images belong in it."
 _GREY_AXES, _IMAGE_AXES = 3, 4
+_ARRIVED = ("loss", "contrastive_accuracy")
 
 Public = Annotated[
     str,
@@ -98,30 +99,37 @@ def pretrain(
         print_line(NOTICE)
     images = _public_images(public, data)[: None if limit is None else count("limit", limit)]
     encoder, state, log = _trained(images, spec, out, restart=restart, quiet=json)
-    weights = save_encoder(encoder, out)
-    state.unlink(missing_ok=True)
-    rows = [json_text.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     result = {
         "notice": NOTICE,
-        "encoder": str(weights),
+        "encoder": str(save_encoder(encoder, out)),
         "log": str(log),
         "fingerprint": encoder.fingerprint(),
         "images": len(images),
-        "seconds": sum(row["seconds"] for row in rows),
-        "loss": rows[-1]["loss"],
-        "contrastive_accuracy": rows[-1]["contrastive_accuracy"],
+        **_summary(log),
         "spec": asdict(spec),
     }
+    state.unlink(missing_ok=True)
     if json:
         print_json(result)
-        return
+    else:
+        _print(result)
+
+
+def _summary(log: Path) -> dict[str, float]:
+    """The time of all epochs, and where the last one arrived."""
+    rows = [json_text.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    seconds = sum(row["seconds"] for row in rows)
+    return {"seconds": seconds} | {name: rows[-1][name] for name in _ARRIVED}
+
+
+def _print(result: dict[str, Any]) -> None:
     print_line(
-        f"{len(images)} images, {spec.epochs} epochs, {result['seconds']:.1f} s; loss"
-        f" {result['loss']:.3f}; the other view is found for"
+        f"{result['images']} images, {result['spec']['epochs']} epochs, {result['seconds']:.1f} s;"
+        f" loss {result['loss']:.3f}; the other view is found for"
         f" {result['contrastive_accuracy']:.1%} of the views"
     )
     print_line(f"fingerprint {result['fingerprint']}")
-    print_line(f"written to {weights} and {log}")
+    print_line(f"written to {result['encoder']} and {result['log']}")
 
 
 def _spec(augmentation: str, architecture: str, seed: int, chosen: dict[str, Any]) -> SimCLRSpec:

@@ -34,8 +34,8 @@ class TorchEncoder:
     libraries compute batches of different sizes with different roundings, and then removing a
     record would change the features of others.
 
-    The fingerprint covers ``repr`` of the module, the preparation and the weights. Code that
-    neither shows in ``repr`` is not covered: give a changed ``forward`` another class name.
+    The fingerprint covers ``repr`` of the module, the preparation and the weights. Code does not
+    show in ``repr``: a class whose ``forward`` changes needs another name.
 
     >>> encoder = TorchEncoder(nn.Flatten(), name="pixels")
     >>> encoder.encode(np.full((2, 1, 2, 1), 255, dtype=np.uint8)).tolist()
