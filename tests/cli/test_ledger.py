@@ -53,7 +53,7 @@ def test_a_budget_is_charged_until_it_is_exhausted(command):
 
 
 def test_show_lists_all_accounts_and_one_with_its_history(command):
-    command(BUDGET, "--epsilon 1 --delta 1e-6")
+    command(BUDGET, "--epsilon 1 --delta 1e-6 --filter rdp")
     command(CHARGE, "--events gaussian.json")
     code, out, _ = command("charge l.db other --relation replace-one --purpose mean",
                            "--events laplace.json")  # fmt: skip
@@ -82,7 +82,7 @@ def test_charge_json_carries_the_warning(command):
 
 
 def test_a_pure_rdp_budget_is_valid_json(command):
-    code, out, _ = command(BUDGET, "--epsilon 1 --pure --json")
+    code, out, _ = command(BUDGET, "--epsilon 1 --pure --filter rdp --json")
     assert code == 0
     assert json.loads(out)["budget"]["order"] == "inf"
 
@@ -91,8 +91,8 @@ def test_a_plan_chooses_the_order(command, tmp_path):
     plan = {"type": "Repeated", "count": 20, "event": {"type": "PoissonSampled", "rate": 0.1,
             "event": {"type": "Gaussian", "noise_multiplier": 1.5}}}  # fmt: skip
     (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-    _, plain, _ = command(BUDGET, "--epsilon 2 --delta 1e-6 --json")
-    _, planned, _ = command(BUDGET, "--epsilon 2 --delta 1e-6 --json --plan plan.json")
+    _, plain, _ = command(BUDGET, "--epsilon 2 --delta 1e-6 --filter rdp --json")
+    _, planned, _ = command(BUDGET, "--epsilon 2 --delta 1e-6 --filter rdp --json --plan plan.json")
     assert json.loads(planned)["budget"]["order"] < json.loads(plain)["budget"]["order"]
 
 

@@ -393,3 +393,11 @@ def test_npz_and_parquet_give_back_what_was_written(tmp_path, rows):
         assert data.features[:, 0].tolist() == list(numbers)
         assert [int(data.classes[label]) for label in data.labels] == list(labels)
         assert data.persons.tolist() == list(words)
+
+
+def test_grey_images_have_one_channel_and_labels_may_be_left_out(tmp_path):
+    path = tmp_path / "images.npz"
+    np.savez(path, images=np.arange(24, dtype=np.uint8).reshape(2, 3, 4), digit=[1, 0])
+    data = read_table(path, label=None, embedding="images")
+    assert data.images.shape == (2, 3, 4, 1)
+    assert (data.labels, data.classes) == (None, ())

@@ -13,8 +13,10 @@ from reticent.guarantee import (
     LaplaceEvent,
     LogisticEvent,
     PoissonSampled,
+    Sensitivity,
 )
 from reticent.ledger import BudgetExhausted, Ledger, LedgerError
+from reticent.mechanisms import Gaussian
 from reticent.validation import InputError, NotCoveredError
 
 GAUSSIAN = GaussianEvent(noise_multiplier=10.0)
@@ -62,7 +64,7 @@ def test_without_a_budget_the_caller_gets_a_warning(ledger):
     assert first.left is None
     assert "in 2 charges: ρ ≤ " in charge(ledger, GAUSSIAN).warning
     assert "ask for it at a delta" in charge(ledger, SAMPLED).warning
-    budget(ledger, epsilon=9.0)
+    budget(ledger, epsilon=9.0, filter="rdp")
     assert charge(ledger).warning is None
 
 
@@ -316,3 +318,17 @@ def test_every_public_name_can_be_reached():
         assert getattr(package, name).__name__ == name
     with pytest.raises(AttributeError, match="has no attribute 'Book'"):
         _ = package.Book
+
+
+def test_a_release_calibrated_to_the_whole_budget_fits_once(tmp_path):
+    """By default ε and δ are added up, each Gaussian release at the δ that it was made for."""
+    noise = Gaussian.calibrate(Sensitivity(l2=1.0), epsilon=1.0, delta=1e-5).event()
+    with Ledger.open(tmp_path / "ledger.sqlite", create=True) as ledger:
+        ledger.set_budget("survey", epsilon=1.0, delta=1e-5, relation="add-remove")
+        terms = {"relation": "add-remove", "purpose": "weights"}
+        with pytest.raises(NotCoveredError, match="must be covered by the filter"):
+            ledger.charge("survey", noise, **terms)
+        done = ledger.charge("survey", noise, delta=1e-5, **terms)
+        assert done.spent.epsilon == pytest.approx(1.0, abs=1e-9)
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("survey", noise, delta=1e-5, **terms)

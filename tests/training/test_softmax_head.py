@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from reticent.training import SoftmaxHead
 from reticent.training.features import clip_rows
-from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
 from reticent.training.optimum import certified_minimum
+from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
 from reticent.validation import InputError
 
 

@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 import reticent
-from reticent.cli import account, calibrate, demo, ledger, pretrain, protect, reproduce
+from reticent.cli import (
+    account,
+    calibrate,
+    demo,
+    fit,
+    ledger,
+    pretrain,
+    protect,
+    released,
+    reproduce,
+)
 
 app = typer.Typer(
     name="reticent",
@@ -38,8 +48,9 @@ app.command("demo")(demo.demo)
 app.command("calibrate")(calibrate.calibrate)
 app.command("account")(account.account)
 app.command("pretrain")(pretrain.pretrain)
+app.command("fit")(fit.fit)
 app.command("protect")(protect.protect)
-app.command("predict")(protect.predict)
-app.command("verify")(protect.verify)
+app.command("predict")(released.predict)
+app.command("verify")(released.verify)
 app.add_typer(ledger.app, name="ledger")
 app.command("reproduce")(reproduce.reproduce)

@@ -31,13 +31,21 @@ Unit = Annotated[str, typer.Option(help="What is protected: one record, one pers
 Filter = Annotated[
     str | None,
     typer.Option(
-        help="The sum that is limited: rdp (the default), basic, zcdp or gdp.", show_default=False
+        help="The sum that is limited: basic (the default), zcdp, rdp or gdp.", show_default=False
     ),
 ]
 Events = Annotated[Path, typer.Option(help="A JSON file that describes what will be released.")]
 Plan = Annotated[
     Path | None,
     typer.Option(help="A JSON file of events that rdp should be tight for.", show_default=False),
+]
+ChargeDelta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        help="Where noise with an ε at every δ, such as Gaussian, is added to ε and δ.",
+        show_default=False,
+    ),
 ]
 Purpose = Annotated[str, typer.Option(help="A public line that says what for.")]
 Create = Annotated[bool, typer.Option("--create", help="Make the ledger if there is none.")]
@@ -105,6 +113,7 @@ def charge(
     name: Name,
     events: Events,
     purpose: Purpose,
+    delta: ChargeDelta = None,
     relation: RelationName = None,
     unit: Unit = ONE_RECORD,
     create: Create = False,
@@ -115,7 +124,9 @@ def charge(
 
     neighbours, event = relation_of(relation), read_event(events)
     with Ledger.open(ledger, create=create) as book:
-        done = book.charge(name, event, relation=neighbours, unit=unit, purpose=purpose)
+        done = book.charge(
+            name, event, relation=neighbours, unit=unit, purpose=purpose, delta=delta
+        )
     if json:
         account = done.account.to_dict() | {"spent": done.spent.to_dict()}
         print_json({"account": account, "warning": done.warning})

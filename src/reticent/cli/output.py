@@ -51,6 +51,11 @@ def print_line(line: str = "") -> None:
     _console().print(line, markup=False, highlight=False)
 
 
+def print_warning(line: str) -> None:
+    """A line on the error stream: whoever reads the answer as JSON is not disturbed."""
+    Console(stderr=True, highlight=False).print(f"reticent: {line}", markup=False)
+
+
 def _console() -> Console:
     # Made anew for each print, so that the stream and the width are those of the moment.
     return Console(highlight=False)

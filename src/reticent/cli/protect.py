@@ -1,81 +1,205 @@
-"""``reticent protect``, ``verify`` and ``predict``: a head's weights, released once."""
+"""``reticent protect``: a head's weights, released once, with a certificate."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reticent.cli.options import Delta, Epsilon, Json, Pure, RelationName, delta_of, relation_of
-from reticent.cli.output import print_json, print_line, print_table
-from reticent.guarantee import Guarantee
-from reticent.guarantee.rounding import scale_text, upper_text
+from reticent.cli.output import print_json, print_line, print_warning
+from reticent.cli.private_table import (
+    Bound,
+    Classes,
+    Each,
+    Embedding,
+    EncoderName,
+    Label,
+    MechanismOption,
+    Norms,
+    Penalty,
+    Person,
+    Private,
+    Records,
+    listed,
+    read_private,
+    said,
+)
+from reticent.guarantee import Event, Guarantee
+from reticent.guarantee.rounding import scale_text
 from reticent.validation import InputError
 
-MISMATCH = 1
+if TYPE_CHECKING:
+    from reticent.pipeline.protecting import Wanted
+    from reticent.protect import ReleasedHead
 
-Private = Annotated[Path, typer.Option(help="Private features: .npz, .csv or .parquet.")]
-Label = Annotated[str, typer.Option(help="The column of labels.")]
-Classes = Annotated[str, typer.Option(help="All classes, comma-separated: public, never read off.")]
-Bound = Annotated[
-    float, typer.Option(help="Public bound on a row's norm; longer rows are clipped.")
-]
-Records = Annotated[int, typer.Option(help="Public normaliser N: about the number of records.")]
 Out = Annotated[Path, typer.Option(help="Where to write OUT.safetensors and OUT.json.")]
-Person = Annotated[
-    str | None, typer.Option(help="The column that says whose record it is.", show_default=False)
+Fit = Annotated[
+    Path | None,
+    typer.Option(
+        help="OUT of fit: classes, bound, records, norms and penalty are taken from there.",
+        show_default=False,
+    ),
 ]
-Each = Annotated[int, typer.Option("--records-each", help="Rows that one person keeps at most.")]
-Embedding = Annotated[
-    str | None, typer.Option(help="A column of lists that holds the features.", show_default=False)
+Centre = Annotated[
+    str, typer.Option(help="none, or mean: centre the rows by a noisy mean, for a part of ε.")
 ]
-MechanismOption = Annotated[
-    str, typer.Option("--mechanism", help="gaussian, logistic, laplace or l2-laplace.")
+MeanBound = Annotated[
+    float | None,
+    typer.Option(
+        help="Public bound on a row before it is centred; by default --bound.", show_default=False
+    ),
 ]
-Penalty = Annotated[
-    float | None, typer.Option(help="λ; by default from the public numbers.", show_default=False)
+LedgerPath = Annotated[
+    str | None,
+    typer.Option("--ledger", help="Charge this ledger before the release.", show_default=False),
 ]
-Released = Annotated[Path, typer.Argument(help="The released head: OUT of protect.")]
+DataSet = Annotated[
+    str | None,
+    typer.Option("--data-set", help="The name of the data set in the ledger.", show_default=False),
+]
 
 
 def protect(
     private: Private,
     label: Label,
-    classes: Classes,
-    bound: Bound,
-    records: Records,
     epsilon: Epsilon,
     out: Out,
     delta: Delta = None,
     pure: Pure = False,
     relation: RelationName = None,
+    classes: Classes = None,
+    bound: Bound = None,
+    records: Records = None,
+    fit: Fit = None,
     mechanism: MechanismOption = "gaussian",
     penalty: Penalty = None,
+    norms: Norms = "clip",
+    centre: Centre = "none",
+    mean_bound: MeanBound = None,
     person: Person = None,
     records_each: Each = 1,
     embedding: Embedding = None,
+    encoder: EncoderName = None,
+    ledger: LedgerPath = None,
+    data_set: DataSet = None,
     json: Json = False,
 ) -> None:
     """Fit a softmax head on private features and release its weights once, with a proven ε."""
-    from reticent.data import read_table
     from reticent.pipeline.protecting import Wanted, protect_head
     from reticent.protect import save
+    from reticent.training.features import as_norms
 
-    wanted = Wanted(
-        epsilon=epsilon,
-        delta=delta_of(delta, pure),
-        relation=relation_of(relation),
-        records=records,
-        bound=bound,
-        mechanism=mechanism,
-        penalty=penalty,
-        records_each=records_each,
+    asked: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta_of(delta, pure),
+        "relation": relation_of(relation),
+        "mechanism": mechanism,
+        "records_each": records_each,
+    }
+    start = None
+    if fit is None:
+        names = listed(classes)
+        wanted = Wanted(
+            **asked,
+            records=said("--records", records),
+            bound=said("--bound", bound),
+            penalty=penalty,
+            norms=as_norms(norms),
+            centre=_centre(centre),
+            mean_bound=mean_bound,
+        )
+    else:
+        _refuse_with_fit(classes, bound, records, penalty, centre)
+        names, wanted, start = _from_fit(fit, asked)
+    charge = _charger(ledger, data_set, wanted)
+    _refuse_unwritable(out)
+    data = read_private(
+        private, label=label, person=person, embedding=embedding, classes=names, encoder=encoder
     )
-    names = [name.strip() for name in classes.split(",")]
-    data = read_table(private, label=label, person=person, embedding=embedding, classes=names)
-    released = protect_head(data, wanted)
+    released = protect_head(data, wanted, charge=charge, start=start)
     weights, certificate = save(released, out)
+    _print_released(released, weights, certificate, json)
+    if ledger is None and not json:
+        print_warning("not charged to a ledger: releases on the same data add up (--ledger)")
+
+
+def _centre(value: str) -> Any:
+    if value not in ("none", "mean"):
+        raise InputError(f"--centre must be none or mean, got {value!r}")
+    return value
+
+
+def _refuse_with_fit(
+    classes: str | None,
+    bound: float | None,
+    records: int | None,
+    penalty: float | None,
+    centre: str,
+) -> None:
+    given = {"--classes": classes, "--bound": bound, "--records": records, "--penalty": penalty}
+    twice = [option for option, value in given.items() if value is not None]
+    if twice:
+        raise InputError(f"{twice[0]} must not be given beside --fit, which holds it")
+    if centre != "none":
+        raise InputError("--centre mean must be said without --fit: the fit was not centred by it")
+
+
+def _from_fit(path: Path, asked: dict[str, Any]) -> tuple[list[str], Wanted, Any]:
+    from reticent.pipeline.protecting import Wanted
+    from reticent.training.fit_file import load_fit
+
+    head, start = load_fit(path)
+    wanted = Wanted(
+        **asked,
+        records=said("--records", head.records),
+        bound=head.bound,
+        penalty=head.penalty,
+        intercept=head.intercept,
+        norms=head.norms,
+    )
+    return list(map(str, said("--classes", head.classes))), wanted, start
+
+
+def _charger(
+    ledger: str | None, data_set: str | None, wanted: Wanted
+) -> Callable[[Event], object] | None:
+    """What charges the plan before anything is computed from the records."""
+    if ledger is None:
+        if data_set is not None:
+            raise InputError(f"--data-set must be said with --ledger, got {data_set!r} alone")
+        return None
+    from reticent.ledger import Ledger
+    from reticent.protect.public_numbers import unit_of
+
+    name = said("--data-set", data_set)
+    unit = unit_of(wanted.records_each)
+
+    def charge(event: Event) -> None:
+        with Ledger.open(ledger, create=True) as book:
+            done = book.charge(
+                name,
+                event,
+                relation=wanted.relation,
+                unit=unit,
+                purpose=f"weights of a head, {wanted.mechanism} noise",
+                delta=wanted.delta,
+            )
+        if done.warning is not None:
+            print_warning(done.warning)
+
+    return charge
+
+
+def _refuse_unwritable(out: Path) -> None:
+    """A path that cannot be written would be found out after the budget was spent."""
+    if not out.parent.is_dir():
+        raise InputError(f"{out} must be in a folder that exists, got {str(out.parent)!r}")
+
+
+def _print_released(released: ReleasedHead, weights: Path, certificate: Path, json: bool) -> None:
     if json:
         print_json(
             {
@@ -93,66 +217,11 @@ def protect(
         f"{released.mechanism} noise of scale {scale_text(released.scale)}, penalty "
         f"{released.public.penalty:.6g}; written to {weights} and {certificate}"
     )
-    _print_assumptions(released.guarantee)
+    print_assumptions(released.guarantee)
 
 
-def verify(released: Released, json: Json = False) -> None:
-    """Compute ε anew from a certificate's public numbers; exit code 1 where it does not follow."""
-    from reticent.protect import verify as verify_head
-
-    found = verify_head(released)
-    if json:
-        print_json(
-            {
-                "holds": found.holds,
-                "epsilon": found.epsilon,
-                "problems": list(found.problems),
-                "guarantee": found.guarantee.to_dict(),
-            }
-        )
-    elif found.holds:
-        print_line(f"holds: {found.guarantee}")
-        print_line(f"computed anew from the public numbers: ε = {upper_text(found.epsilon)}")
-        _print_assumptions(found.guarantee)
-    for problem in () if json else found.problems:
-        print_line(f"does not hold: {problem}")
-    if not found.holds:
-        raise typer.Exit(MISMATCH)
-
-
-def predict(
-    released: Released,
-    queries: Annotated[Path, typer.Option(help="Features to classify: .npz, .csv or .parquet.")],
-    label: Annotated[str, typer.Option(help="The column of labels, to count hits.")],
-    person: Person = None,
-    embedding: Embedding = None,
-    json: Json = False,
-) -> None:
-    """Classify with a released head; free, because the head is public."""
-    from reticent.data import read_table
-    from reticent.protect import load
-
-    head = load(released)
-    data = read_table(
-        queries, label=label, person=person, embedding=embedding, classes=list(head.classes_)
-    )
-    if data.labels is None:
-        raise InputError(f"{queries} must have labels, got none")
-    chosen = head.predict(data.features)
-    truth = head.classes_[data.labels]
-    accuracy = float((chosen == truth).mean())
-    if json:
-        print_json({"predictions": chosen.tolist(), "accuracy": accuracy})
-        return
-    rows = [
-        (str(name), str((chosen == name).sum()), str((truth == name).sum()))
-        for name in head.classes_
-    ]
-    print_table("Predictions", ("class", "predicted", "true"), rows)
-    print_line(f"accuracy {accuracy:.4f} on {len(truth)} rows; model: {head.guarantee}")
-
-
-def _print_assumptions(claim: Guarantee) -> None:
+def print_assumptions(claim: Guarantee) -> None:
+    """The two lists that every proven claim rests on."""
     print_line("checked by the code:")
     for line in claim.checked:
         print_line(f"  - {line}")

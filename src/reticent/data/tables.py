@@ -19,41 +19,54 @@ from reticent.validation import InputError, text
 def read_table(
     path: str | os.PathLike[str],
     *,
-    label: str,
+    label: str | None,
     person: str | None = None,
     embedding: str | None = None,
     classes: Sequence[str | int] | None = None,
 ) -> Dataset:
     """A data set from .npz, .csv (.csv.gz) or .parquet; no pickle is ever opened.
 
-    Labels are whole numbers or texts. They are numbered in the order of the declared ``classes``,
-    or else of the sorted labels: then the list of classes is itself private, and a proven release
-    refuses it. With declared classes a table without records is read as well: it is a neighbour of
-    a table with one, and a release may not tell them apart. ``embedding`` names a column of lists (in CSV a JSON list) or an array of an .npz
-    file; without it all other columns are features, in file order.
+    Labels are whole numbers or texts; ``label=None`` reads none. They are numbered in the order of
+    the declared ``classes``, or else of the sorted labels: then the list of classes is itself
+    private, and a proven release refuses it. With declared classes a table without records is read
+    as well: it is a neighbour of a table with one, and a release may not tell them apart.
+    ``embedding`` names a column of lists (in CSV a JSON list) or an array of an .npz file; without
+    it all other columns are features, in file order.
     """
     table = open_columns(Path(path))
     _refuse_shared(label=label, person=person, embedding=embedding)
-    found = _identities(table, label, role="label")
-    if len(found) == 0 and classes is None:
-        raise InputError(f"{table.file} must hold records, got none, and no classes were declared")
+    names, labels = _labelled(table, label, classes)
     persons = None if person is None else _identities(table, person, role="person")
-    names = _declared(classes) if classes is not None else tuple(map(str, np.unique(found)))
     columns, inputs = (
         _all_features(table, {label, person}) if embedding is None else _embedding(table, embedding)
     )
-    if len(inputs) != len(found):
-        raise InputError(f"{table.file} must have a label for each record, got {len(found)} labels")
+    if labels is not None and len(inputs) != len(labels):
+        raise InputError(
+            f"{table.file} must have a label for each record, got {len(labels)} labels"
+        )
     return Dataset(
         name=Path(path).name,
         source=f"the user's file {table.file}",
         inputs=inputs,
-        labels=_numbered(table, found, names, label),
+        labels=labels,
         classes=names,
         public_classes=classes is not None,
         persons=persons,
         columns=columns,
     )
+
+
+def _labelled(
+    table: Columns, label: str | None, classes: Sequence[str | int] | None
+) -> tuple[tuple[str, ...], NDArray[np.int64] | None]:
+    """The classes, and the number of each record's class."""
+    if label is None:
+        return (), None
+    found = _identities(table, label, role="label")
+    if len(found) == 0 and classes is None:
+        raise InputError(f"{table.file} must hold records, got none, and no classes were declared")
+    names = _declared(classes) if classes is not None else tuple(map(str, np.unique(found)))
+    return names, _numbered(table, found, names, label)
 
 
 def _refuse_shared(**roles: str | None) -> None:
@@ -106,7 +119,7 @@ def _embedding(table: Columns, name: str) -> tuple[tuple[str, ...], NDArray[Any]
     values = table.column(name, role="embedding")
     if values.dtype.kind == "U" and values.ndim == 1:
         values = _from_json(table, name, values)
-    if values.ndim not in (2, 4) or values.dtype.kind not in "iuf":
+    if values.ndim not in (2, 3, 4) or values.dtype.kind not in "iuf":
         raise InputError(
             f"embedding column {name!r} must hold lists of numbers,"
             f" got {values.dtype} of shape {values.shape}"
@@ -187,6 +200,8 @@ def _block(name: str, values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[An
     """One column as features; those of an array are named ``name[0]``, ``name[1]`` and so on."""
     if values.ndim == 1:
         return (name,), _float32(values[:, None])
+    if values.ndim == 3:  # grey images have one channel
+        values = values[..., None]
     names = tuple(f"{name}[{i}]" for i in range(values.shape[1])) if values.ndim == 2 else ()
     return names, values if values.dtype == np.uint8 else _float32(values)
 

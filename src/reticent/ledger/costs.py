@@ -15,7 +15,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from reticent.accounting.basic import BASIC
+from reticent.accounting.account import account
+from reticent.accounting.basic import BASIC, Spent
 from reticent.accounting.gdp import GDP
 from reticent.accounting.rdp import RDP
 from reticent.accounting.zcdp import ZCDP
@@ -96,10 +97,20 @@ class Costs:
             ) from None
 
 
-def costs_of(event: Event, relation: Relation) -> Costs:
-    """What the event costs in each sum; an event that none of them covers is refused."""
+def _at_delta(event: Event, relation: Relation, delta: float) -> Spent:
+    return Spent(account(event, relation=relation, delta=delta).epsilon, delta)
+
+
+def costs_of(event: Event, relation: Relation, *, delta: float | None = None) -> Costs:
+    """What the event costs in each sum; an event that none of them covers is refused.
+
+    Noise without an (ε, δ) of its own has one at every δ: with ``delta``, the sums of ε and δ take
+    the best ε of this one charge there.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite becomes None
         pair = _covered(lambda: BASIC.value(event, relation))
+        if pair is None and delta is not None:
+            pair = _covered(lambda: _at_delta(event, relation, delta))
         rho = _covered(lambda: ZCDP.value(event, relation))
         curve = _covered(lambda: RDP.value(event, relation).bound(np.array(ORDERS)))
         mu = _covered(lambda: GDP.value(event, relation))

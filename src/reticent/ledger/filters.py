@@ -43,7 +43,7 @@ class FilterKind(StrEnum):
     """Which sum a budget limits."""
 
     BASIC = "basic"
-    """ε and δ; takes releases that have an (ε, δ) of their own."""
+    """ε and δ; takes every release that has an (ε, δ), or has one at the δ it is charged at."""
     ZCDP = "zcdp"
     """ρ; every release but sampled ones and those of which only (ε, δ) is known."""
     RDP = "rdp"

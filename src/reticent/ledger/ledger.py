@@ -100,8 +100,9 @@ class Ledger:
         """Open the account if needed and fix its budget; earlier charges count.
 
         A budget below what was spent is allowed, and nothing more can be charged. The filter stays
-        as it is if none is named; for a new budget it is "rdp", and ``plan`` says what it should
-        be tight for: without one, for Gaussian noise. Every change is kept: a budget that is raised
+        as it is if none is named; for a new budget it is "basic", which takes every release with an
+        (ε, δ). ``plan`` says what the filter "rdp" should be tight for: without one, for Gaussian
+        noise. Every change is kept: a budget that is raised
         because of what the answers were is none.
         """
         name, relation, unit = _named(name), _neighbours(relation), line("unit", unit)
@@ -110,7 +111,7 @@ class Ledger:
         with self._storage.writing() as connection:
             row = _opened(connection, name, relation, unit)
             account = _account(row)
-            kept = FilterKind.RDP if account.budget is None else account.budget.filter
+            kept = FilterKind.BASIC if account.budget is None else account.budget.filter
             budget = Budget.fixed(epsilon=epsilon, delta=delta, filter=kind or kept, plan=planned)
             budget.require(account.totals, f"what was charged to {name!r}")
             _update(connection, row, budget=budget.to_json())
@@ -129,15 +130,18 @@ class Ledger:
         relation: Relation | str,
         unit: str = ONE_RECORD,
         purpose: str,
+        delta: float | None = None,
     ) -> Charged:
         """Charge what a release is about to cost; BudgetExhausted means: do not release.
 
+        The filter "basic" adds up ε and δ; with ``delta`` it takes releases whose noise has an ε at
+        every δ, such as Gaussian ones.
         ``purpose`` is a public line; no private value belongs in it. An unknown account is opened
         without a budget, and the answer carries a warning.
         """
         name, relation, unit = _named(name), _neighbours(relation), line("unit", unit)
         purpose = _short("purpose", purpose)
-        costs = costs_of(_an_event(event), relation)  # may take a while, so before the lock
+        costs = costs_of(_an_event(event), relation, delta=delta)  # a while, so before the lock
         with self._storage.writing() as connection:
             row = _opened(connection, name, relation, unit)
             account = _account(row)

@@ -8,11 +8,21 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.validation import InputError
+
 Floats = NDArray[np.float64]
 Norms = Literal["clip", "scale"]
 
 NORMS: tuple[Norms, ...] = ("clip", "scale")
 _UNIT = 2.0**-53
+
+
+def as_norms(value: object) -> Norms:
+    """What is done to the norms of rows, by its name."""
+    for norms in NORMS:
+        if value == norms:
+            return norms
+    raise InputError(f"norms must be 'clip' or 'scale', got {value!r}")
 
 
 def shrink(dimension: int) -> float:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from reticent.training.features import NORMS, Norms, public_map, radius
+from reticent.training.features import Norms, as_norms, public_map, radius
 from reticent.training.objective import LinearObjective
 from reticent.training.optimum import certified_minimum
 from reticent.validation import InputError, count, float_array, non_negative, positive
@@ -238,8 +238,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
             count("records", self.records)
         if self.tolerance is not None:
             positive("tolerance", self.tolerance)
-        if self.norms not in NORMS:
-            raise InputError(f"norms must be 'clip' or 'scale', got {self.norms!r}")
+        as_norms(self.norms)
         if not 1e-75 < self.radius < 1e75:
             raise InputError(f"bound must keep R within 1e-75 and 1e75, got R = {self.radius}")
         if self.classes is not None and len(set(self.classes)) != len(self.classes):

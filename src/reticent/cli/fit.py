@@ -1,0 +1,108 @@
+"""``reticent fit``: a softmax head at its certified optimum, before anything protects it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reticent.cli.options import Json, RelationName, relation_of
+from reticent.cli.output import print_json, print_line
+from reticent.cli.private_table import (
+    Bound,
+    Classes,
+    Each,
+    Embedding,
+    EncoderName,
+    Label,
+    MechanismOption,
+    Norms,
+    Penalty,
+    Person,
+    Private,
+    Records,
+    listed,
+    read_private,
+    said,
+)
+from reticent.validation import InputError
+
+Out = Annotated[Path, typer.Option(help="Where to write OUT.fit.safetensors: a private file.")]
+LaterEpsilon = Annotated[
+    float | None,
+    typer.Option("--epsilon", help="The ε that protect will be asked for.", show_default=False),
+]
+LaterDelta = Annotated[
+    float | None, typer.Option("--delta", help="The δ of that ε.", show_default=False)
+]
+
+
+def fit(
+    private: Private,
+    label: Label,
+    out: Out,
+    classes: Classes = None,
+    bound: Bound = None,
+    records: Records = None,
+    penalty: Penalty = None,
+    epsilon: LaterEpsilon = None,
+    delta: LaterDelta = None,
+    relation: RelationName = None,
+    mechanism: MechanismOption = "gaussian",
+    norms: Norms = "clip",
+    person: Person = None,
+    records_each: Each = 1,
+    embedding: Embedding = None,
+    encoder: EncoderName = None,
+    json: Json = False,
+) -> None:
+    """Fit a softmax head on private features; nothing is released.
+
+    ``reticent protect --fit OUT`` then releases it at any ε without training again. The penalty is
+    given, or chosen for the ε, δ and neighbours that the release will have.
+    """
+    from reticent.pipeline.protecting import HeadSpec, Wanted, fit_head
+    from reticent.training.features import as_norms
+    from reticent.training.fit_file import save_fit
+
+    names = listed(classes)
+    public = {
+        "records": said("--records", records),
+        "bound": said("--bound", bound),
+        "norms": as_norms(norms),
+        "records_each": records_each,
+    }
+    if penalty is None and (epsilon is None or delta is None):
+        raise InputError(
+            "penalty must be said, or --epsilon, --delta and --relation to choose it for; got "
+            "neither"
+        )
+    data = read_private(
+        private, label=label, person=person, embedding=embedding, classes=names, encoder=encoder
+    )
+    if penalty is not None:
+        spec = HeadSpec(penalty=penalty, **public)  # type: ignore[arg-type]
+    else:
+        assert epsilon is not None
+        assert delta is not None
+        wanted = Wanted(
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation_of(relation),
+            mechanism=mechanism,
+            **public,  # type: ignore[arg-type]
+        )
+        spec = wanted.head(data.features.shape[1], len(names))
+    head = fit_head(data, spec)
+    path = save_fit(head, out)
+    if json:
+        print_json({"fit": str(path), "penalty": head.penalty, "tolerance": head.tolerance_})
+        return
+    print_line(
+        f"certified optimum: gradient at most {head.tolerance_:.3g}, penalty {head.penalty:.6g}"
+    )
+    print_line(
+        f"written to {path}: UNPROTECTED, as private as the records; reticent protect --fit "
+        "releases it"
+    )

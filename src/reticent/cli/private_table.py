@@ -1,0 +1,94 @@
+"""Options about a table of private features, and how it is read: the same words everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from reticent.cli.progress import progress_line
+from reticent.validation import InputError
+
+if TYPE_CHECKING:
+    from reticent.data import Dataset
+
+Value = TypeVar("Value")
+
+Private = Annotated[Path, typer.Option(help="Private features: .npz, .csv or .parquet.")]
+Label = Annotated[str, typer.Option(help="The column of labels.")]
+Classes = Annotated[
+    str | None,
+    typer.Option(help="All classes, comma-separated: public, never read off.", show_default=False),
+]
+Bound = Annotated[
+    float | None,
+    typer.Option(help="Public bound on a row's norm; longer rows are clipped.", show_default=False),
+]
+Records = Annotated[
+    int | None,
+    typer.Option(help="Public normaliser N: about the number of records.", show_default=False),
+]
+Person = Annotated[
+    str | None, typer.Option(help="The column that says whose record it is.", show_default=False)
+]
+Each = Annotated[int, typer.Option("--records-each", help="Rows that one person keeps at most.")]
+Embedding = Annotated[
+    str | None,
+    typer.Option(
+        help="A column of lists, or an array, that holds the features.", show_default=False
+    ),
+]
+EncoderName = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        help="Encode images or texts first: FILE.safetensors of pretrain, efficientnet-lite0, "
+        "minilm or package.module:attribute. It must never have seen the private records.",
+        show_default=False,
+    ),
+]
+Norms = Annotated[
+    str, typer.Option(help="clip: longer rows to the bound; scale: every row to the bound.")
+]
+Penalty = Annotated[
+    float | None,
+    typer.Option(help="λ, public; by default from the public numbers.", show_default=False),
+]
+MechanismOption = Annotated[
+    str, typer.Option("--mechanism", help="gaussian, logistic, laplace or l2-laplace.")
+]
+
+
+def read_private(
+    path: Path,
+    *,
+    label: str | None,
+    person: str | None,
+    embedding: str | None,
+    classes: list[str] | None,
+    encoder: str | None,
+) -> Dataset:
+    """The table, with features from the encoder where one is named."""
+    from reticent.data import read_table
+
+    data = read_table(path, label=label, person=person, embedding=embedding, classes=classes)
+    if encoder is None:
+        return data
+    from reticent.training.encoders.cache import cached_features
+    from reticent.training.encoders.named import encoder_of
+
+    with progress_line("encoding") as progress:
+        return cached_features(data, encoder_of(encoder), progress=progress)
+
+
+def listed(classes: str | None) -> list[str]:
+    """The classes that were typed."""
+    return said("--classes", classes).split(",")
+
+
+def said(option: str, value: Value | None) -> Value:
+    """The value of an option that has no default."""
+    if value is None:
+        raise InputError(f"{option} must be said: it is public, and nothing is read off the data")
+    return value

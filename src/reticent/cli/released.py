@@ -1,0 +1,93 @@
+"""``reticent verify`` and ``predict``: what anybody can do with a released head."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reticent.cli.options import Json
+from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.private_table import Embedding, EncoderName, Person, read_private
+from reticent.cli.protect import print_assumptions
+from reticent.guarantee.rounding import upper_text
+
+if TYPE_CHECKING:
+    from reticent.protect import ReleasedHead
+
+MISMATCH = 1
+
+Released = Annotated[Path, typer.Argument(help="The released head: OUT of protect.")]
+Queries = Annotated[Path, typer.Option(help="Features to classify: .npz, .csv or .parquet.")]
+Truth = Annotated[
+    str | None,
+    typer.Option("--label", help="The column of labels, to count hits.", show_default=False),
+]
+
+
+def verify(released: Released, json: Json = False) -> None:
+    """Compute ε anew from a certificate's public numbers; exit code 1 where it does not follow."""
+    from reticent.protect import verify as verify_head
+
+    found = verify_head(released)
+    if json:
+        print_json(
+            {
+                "holds": found.holds,
+                "epsilon": found.epsilon,
+                "problems": list(found.problems),
+                "guarantee": found.guarantee.to_dict(),
+            }
+        )
+    elif found.holds:
+        print_line(f"holds: {found.guarantee}")
+        print_line(f"computed anew from the public numbers: ε = {upper_text(found.epsilon)}")
+        print_assumptions(found.guarantee)
+    for problem in () if json else found.problems:
+        print_line(f"does not hold: {problem}")
+    if not found.holds:
+        raise typer.Exit(MISMATCH)
+
+
+def predict(
+    released: Released,
+    queries: Queries,
+    label: Truth = None,
+    person: Person = None,
+    embedding: Embedding = None,
+    encoder: EncoderName = None,
+    json: Json = False,
+) -> None:
+    """Classify with a released head; free, because the head is public."""
+    from reticent.protect import load
+
+    head = load(released)
+    data = read_private(
+        queries,
+        label=label,
+        person=person,
+        embedding=embedding,
+        classes=None if label is None else [str(name) for name in head.classes_],
+        encoder=encoder,
+    )
+    chosen = head.predict(data.features)
+    truth = None if data.labels is None else head.classes_[data.labels]
+    _print_predictions(head, chosen, truth, json)
+
+
+def _print_predictions(head: ReleasedHead, chosen: Any, truth: Any, json: bool) -> None:
+    accuracy = None if truth is None or len(truth) == 0 else float((chosen == truth).mean())
+    if json:
+        found = {} if accuracy is None else {"accuracy": accuracy}
+        print_json({"predictions": chosen.tolist(), **found})
+        return
+    columns = ("class", "predicted") if truth is None else ("class", "predicted", "true")
+    counted = [chosen] if truth is None else [chosen, truth]
+    rows = [
+        (str(name), *(str((answers == name).sum()) for answers in counted))
+        for name in head.classes_
+    ]
+    print_table("Predictions", columns, rows)
+    hits = "" if accuracy is None else f"accuracy {accuracy:.4f} on {len(chosen)} rows; "
+    print_line(f"{hits}model: {head.guarantee}")
