@@ -164,12 +164,18 @@ class TestFingerprint:
         }
         assert len(texts) == 4
 
-    def test_the_type_of_the_weights_counts(self, users):
-        half = copy.deepcopy(users).to(torch.bfloat16)
-        assert (
-            TorchEncoder(half.float(), name="x").fingerprint()
-            != TorchEncoder(half.bfloat16(), name="x").fingerprint()
-        )
+    def test_type_and_shape_of_the_weights_count(self):
+        prints = set()
+        for zeros in (
+            torch.zeros(4),
+            torch.zeros(4).int(),
+            torch.zeros(2, 2),
+            torch.zeros(8).half(),
+        ):
+            module = nn.Flatten()
+            module.register_buffer("zeros", zeros)  # sixteen zero bytes each, and one repr
+            prints.add(TorchEncoder(module, name="same").fingerprint())
+        assert len(prints) == 4
 
     def test_the_configuration_of_our_own_counts(self):
         prints = set()
