@@ -100,3 +100,120 @@ def test_bad_input_writes_nothing(command, folder, tmp_path, more, message):
     assert (code, out, error.count("\n")) == (BAD_INPUT, "", 1)
     assert message in error
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fit_is_released_at_several_epsilons(command, folder, tmp_path):
+    fitted = tmp_path / "head"
+    code, text, _ = command(
+        f"fit --private {folder}/train.csv --label digit --person who --records-each 2 "
+        f"--classes {CLASSES} --bound 2.5 --records 1400 --epsilon 8 --delta 1e-5 "
+        f"--relation add-remove --out {fitted}"
+    )
+    assert code == 0
+    assert "UNPROTECTED" in text
+    path = tmp_path / "head.fit.safetensors"
+    assert path.stat().st_mode & 0o077 == 0  # for its owner alone
+    for epsilon in (1, 8):
+        code, text, _ = command(
+            f"protect --fit {fitted} --private {folder}/train.csv --label digit --person who "
+            f"--records-each 2 --epsilon {epsilon} --delta 1e-5 --relation add-remove "
+            f"--out {tmp_path}/e{epsilon} --json"
+        )
+        assert code == 0
+        assert json.loads(text)["guarantee"]["grade"] == "proven"
+        assert command(f"verify {tmp_path}/e{epsilon}")[0] == 0
+    again = json.loads((tmp_path / "e1.json").read_text())["public"]
+    assert again == json.loads((tmp_path / "e8.json").read_text())["public"]
+    line = f"protect --fit {fitted} --private {folder}/train.csv --label digit --epsilon 1"
+    terms = f"--delta 1e-5 --relation add-remove --out {tmp_path}/x"
+    for more, message in {
+        "--bound 3": "--bound must not be given beside --fit",
+        "--centre mean": "--centre mean must be said without --fit",
+    }.items():
+        code, _, error = command(f"{line} {terms} {more}")
+        assert (code, message in error) == (BAD_INPUT, True)
+    path.write_bytes(path.read_bytes()[:-8] + bytes(8))
+    code, _, error = command(f"{line} {terms}")
+    assert (code, "must be as it was written" in error) == (BAD_INPUT, True)
+
+
+def test_a_noisy_mean_shares_the_budget(command, folder, tmp_path):
+    out = tmp_path / "released"
+    code, text, _ = command(
+        protecting(folder, out, "--delta 1e-5 --centre mean --mean-bound 5 --norms scale --json")
+    )
+    assert code == 0
+    public = json.loads(text)["public"]
+    assert (public["mean"]["bound"], public["norms"]) == (5.0, "scale")
+    assert command(f"verify {out}")[0] == 0
+
+
+def test_the_ledger_is_charged_first_and_refuses(command, folder, tmp_path):
+    book = f"{tmp_path}/ledger.sqlite"
+    unit = "one person with at most 2 records"
+    assert run(["ledger", "budget", book, "digits", "--epsilon", "20", "--delta", "1e-4",
+                "--relation", "add-remove", "--unit", unit]) == 0  # fmt: skip
+    more = f"--delta 1e-5 --ledger {book} --data-set digits --centre mean"
+    for out in ("a", "b"):
+        assert command(protecting(folder, tmp_path / out, more))[0] == 0
+    code, out, error = command(protecting(folder, tmp_path / "c", more))
+    assert (code, out) == (1, "")
+    assert "digits" in error
+    assert not list(tmp_path.glob("c*"))
+    _, text, _ = command(f"ledger show {book} digits --json")
+    spent = json.loads(text)["accounts"][0]
+    assert spent["totals"]["epsilon"] == pytest.approx(16.0)
+    assert spent["totals"]["delta"] == pytest.approx(2e-5)
+    assert spent["charges"] == 2
+
+
+def test_without_a_budget_there_is_a_warning(command, folder, tmp_path):
+    more = f"--delta 1e-5 --ledger {tmp_path}/l.sqlite --data-set digits"
+    code, _, error = command(protecting(folder, tmp_path / "a", more))
+    assert (code, "no budget is set for 'digits'" in " ".join(error.split())) == (0, True)
+    code, _, error = command(protecting(folder, tmp_path / "b"))
+    assert (code, "not charged to a ledger" in error) == (0, True)
+
+
+def test_images_go_through_an_encoder(command, tmp_path, monkeypatch):
+    """The cache makes a second run read features instead of computing them."""
+    monkeypatch.setenv("RETICENT_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    images = rng.integers(256, size=(60, 8, 8), dtype=np.uint8)
+    np.savez(tmp_path / "images.npz", images=images, digit=np.arange(60) % 2)
+    code, _, _ = command(
+        f"pretrain --public {tmp_path}/images.npz --out {tmp_path}/encoder --epochs 1 --width 4 "
+        "--augmentation digits --limit 20"
+    )
+    assert code == 0
+    encoded = f"--embedding images --encoder {tmp_path}/encoder.safetensors --label digit"
+    code, _, _ = command(
+        f"protect --private {tmp_path}/images.npz {encoded} --classes 0,1 --bound 1 --records 60 "
+        f"--epsilon 1 --delta 1e-5 --relation replace-one --out {tmp_path}/head"
+    )
+    assert code == 0
+    assert any((tmp_path / "cache").rglob("*.safetensors"))
+    code, text, _ = command(f"predict {tmp_path}/head --queries {tmp_path}/images.npz {encoded}")
+    assert (code, "accuracy" in text) == (0, True)
+    unlabelled = encoded.replace("--label digit", "--json")
+    code, text, _ = command(f"predict {tmp_path}/head --queries {tmp_path}/images.npz {unlabelled}")
+    assert (code, len(json.loads(text)["predictions"])) == (0, 60)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--records 5 --bound 1 --penalty 1", "--classes must be said"),
+        ("--classes d0 --bound 1 --penalty 1", "--records must be said"),
+        ("--classes d0 --records 5 --penalty 1", "--bound must be said"),
+        ("--classes d0 --records 5 --bound 1", "penalty must be said, or --epsilon"),
+        (f"--classes {CLASSES} --records 5 --bound 1 --epsilon 1 --delta 1e-5", "--relation must"),
+        (f"--classes {CLASSES} --records 5 --bound 1 --penalty 1 --norms l2", "norms must be"),
+    ],
+)
+def test_fit_names_what_is_missing(command, folder, tmp_path, line, message):
+    code, _, error = command(
+        f"fit --private {folder}/train.csv --label digit --person who --out {tmp_path}/h {line}"
+    )
+    assert (code, error.count("\n"), list(tmp_path.iterdir())) == (BAD_INPUT, 1, [])
+    assert message in error
