@@ -68,7 +68,7 @@ def test_natural_images_have_the_defaults_of_the_keras_example():
     spec = command_module._spec("natural", "conv", 0, {"epochs": None, "width": None})
     assert (spec.epochs, spec.batch, spec.temperature) == (20, 525, 0.1)
     deep = command_module._spec("digits", "resnet18", 0, {"width": None})
-    assert (deep.architecture, deep.width, deep.epochs) == ("resnet18", None, 80)
+    assert (deep.architecture, deep.width, deep.epochs) == ("resnet18", None, 50)
 
 
 @pytest.fixture

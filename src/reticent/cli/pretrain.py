@@ -60,7 +60,7 @@ Width = Annotated[
         show_default=False,
     ),
 ]
-Epochs = Annotated[int | None, typer.Option(help="natural: 20; digits: 80.", show_default=False)]
+Epochs = Annotated[int | None, typer.Option(help="natural: 20; digits: 50.", show_default=False)]
 Batch = Annotated[
     int | None,
     typer.Option(help="Images in a batch. natural: 525; digits: 125.", show_default=False),

@@ -87,7 +87,7 @@ class SimCLRSpec:
         """For about a thousand grey digits of 28 pixels: some twenty seconds on two cores."""
         return cls(
             width=32,
-            epochs=80,
+            epochs=50,
             batch=125,
             temperature=0.2,
             learning_rate=2e-3,
