@@ -57,7 +57,7 @@ endef
 pins := $(VENV)/.made pyproject.toml constraints.txt
 
 $(VENV)/.demo: $(pins)
-	$(call install,demo)
+	$(call install,demo$(comma)torch)
 	@touch $@
 
 $(VENV)/.test: $(pins)

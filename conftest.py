@@ -1,8 +1,13 @@
 """Pages whose examples are tests, and the rule that nothing is skipped in CI."""
 
+import os
+
+# As many processes as cores run tests: more threads in each would stand in each other's way. Set
+# before numpy and torch are imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import contextlib
 import doctest
-import os
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path

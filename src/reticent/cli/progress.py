@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal's error stream, and nothing anywhere else."""
+"""Progress of long work: bars on a terminal's error stream, and nothing anywhere else."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -17,8 +18,8 @@ from rich.progress import (
 
 
 @contextmanager
-def progress_line(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to be called with how much is done and how much there is."""
+def stages() -> Iterator[Callable[[str, int, int], None]]:
+    """A function to be told what is being done, how much is done and how much there is."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -27,12 +28,19 @@ def progress_line(what: str) -> Iterator[Callable[[int, int], None]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(what, total=None)
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
 
-        def advance(done: int, whole: int) -> None:
-            bar.update(task, completed=done, total=whole)
+        def tell(what: str, done: int, whole: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what)
+            bars.update(tasks[what], completed=done, total=whole)
 
-        yield advance
+        yield tell
+
+
+@contextmanager
+def progress_line(what: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for work of one stage."""
+    with stages() as tell:
+        yield lambda done, whole: tell(what, done, whole)

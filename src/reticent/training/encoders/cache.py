@@ -83,7 +83,7 @@ def cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
 
     Only its owner can read it (mode 0700), and write: whoever writes there chooses the features.
     """
-    path = (Path(folder).expanduser() if folder else _usual()) / "features"
+    path = (Path(folder).expanduser() if folder else usual_folder()) / "features"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.chmod(0o700)  # one that was there before; refused by the system if another user's
@@ -92,7 +92,8 @@ def cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     return path
 
 
-def _usual() -> Path:
+def usual_folder() -> Path:
+    """What RETICENT_CACHE names, or else ``reticent`` in the user's cache folder; not made here."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named).expanduser()
