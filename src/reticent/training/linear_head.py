@@ -216,12 +216,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         )
 
     def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
-        try:
-            rows, targets = self._checked_targets(X, y)
-        except InputError:
-            raise
-        except (ValueError, TypeError) as error:
-            raise type(error)(_without_values(str(error))) from None
+        rows, targets = self._checked_targets(X, y)
         if self.centre is not None:
             centre = float_array("centre", self.centre)
             if centre.shape != (rows.shape[1],):
@@ -252,9 +247,3 @@ def _started(start: ArrayLike | None, objective: LinearObjective) -> Floats | No
     if point.shape != objective.shape:
         raise InputError(f"start must have shape {objective.shape}, got {point.shape}")
     return point
-
-
-def _without_values(message: str) -> str:
-    """The first line of a message without the values it quotes: they are private."""
-    line = message.splitlines()[0].split(": '")[0].split(": array")[0]
-    return f"{line} Reshape your data." if "Reshape your data" in message else line

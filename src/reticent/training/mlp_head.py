@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from reticent.training.features import clip_rows
+from reticent.training.records import classified_records, indices_of
 from reticent.validation import InputError, count, describe, float_array, non_negative, positive
 
 Floats = NDArray[np.float64]
@@ -95,7 +95,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.unique(labels) if self.classes is None else np.asarray(self.classes)
         if len(self.classes_) < 2:
             raise InputError(f"classes must be at least 2 classes, got {len(self.classes_)} class")
-        self.weights_ = self._trained(self._map(rows), _indices(labels, self.classes_))
+        self.weights_ = self._trained(self._map(rows), indices_of(labels, self.classes_))
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -196,13 +196,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return weights
 
     def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
-        fewest = 0 if self.classes is not None else 1
-        try:
-            rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=fewest)
-            check_classification_targets(labels)
-        except (ValueError, TypeError) as error:
-            raise type(error)(_without_values(str(error))) from None
-        return rows, labels
+        return classified_records(self, X, y, fewest=0 if self.classes is not None else 1)
 
     def _check_parameters(self) -> None:
         if not count("layers", self.layers) <= 3:
@@ -234,18 +228,3 @@ def _like(old: Floats, name: str, value: ArrayLike) -> Floats:
     if new.shape != old.shape:
         raise InputError(f"{name} must have shape {old.shape}, got shape {new.shape}")
     return new
-
-
-def _indices(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    place = {name: index for index, name in enumerate(classes.tolist())}
-    found = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
-    wrong = np.flatnonzero(found < 0)
-    if wrong.size:
-        raise InputError(f"label of row {wrong[0]} must be one of the classes, got another")
-    return found
-
-
-def _without_values(message: str) -> str:
-    """The first line of a message without the values it quotes: they are private."""
-    line = message.splitlines()[0].split(": '")[0].split(": array")[0]
-    return f"{line} Reshape your data." if "Reshape your data" in message else line

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 from reticent.data.dataset import where
 from reticent.training.linear_head import Floats, LinearHead
 from reticent.training.objective import LinearObjective
+from reticent.training.records import without_private_values
 from reticent.training.sigmoid import SigmoidObjective
 from reticent.validation import InputError
 
@@ -57,11 +58,12 @@ class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
 
     def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
         fewest = 0 if self.classes is not None else 1
-        rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=fewest)
         if y is None:
             raise InputError("SigmoidHead requires y to be passed, but the target y is None")
-        targets = check_array(y, ensure_2d=False, ensure_min_samples=fewest, input_name="y")
-        check_consistent_length(rows, targets)
+        with without_private_values():
+            rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=fewest)
+            targets = check_array(y, ensure_2d=False, ensure_min_samples=fewest, input_name="y")
+            check_consistent_length(rows, targets)
         if targets.ndim != 2:
             raise InputError(f"y must have one column per label, got shape {targets.shape}")
         if self.classes is not None and targets.shape[1] != len(self.classes):

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from reticent.training.features import Norms
 from reticent.training.linear_head import Floats, LinearHead
 from reticent.training.objective import LinearObjective
+from reticent.training.records import classified_records, indices_of
 from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
 from reticent.validation import InputError, describe, non_negative
 
@@ -83,9 +82,7 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
 
     def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
         fewest = 0 if self.classes is not None else 1
-        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=fewest)
-        check_classification_targets(labels)
-        return rows, labels
+        return classified_records(self, X, y, fewest=fewest)
 
     def _no_targets(self) -> NDArray[Any]:
         return self.classes_[:0]
@@ -99,7 +96,7 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
     def _objective(self, h: Floats, targets: NDArray[Any]) -> LinearObjective:
         return SoftmaxObjective(
             rows=h,
-            labels=self._indices(targets),
+            labels=indices_of(targets, self.classes_),
             basis=zero_sum_basis(len(self.classes_)),
             penalty=self.penalty,
             records=self._normaliser(h),
@@ -121,15 +118,6 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
             tuple(sorted(weights.items(), key=repr)) if isinstance(weights, Mapping) else weights
         )
         return (*super()._frozen_parameters(), frozen)
-
-    def _indices(self, y: NDArray[Any]) -> NDArray[np.int64]:
-        order = np.argsort(self.classes_, kind="stable")
-        places = np.searchsorted(self.classes_, y, sorter=order)
-        found = order[np.minimum(places, len(order) - 1)]
-        wrong = np.flatnonzero(self.classes_[found] != y)
-        if wrong.size:
-            raise InputError(f"label of row {wrong[0]} must be one of the classes, got another")
-        return np.asarray(found, dtype=np.int64)
 
     def _class_weights(self, y: NDArray[Any]) -> Floats:
         if self.class_weight is None:

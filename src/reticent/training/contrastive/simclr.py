@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.files import write_whole
 from reticent.randomness import seeded
 from reticent.training.contrastive import augmentations
 from reticent.training.contrastive.augmentations import Augmentation
@@ -28,7 +29,6 @@ from reticent.training.contrastive.training_state import EpochRecord, TrainingSt
 from reticent.training.encoders.convolutional import ConvolutionalConfig, ConvolutionalEncoder
 from reticent.training.encoders.projection import projection_head
 from reticent.training.encoders.resnet import ResNet18Config, ResNet18Encoder
-from reticent.training.encoders.sealed_file import write_whole
 from reticent.training.encoders.torch_encoder import TorchEncoder, checked_images, prepared
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.validation import InputError, count, positive, sampling_rate

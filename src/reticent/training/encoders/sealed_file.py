@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import safetensors
 
+from reticent.files import write_whole
 from reticent.training.encoders.torch_extra import torch
 from reticent.validation import InputError
 
@@ -32,18 +32,6 @@ def write_sealed(
     header = json.dumps(whole | {_SEAL: _seal(whole, tensors)}, allow_nan=False, sort_keys=True)
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     write_whole(path, save(plain, metadata={_KEY: header}))
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """All or nothing: first under another name, which an interruption leaves nothing of."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} must be writable, got: {error.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def read_sealed(path: Path, *, format: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
