@@ -81,7 +81,7 @@ class TestTotalFunction:
         assert released.coordinates.shape == (2, 5)
 
     def test_a_class_without_records_and_rows_of_zeros(self):
-        rows, labels = records()
+        rows, _ = records()
         for norms in ("clip", "scale"):
             head = fitted(np.vstack([rows, 0 * rows]), ["a"] * 74, norms=norms)
             released = release_weights(head, **BUDGET)
