@@ -22,9 +22,9 @@ from reticent.audit import Measured, UtilityLoss, auc, utility_loss
 from reticent.data import Dataset, load, split
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
-from reticent.pipeline.protecting import HeadSpec, Wanted, fit_head, protect_head
+from reticent.pipeline.protecting import HeadSpec, Wanted, fit_head
 from reticent.pipeline.table import Table
-from reticent.protect import ReleasedHead
+from reticent.protect import ReleasedHead, release_weights
 from reticent.randomness import seeded
 from reticent.training import PublicStep, SoftmaxHead
 from reticent.training.public_whitening import PublicWhitening
@@ -233,7 +233,7 @@ def _releases(
     ]
     found = []
     for number, wanted in enumerate(wishes):
-        draws = [protect_head(parts.rows["private"], wanted) for _ in range(spec.draws)]
+        draws = _draws(parts.rows["private"], wanted, spec.draws)
         loss = utility_loss(
             draws,
             unprotected,
@@ -244,6 +244,12 @@ def _releases(
         found.append(_Release(draws=draws, loss=loss, judged=_judged(draws[0], parts)))
         tell("releases", number + 1, len(wishes))
     return found
+
+
+def _draws(private: Dataset, wanted: Wanted, number: int) -> list[ReleasedHead]:
+    """One fit, released several times: to show the spread, each at the full ε."""
+    head = fit_head(private, wanted.head(private.features.shape[1], len(private.classes)))
+    return [release_weights(head, **wanted.budget) for _ in range(number)]
 
 
 def _wanted(spec: DemoSpec, mechanism: str, pure: bool, epsilon: float) -> Wanted:

@@ -256,3 +256,21 @@ def test_a_loss_that_explodes_is_refused(tmp_path):
 def test_a_log_that_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(InputError, match="must be writable"):
         pretrain(IMAGES, SPEC, log=tmp_path / "nowhere" / "log")
+
+
+def test_one_thread_trains_digits_and_then_all_are_back(monkeypatch):
+    seen, epoch, before = [], simclr._epoch, torch.get_num_threads()
+
+    def watched(*arguments):
+        seen.append(torch.get_num_threads())
+        return epoch(*arguments)
+
+    monkeypatch.setattr(simclr, "_epoch", watched)
+    torch.set_num_threads(2)
+    try:
+        pretrain(IMAGES, replace(SimCLRSpec.digits(), epochs=1, width=2))
+        assert (seen, torch.get_num_threads()) == ([1], 2)
+    finally:
+        torch.set_num_threads(before)
+    with pytest.raises(InputError, match="threads must be >= 1"):
+        SimCLRSpec(threads=0)

@@ -12,7 +12,8 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -53,6 +54,8 @@ class SimCLRSpec:
         learning_rate: Of Adam.
         augmentation: How views are made.
         seed: Of initial weights, order and views.
+        threads: Of torch while it trains; None for its own choice. Small batches gain little from
+            a second thread, and lose much where other programs want the cores too.
 
     >>> SimCLRSpec(epochs=3).temperature
     0.1
@@ -66,9 +69,12 @@ class SimCLRSpec:
     learning_rate: float = 1e-3
     augmentation: Augmentation = field(default_factory=augmentations.natural)
     seed: int = 0
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         """Check every field."""
+        if self.threads is not None:
+            count("threads", self.threads)
         if self.architecture not in _ARCHITECTURES:
             allowed = " or ".join(_ARCHITECTURES)
             raise InputError(f"architecture must be {allowed}, got {self.architecture!r}")
@@ -93,6 +99,7 @@ class SimCLRSpec:
             learning_rate=2e-3,
             augmentation=augmentations.digits(),
             seed=seed,
+            threads=1,
         )
 
 
@@ -119,7 +126,8 @@ def pretrain(
     if log is not None:
         write_whole(Path(log), "".join(map(_log_line, training.history)).encode())
     while len(training.history) < spec.epochs:
-        training.history.append(_epoch(training, checked, spec))
+        with _threads(spec.threads):
+            training.history.append(_epoch(training, checked, spec))
         if state is not None:
             training.save(Path(state), run)
         if log is not None:
@@ -127,6 +135,17 @@ def pretrain(
         if progress is not None:
             progress(training.history[-1])
     return TorchEncoder(training.encoder, name=f"SimCLR {spec.architecture}")
+
+
+@contextmanager
+def _threads(number: int | None) -> Iterator[None]:
+    """torch with this many threads, and as before afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if number is None else number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class _Means(NamedTuple):
