@@ -2,7 +2,8 @@
 
 * ``docs/cli.md`` is the help of every command.
 * ``<!-- begin generated: NAME -->`` … ``<!-- end generated -->`` in README.md and docs/*.md holds
-  the table of ``benchmarks/results/NAME.json``.
+  the table of ``benchmarks/results/NAME.json``, or the tables of ``results/NAME.json``, which
+  ``reticent reproduce --out`` writes.
 """
 
 import argparse
@@ -73,6 +74,34 @@ def benchmark_table(result: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def study_tables(result: dict[str, Any]) -> str:
+    """The tables of a study with their notes, under the command that made them."""
+    versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    parts = [f"`{result['command']}` on {result['date']}: {versions}.\n"]
+    for table in result["tables"]:
+        columns, rows = table["columns"], table["rows"]
+        numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
+        lines = [
+            f"**{table['title']}**",
+            "",
+            _row(columns),
+            _row(["--:" if is_number else ":--" for is_number in numeric]),
+            *(_row([_cell(value) for value in row]) for row in rows),
+            "",
+            *(f"- {note}" for note in table["notes"]),
+        ]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -82,17 +111,22 @@ def _cell(value: Any) -> str:
     return text.replace("|", r"\|")
 
 
-def filled(text: str, results: Path) -> str:
+def filled(text: str, root: Path) -> str:
     """The page with each generated block rewritten from its JSON file."""
 
     def block(match: re.Match[str]) -> str:
-        source = results / f"{match['name']}.json"
-        if not source.is_file():
+        measured = root / "benchmarks" / "results" / f"{match['name']}.json"
+        studied = root / "results" / measured.name
+        if measured.is_file():
+            table = benchmark_table(json.loads(measured.read_text(encoding="utf-8")))
+        elif studied.is_file():
+            table = study_tables(json.loads(studied.read_text(encoding="utf-8")))
+        else:
             raise FileNotFoundError(
-                f"generated block {match['name']!r} must have {source.name} in {results.name}: "
-                f"run make bench BENCH={match['name']}"
+                f"generated block {match['name']!r} must have {measured.name} in "
+                f"benchmarks/results or results: run make bench BENCH={match['name']}, or "
+                f"reticent reproduce with --out results/{measured.name}"
             )
-        table = benchmark_table(json.loads(source.read_text(encoding="utf-8")))
         return f"{match['begin']}{table}{match['end']}"
 
     if len(BEGIN_OR_END.findall(text)) != 2 * len(BLOCK.findall(text)):
@@ -102,14 +136,13 @@ def filled(text: str, results: Path) -> str:
 
 def wanted(root: Path, app: typer.Typer) -> dict[Path, str]:
     """What each page with generated parts should say."""
-    results = root / "benchmarks" / "results"
     cli = root / "docs" / "cli.md"
     pages = [page for page in (root / "README.md", *sorted(root.glob("docs/*.md"))) if page != cli]
     texts = {cli: cli_page(app)}
     for page in pages:
         if page.is_file():
             try:
-                texts[page] = filled(page.read_text(encoding="utf-8"), results)
+                texts[page] = filled(page.read_text(encoding="utf-8"), root)
             except (ValueError, OSError) as error:
                 raise ValueError(f"{page.name}: {error}") from error
     return texts

@@ -136,7 +136,7 @@ BAD = {
     f"{PURE} --events none.json": "No such file",
     "account --mechanism uniform": "'uniform' is not one of",
     "reproduce nobody": "paper must be one of alm, dpcl, slides, got 'nobody'",
-    "reproduce alm table9": "item of alm must be one of noise, sampler, got 'table9'",
+    "reproduce alm table9": "item of alm must be one of noise, sampler, fig1,",
     "publish": "No such command 'publish'",
 }
 

@@ -2,48 +2,139 @@
 
 from __future__ import annotations
 
+import json as json_text
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from reticent.cli.options import Json
-from reticent.cli.output import print_json, print_table, print_titled
-from reticent.studies import STUDIES, study
-from reticent.validation import InputError
+from reticent.cli.output import print_json, print_line, print_table, print_titled
+from reticent.cli.progress import progress_line
+from reticent.files import write_whole
+from reticent.studies import (
+    STUDIES,
+    TRAINED,
+    Cells,
+    Outcome,
+    Run,
+    Steps,
+    Trained,
+    items,
+    record,
+    study,
+    trained,
+)
+from reticent.validation import InputError, count
+
+Paper = Annotated[
+    str | None, typer.Argument(help="A paper; without it, all are listed.", show_default=False)
+]
+Item = Annotated[
+    str | None,
+    typer.Argument(
+        help="One of its items; without it, all that need no training.", show_default=False
+    ),
+]
+On = Annotated[
+    str | None,
+    typer.Option(help="The data that an item is trained on, by name.", show_default=False),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="The data folder; by default RETICENT_DATA.", show_default=False),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Also write the tables of a trained item as JSON, with date, versions and seeds."
+        " After a stop the same command goes on from FILE.part.",
+        show_default=False,
+    ),
+]
+Jobs = Annotated[int, typer.Option(help="How many refits run at a time.")]
 
 
 def reproduce(
-    paper: Annotated[
-        str | None, typer.Argument(help="A paper; without it, all are listed.", show_default=False)
-    ] = None,
-    item: Annotated[
-        str | None,
-        typer.Argument(help="One of its items; without it, all of them.", show_default=False),
-    ] = None,
+    paper: Paper = None,
+    item: Item = None,
+    on: On = None,
+    data: Data = None,
+    out: Out = None,
+    jobs: Jobs = 1,
     json: Json = False,
 ) -> None:
     """The papers' tables and figures: published value beside ours, with the verdict."""
     if paper is None:
         _list(json)
         return
-    if paper not in STUDIES:
-        raise InputError(f"paper must be one of {', '.join(STUDIES)}, got {paper!r}")
-    names = list(STUDIES[paper]) if item is None else [item]
-    results = [study(paper, name) for name in names]
+    items(paper)
+    found = None if item is None else trained(paper, item)
+    if item is None or found is None:
+        _refuse_training_options(on=on, data=data, out=out)
+        names = list(STUDIES[paper]) if item is None else [item]
+        results = [study(paper, name) for name in names]
+    else:
+        results = list(_trained(f"{paper} {item}", found, on, data, out, jobs).tables)
     if json:
         print_json({"paper": paper, "items": [result.to_dict() for result in results]})
         return
     for result in results:
         print_titled(result)
+    if out is not None:
+        print_line(f"written: {out}")
+
+
+def _trained(
+    name: str, item: Trained, on: str | None, data: Path | None, out: Path | None, jobs: int
+) -> Outcome:
+    chosen = item.chosen(on)
+    if chosen in item.in_folder and data is None and not os.environ.get("RETICENT_DATA"):
+        raise InputError(f"--data must name the folder with {chosen}, got none: {name} reads it")
+    cells = Cells(None if out is None else out.with_name(f"{out.name}.part"))
+    with progress_line(f"{name} on {chosen}") as advance:
+        outcome = item.run(
+            chosen,
+            Run(
+                folder=data,
+                jobs=count("jobs", jobs),
+                steps=Steps(advance=advance),
+                cells=cells,
+            ),
+        )
+    if out is not None:
+        folder = " --data DIR" if chosen in item.in_folder else ""
+        command = f"reticent reproduce {name} --on {chosen}{folder}"
+        text = json_text.dumps(
+            record(outcome, command=command), ensure_ascii=False, allow_nan=False, indent=2
+        )
+        write_whole(out, f"{text}\n".encode())
+        cells.drop()
+    return outcome
+
+
+def _refuse_training_options(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"--{name} goes with an item that trains, got it with exact ones: name such an item"
+            )
 
 
 def _list(json: bool) -> None:
     if json:
-        print_json({paper: list(items) for paper, items in STUDIES.items()})
+        print_json({paper: items(paper) for paper in STUDIES})
         return
     rows = [
-        (paper, item, function.__doc__ or "")
-        for paper, items in STUDIES.items()
-        for item, function in items.items()
+        (paper, item, "–", function.__doc__ or "")
+        for paper, exact in STUDIES.items()
+        for item, function in exact.items()
     ]
-    print_table("What can be reproduced", ("paper", "item", "what"), rows)
+    rows += [
+        (paper, item, ", ".join(found.on), found.what)
+        for paper, named in TRAINED.items()
+        for item, found in named.items()
+    ]
+    print_table("What can be reproduced", ("paper", "item", "trained on", "what"), rows)

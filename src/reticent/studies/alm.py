@@ -7,6 +7,7 @@ from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import ClassicalGaussian, Gaussian, Laplace, Logistic
 from reticent.neighbours import gamma_of, pairs_for
 from reticent.pipeline import Table
+from reticent.studies.trained import Outcome, Run, Trained
 
 TABLE_1 = {  # data set: (L1, L2, pairs drawn)
     "CIFAR-10": (0.017492, 0.013842, 500),
@@ -61,4 +62,30 @@ def sampler() -> Table:
     )
 
 
+def fig1(on: str, run: Run) -> Outcome:
+    """Fig. 1: ε against utility loss, proven and as published."""
+    from reticent.studies import alm_fig1
+
+    return alm_fig1.study(alm_fig1.SPECS[on], run)
+
+
+def mnist(on: str, run: Run) -> Outcome:
+    """A head on MNIST pixels at ε = 1, every mechanism proven."""
+    from reticent.studies import alm_mnist
+
+    return alm_mnist.study(alm_mnist.SPECS[on], run)
+
+
+def layers(on: str, run: Run) -> Outcome:
+    """The stated limitation: utility loss by the number of protected layers."""
+    from reticent.studies import alm_layers
+
+    return alm_layers.study(alm_layers.SPECS[on], run)
+
+
 ITEMS = {"noise": noise, "sampler": sampler}
+TRAINED = {
+    "fig1": Trained(run=fig1, on=("digits", "cifar10"), in_folder=frozenset({"cifar10"})),
+    "mnist": Trained(run=mnist, on=("mnist", "mnist5k"), in_folder=frozenset({"mnist"})),
+    "layers": Trained(run=layers, on=("digits", "mnist5k")),
+}

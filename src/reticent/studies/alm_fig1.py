@@ -1,0 +1,315 @@
+"""ALM Fig. 1: ε against utility loss, with a proven sensitivity and with the paper's own.
+
+Proven rows are real releases (``protect_head``, ``release_weights``). Published rows take the
+sensitivity of Algorithm 2 and the noise scales of Remark 4.2, as the paper does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from reticent.guarantee import Relation
+from reticent.mechanisms import AdditiveMechanism, ClassicalGaussian, Gaussian, Laplace, Logistic
+from reticent.neighbours import published_sensitivity
+from reticent.pipeline import Table
+from reticent.pipeline.protecting import Centre, Wanted, protect_head, unfitted
+from reticent.protect import ReleasedHead, release_weights
+from reticent.randomness import seeded
+from reticent.studies.losses import (
+    CLAIMED,
+    MEASURED,
+    READING,
+    Answers,
+    Claim,
+    Drawn,
+    LossRow,
+    loss_row,
+    rows_of,
+    verdict,
+)
+from reticent.studies.tasks import Floats, Task, task
+from reticent.studies.trained import Outcome, Run
+from reticent.training import SoftmaxHead
+from reticent.training.features import Norms, public_map
+
+PURE = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fig1:
+    """One panel; every number is public and was chosen before a query was asked."""
+
+    on: str
+    records: int
+    bound: float
+    intercept: float = 0.1
+    norms: Norms = "clip"
+    centre: Centre = "none"
+    epsilons: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+    delta: float = 1e-5
+    proven: tuple[str, ...] = (
+        "laplace",
+        "logistic",
+        "l2-laplace",
+        "gaussian",
+        "logistic by zCDP",
+    )
+    draws: int = 10
+    pairs: int = 20
+    """Of Algorithm 2; 0 leaves the published rows out."""
+    seeds: tuple[int, ...] = (0,)
+    """Of the splits; the queries of all splits are pooled."""
+
+    @property
+    def steps(self) -> int:
+        """Fits and draws of one ε."""
+        return len(self.seeds) * (1 + 2 * self.pairs + len(self.proven) * self.draws)
+
+
+SPECS: Mapping[str, tuple[Fig1, ...]] = {
+    "digits": (Fig1(on="digits", records=1_400, bound=2.5, seeds=(0, 1, 2, 3, 4)),),
+    "cifar10": (
+        Fig1(on="cifar10", records=10_000, bound=1.0, norms="scale", centre="mean"),
+        Fig1(
+            on="cifar10",
+            records=50_000,
+            bound=1.0,
+            norms="scale",
+            centre="mean",
+            epsilons=(0.5, 1.0, 2.0),
+            proven=("gaussian", "logistic by zCDP"),
+            pairs=0,
+        ),
+    ),
+}
+
+
+def study(specs: tuple[Fig1, ...], run: Run) -> Outcome:
+    """One table for each panel."""
+    run.steps.plan(sum(len(spec.epsilons) * spec.steps for spec in specs))
+    return Outcome(specifications=specs, tables=tuple(table(spec, run) for spec in specs))
+
+
+def table(spec: Fig1, run: Run) -> Table:
+    """All rows of a panel, and what they say about the paper's three claims."""
+    tasks = [
+        task(spec.on, records=spec.records, seed=seed, folder=run.folder) for seed in spec.seeds
+    ]
+    cells = []
+    before = run.steps.done
+    for place, epsilon in enumerate(spec.epsilons, start=1):
+        compute = partial(_cell, spec, tasks, epsilon, run)
+        cells.append(run.cells.get((spec, epsilon), compute))
+        run.steps.reach(before + place * spec.steps)
+    rows = rows_of(cells)
+    return Table(
+        title=f"ALM Fig. 1 on {spec.on}: {spec.records:,} private records",
+        columns=(*CLAIMED, *MEASURED),
+        rows=tuple((*row.claimed(), *row.measured()) for row in _in_order(rows)),
+        notes=(*_conditions(spec), *claims(rows)),
+    )
+
+
+def claims(rows: list[LossRow]) -> tuple[str, ...]:
+    """The paper's sentences about Fig. 1, each beside what the rows say."""
+    found: list[str] = []
+    for grade, gaussian in (("proven", "gaussian"), ("published", "classical gaussian")):
+        at = {(row.mechanism, row.epsilon): row for row in rows if row.grade == grade}
+        epsilons = sorted({epsilon for _, epsilon in at})
+        named = {mechanism for mechanism, _ in at}
+        if {"logistic", "laplace"} <= named:
+            found.append(verdict(f"{grade}: “logistic ≈ Laplace”", epsilons, _equal(at)))
+        if {"logistic", "laplace", gaussian} <= named:
+            worse = _worse(at, gaussian)
+            found.append(verdict(f"{grade}: “Gaussian clearly worse than both”", epsilons, worse))
+        small = [epsilon for epsilon in epsilons if epsilon < 1]
+        for mechanism in ("logistic", "logistic by zCDP"):
+            if mechanism in named and small:
+                below = _below(at, mechanism)
+                found.append(verdict(f"{grade}: “loss < 10 % at ε < 1”, {mechanism}", small, below))
+    return tuple(found)
+
+
+Rows = Mapping[tuple[str, float], LossRow]
+
+
+def _equal(at: Rows) -> Callable[[float], bool]:
+    """Their intervals meet."""
+
+    def holds(epsilon: float) -> bool:
+        one, other = at["logistic", epsilon], at["laplace", epsilon]
+        return one.low <= other.high and other.low <= one.high
+
+    return holds
+
+
+def _worse(at: Rows, gaussian: str) -> Callable[[float], bool]:
+    """The Gaussian's interval lies above the other two."""
+
+    def holds(epsilon: float) -> bool:
+        others = (at["logistic", epsilon], at["laplace", epsilon])
+        return at[gaussian, epsilon].low > max(other.high for other in others)
+
+    return holds
+
+
+def _below(at: Rows, mechanism: str) -> Callable[[float], bool]:
+    """The whole interval is below 10 %."""
+    return lambda epsilon: at[mechanism, epsilon].high < 0.1
+
+
+def _in_order(rows: list[LossRow]) -> list[LossRow]:
+    """By grade, mechanism, ε; mechanisms as they first come."""
+    kinds = list(dict.fromkeys((row.grade, row.mechanism) for row in rows))
+    return sorted(rows, key=lambda row: (kinds.index((row.grade, row.mechanism)), row.epsilon))
+
+
+def _conditions(spec: Fig1) -> tuple[str, ...]:
+    shared = (
+        "One head per ε, with the penalty that public_penalty gives for Gaussian noise at that ε"
+        f" and δ = {spec.delta:g}; all mechanisms protect the same weights."
+        if spec.centre == "none"
+        else "One penalty per ε, what public_penalty gives for Gaussian noise at that ε and δ = "
+        f"{spec.delta:g}. A proven draw releases a noisy mean, fits on rows centred by it and "
+        "releases the weights: ε covers both. Unprotected is the same head centred by the exact "
+        "mean; published draws add noise to that head and leave its mean unprotected."
+    )
+    drawn = (
+        f"{spec.draws} draws a row"
+        + (f", the queries of {len(spec.seeds)} splits pooled. " if len(spec.seeds) > 1 else ". ")
+        + READING
+    )
+    proven = (
+        f"Proven: neighbours add-remove, N = {spec.records:,} public; L1 = √p·L2 for the p "
+        "released coordinates."
+    )
+    sampled = (
+        f"Published: Algorithm 2 from {spec.pairs} pairs of refits, L1 for logistic and Laplace, L2"
+        " for the Gaussians, classical σ of Remark 4.2; not a bound."
+    )
+    return (shared, drawn, proven, *((sampled,) if spec.pairs else ()))
+
+
+def _cell(spec: Fig1, tasks: list[Task], epsilon: float, run: Run) -> list[dict[str, Any]]:
+    """All rows of one ε; draw k of a row holds the answers of draw k of every split."""
+    found = [
+        _split(spec, task, epsilon, seed, run) for task, seed in zip(tasks, spec.seeds, strict=True)
+    ]
+    truth = np.concatenate([task.truth for task in tasks])
+    unprotected = np.concatenate([answers for answers, _ in found])
+    rows = []
+    for claim in found[0][1]:
+        draws = [np.concatenate(parts) for parts in zip(*(d[claim] for _, d in found), strict=True)]
+        rows.append(loss_row(claim, draws, unprotected=unprotected, truth=truth).plain())
+    return rows
+
+
+def _split(spec: Fig1, task: Task, epsilon: float, seed: int, run: Run) -> tuple[Answers, Drawn]:
+    """The unprotected answers, and those of every draw of every mechanism."""
+    head = unprotected_head(task, _wanted(spec, task, epsilon, "gaussian"))
+    run.steps.step()
+    drawn: Drawn = {}
+    for name in spec.proven:
+        for _ in range(spec.draws):
+            released = _released(task, head, _wanted(spec, task, epsilon, name))
+            claim = Claim.of(released.guarantee, name)
+            drawn.setdefault(claim, []).append(released.predict(task.queries))
+            run.steps.step()
+    if spec.pairs:
+        drawn |= _published(spec, task, head, epsilon, seed, run)
+    return head.predict(task.queries), drawn
+
+
+def _wanted(spec: Fig1, task: Task, epsilon: float, name: str) -> Wanted:
+    """The release of this name; its penalty is that of the Gaussian at this ε."""
+    terms: dict[str, Any] = {
+        "epsilon": epsilon,
+        "relation": Relation.ADD_REMOVE,
+        "records": spec.records,
+        "bound": spec.bound,
+        "intercept": spec.intercept,
+        "norms": spec.norms,
+        "centre": spec.centre,
+    }
+    features, classes = task.queries.shape[1], len(task.private.classes)
+    penalty = Wanted(delta=spec.delta, **terms).head(features, classes).penalty
+    mechanism = name.removesuffix(" by zCDP")
+    delta = spec.delta if name in ("gaussian", "logistic by zCDP") else PURE
+    return Wanted(delta=delta, mechanism=mechanism, penalty=penalty, **terms)
+
+
+def unprotected_head(task: Task, wanted: Wanted) -> SoftmaxHead:
+    """The head without any noise, centred by the exact mean where the release has a noisy one."""
+    rows = task.rows
+    head = unfitted(wanted.head(rows.shape[1], len(task.private.classes)), task.private.classes)
+    if wanted.centre == "mean":
+        head.set_params(centre=rows.mean(axis=0))
+    return head.fit(rows, task.labels)
+
+
+def _released(task: Task, head: SoftmaxHead, wanted: Wanted) -> ReleasedHead:
+    if wanted.centre == "none":
+        return release_weights(head, **wanted.budget)
+    return protect_head(task.private, wanted, start=head.coordinates_)
+
+
+def _published(
+    spec: Fig1, task: Task, head: SoftmaxHead, epsilon: float, seed: int, run: Run
+) -> Drawn:
+    """The paper's way: Δ from refits, plain float noise on all C·d weights."""
+    sensitivity = published_sensitivity(
+        refits(task, head),
+        len(task.private),
+        spec.pairs,
+        seed,
+        jobs=run.jobs,
+        on_done=run.steps.step,
+    )
+    noises: list[AdditiveMechanism] = [
+        Laplace.calibrate(sensitivity, epsilon=epsilon, delta=PURE),
+        Logistic.calibrate(sensitivity, epsilon=epsilon, delta=PURE),
+        ClassicalGaussian.calibrate(sensitivity, epsilon=epsilon, delta=spec.delta),
+        Gaussian.calibrate(sensitivity, epsilon=epsilon, delta=spec.delta),
+    ]
+    queries = mapped(head, task.queries)
+    drawn: Drawn = {}
+    for noise in noises:
+        delta = spec.delta if isinstance(noise, Gaussian) else PURE
+        claim = Claim(
+            grade=str(sensitivity.grade), mechanism=noise.name, epsilon=epsilon, delta=delta
+        )
+        source = noise.with_float_noise(seeded("alm fig1", noise.name, repr(epsilon), seed))
+        drawn[claim] = [
+            head.classes_[(queries @ source.release(head.weights_).T).argmax(axis=1)]
+            for _ in range(spec.draws)
+        ]
+    return drawn
+
+
+def refits(task: Task, head: SoftmaxHead) -> Callable[[Any], Floats]:
+    """Training on some of the records, as the head was trained, from the head's own optimum."""
+    rows, labels, start = task.rows, task.labels, head.coordinates_
+    parameters = head.get_params() | {"records": None}  # the mean loss over the records that stay
+
+    def refit(kept: Any) -> Floats:
+        twin = SoftmaxHead(**parameters).fit(rows[kept], labels[kept], start=start)
+        weights: Floats = twin.weights_.ravel()
+        return weights
+
+    return refit
+
+
+def mapped(head: SoftmaxHead, queries: Floats) -> Floats:
+    """Queries as the head sees them."""
+    return public_map(
+        queries,
+        bound=head.bound,
+        intercept=head.intercept,
+        centre=head.centre,
+        norms=head.norms,
+    )

@@ -1,0 +1,131 @@
+"""Rows of the training studies: what a mechanism cost, and what the rows say about a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.audit import utility_loss
+from reticent.guarantee import Guarantee
+from reticent.guarantee.rounding import upper_text
+from reticent.randomness import seeded
+from reticent.studies.trained import numbered
+
+Answers = NDArray[Any]
+CLAIMED = ("grade", "mechanism", "ε", "δ")
+MEASURED = ("before", "after", "loss", "low", "high")
+READING = (
+    "Before and after are the accuracies without and with noise; loss is 1 − after/before "
+    "(Definition 6.1), low and high its 95 % interval over draws and queries."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What was promised for a draw, and how far it can be trusted."""
+
+    grade: str
+    mechanism: str
+    epsilon: float
+    delta: float
+
+    @classmethod
+    def of(cls, guarantee: Guarantee, mechanism: str) -> Claim:
+        """The claim that a release carries."""
+        return Claim(
+            grade=str(guarantee.grade),
+            mechanism=mechanism,
+            epsilon=guarantee.epsilon,
+            delta=guarantee.delta,
+        )
+
+
+Drawn = dict[Claim, list[Answers]]
+"""The answers of every draw, claim by claim."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossRow(Claim):
+    """Utility loss of one claim (Definition 6.1) with its interval, and the accuracies behind."""
+
+    loss: float
+    low: float
+    high: float
+    protected: float
+    std: float
+    """Between the draws' accuracies."""
+    unprotected: float
+    draws: int
+
+    def claimed(self) -> tuple[str, ...]:
+        """As text, in the order of CLAIMED."""
+        return self.grade, self.mechanism, upper_text(self.epsilon), upper_text(self.delta)
+
+    def measured(self) -> tuple[str, ...]:
+        """As text, in the order of MEASURED."""
+        accuracies = (bare(value, 4) for value in (self.unprotected, self.protected))
+        return *accuracies, *(bare(value, 3) for value in (self.loss, self.low, self.high))
+
+    def plain(self) -> dict[str, Any]:
+        """Plain values, as they stand in a JSON file."""
+        return asdict(self)
+
+
+class _Answered:
+    """A model that was asked already."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+
+    def predict(self, queries: Any) -> Answers:  # noqa: ARG002 - they are always the same
+        return self._answers
+
+
+def loss_row(
+    claim: Claim, draws: Sequence[Answers], *, unprotected: Answers, truth: Answers
+) -> LossRow:
+    """From the answers of each draw and of the unprotected head to a row."""
+    identity = (claim.grade, claim.mechanism, repr(claim.epsilon), repr(claim.delta))
+    found = utility_loss(
+        [_Answered(answers) for answers in draws],
+        _Answered(unprotected),
+        np.zeros((len(truth), 1)),
+        truth,
+        rng=seeded("utility loss", *identity),
+    )
+    accuracies = [float(np.mean(answers == truth)) for answers in draws]
+    return LossRow(
+        **asdict(claim),
+        loss=found.value,
+        low=found.low,
+        high=found.high,
+        protected=found.metric_protected,
+        std=float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else 0.0,
+        unprotected=found.metric_unprotected,
+        draws=found.draws,
+    )
+
+
+def bare(value: float, digits: int) -> str:
+    """Without the leading zero, as in .9120 and -.003; many columns fit one terminal that way."""
+    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
+
+
+def rows_of(cells: Iterable[Sequence[dict[str, Any]]]) -> list[LossRow]:
+    """From the plain values of the cells, in their order."""
+    return [LossRow(**values) for cell in cells for values in cell]
+
+
+def verdict(claim: str, epsilons: Sequence[float], holds: Callable[[float], bool]) -> str:
+    """Whether the rows bear out a claim, and at which ε."""
+    borne = [epsilon for epsilon in epsilons if holds(epsilon)]
+    refuted = [epsilon for epsilon in epsilons if epsilon not in borne]
+    if not refuted:
+        return f"{claim}: holds at every ε ({numbered(borne)})."
+    if not borne:
+        return f"{claim}: does not hold at any ε ({numbered(refuted)})."
+    return f"{claim}: holds at ε = {numbered(borne)}, does not hold at ε = {numbered(refuted)}."

@@ -1,0 +1,106 @@
+"""What the training studies learn: private records and public queries, by name.
+
+Every map from raw data to features is fixed and looks at one record at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data import Dataset, load, split
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Records to protect, and queries with their true classes."""
+
+    private: Dataset
+    queries: Floats
+    truth: NDArray[Any]
+
+    @property
+    def rows(self) -> Floats:
+        """The private features."""
+        return self.private.features.astype(np.float64)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The private classes by name."""
+        return _named(self.private)
+
+
+def task(name: str, *, records: int, seed: int, folder: Path | None = None) -> Task:
+    """So many private records, drawn by the seed; the queries are never among them."""
+    return _TASKS[name](records, seed, folder)
+
+
+def digits(records: int, seed: int, folder: Path | None = None) -> Task:  # noqa: ARG001
+    """8×8 digits, pixel/16 − 0.3."""
+    data = load("digits")
+    return _divided(_with_features(data, data.features - np.float32(0.3)), records, seed)
+
+
+def mnist5k(records: int, seed: int, folder: Path | None = None) -> Task:  # noqa: ARG001
+    """5,000 of MNIST's images, pixel/255."""
+    data = load("mnist5k")
+    return _divided(_with_features(data, data.features), records, seed)
+
+
+def mnist(records: int, seed: int, folder: Path | None = None) -> Task:
+    """MNIST, pixel/255, its own test images as queries."""
+    return _published(load("mnist-train", folder), load("mnist-test", folder), records, seed)
+
+
+def cifar10(records: int, seed: int, folder: Path | None = None) -> Task:
+    """CIFAR-10 through a frozen encoder: unit(√features), its own test images as queries."""
+    parts = [load(f"features/cifar10_{part}", folder) for part in ("train", "test")]
+    train, test = (_with_features(part, unit_root(part.features)) for part in parts)
+    return _published(train, test, records, seed)
+
+
+def unit_root(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """√features over its norm, row by row: entries ≥ 0 with long tails become comparable."""
+    roots = np.sqrt(np.maximum(features, 0))
+    norms = np.sqrt(np.einsum("ij,ij->i", roots, roots))[:, None]
+    rows: NDArray[np.float32] = roots / np.maximum(norms, np.float32(1e-12))
+    return rows
+
+
+_TASKS: Mapping[str, Callable[[int, int, Path | None], Task]] = {
+    "digits": digits,
+    "mnist5k": mnist5k,
+    "mnist": mnist,
+    "cifar10": cifar10,
+}
+
+
+def _with_features(data: Dataset, features: NDArray[np.float32]) -> Dataset:
+    """The number of classes of these published sets is no secret."""
+    return replace(data, inputs=features, public_classes=True, columns=())
+
+
+def _divided(data: Dataset, records: int, seed: int) -> Task:
+    parts = split(data, sizes={"private": records, "queries": len(data) - records}, seed=seed)
+    return _task(data.take(parts["private"]), data.take(parts["queries"]))
+
+
+def _published(train: Dataset, test: Dataset, records: int, seed: int) -> Task:
+    chosen = split(train, sizes={"private": records}, seed=seed)["private"]
+    return _task(train.take(np.sort(chosen)), test)
+
+
+def _task(private: Dataset, queries: Dataset) -> Task:
+    return Task(private=private, queries=queries.features.astype(np.float64), truth=_named(queries))
+
+
+def _named(data: Dataset) -> NDArray[Any]:
+    names: NDArray[Any] = np.asarray(data.classes)[data.labels]
+    return names
