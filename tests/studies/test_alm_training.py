@@ -102,7 +102,7 @@ class TestFig1:
         (only,) = columns(table)
         assert only["grade"] == "proven"
         assert float(only["loss"]) < 0.3
-        assert any("ε covers both" in note for note in table.notes)
+        assert any("ε covers it and one draw" in note for note in table.notes)
 
     def test_claims_that_the_rows_bear_out(self):
         rows = [
