@@ -1,0 +1,58 @@
+"""How far one record can move sums that learners release, as computed in floats (theory E).
+
+A record that is added or removed adds or takes away its own term, of norm at most ``bound``. Beside
+that, floats of the other terms may move: a product of matrices rounds a row differently in another
+place, and the sum rounds differently. Both are bounded for up to 2N records, N the public
+normaliser.
+"""
+
+from __future__ import annotations
+
+import math
+
+from reticent.guarantee import Relation, Sensitivity
+from reticent.guarantee.grade import as_relation
+from reticent.guarantee.minting import proven
+from reticent.guarantee.rounding import up
+from reticent.validation import InputError, count, non_negative, positive
+
+_UNIT = 2.0**-53
+ROOM = 2
+"""A data set has at most this many times N records."""
+
+
+def rounded_sum(  # noqa: PLR0913 - one argument for each public number of the theorem
+    what: str,
+    *,
+    bound: float,
+    size: int,
+    records: int,
+    relation: Relation | str,
+    term_error: float = 0.0,
+    records_each: int = 1,
+) -> Sensitivity:
+    """Δ₂ = k·m·bound + 2·2N·(γ_{2N}·bound + term error), and √size times that in L1.
+
+    ``term_error`` bounds ‖computed term − exact term‖ of one record.
+
+    >>> moved = rounded_sum("a sum", bound=1.0, size=10, records=1000, relation="add-remove")
+    >>> moved.l2 - 1.0 < 1e-9
+    True
+    """
+    relation = as_relation(relation)
+    if relation is Relation.AS_DECLARED:
+        raise InputError("relation must be add-remove or replace-one, got neither")
+    bound, most = positive("bound", bound), ROOM * count("records", records)
+    each = count("records_each", records_each)
+    touched = (1 if relation is Relation.ADD_REMOVE else 2) * each
+    gamma = most * _UNIT / (1 - most * _UNIT)
+    rounding = 2 * most * (gamma * bound + non_negative("term_error", term_error))
+    l2 = up(touched * bound + rounding)
+    return proven(
+        Sensitivity(
+            l1=up(math.sqrt(count("size", size)) * l2),
+            l2=l2,
+            relation=relation,
+            source=f"{what}, theory E: terms of norm {bound}, N = {records}, records each {each}",
+        )
+    )

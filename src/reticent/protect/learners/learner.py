@@ -1,0 +1,122 @@
+"""What learners share: public numbers in, a plan, its charge, noisy sums, one affine layer out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.guarantee import Guarantee, Relation
+from reticent.guarantee.grade import as_relation
+from reticent.protect.learners.recipe import Plan, Recipe, event_of_plan, planned
+from reticent.protect.learners.released_linear import Affine, ReleasedLinear, minted
+from reticent.protect.mean import Charge
+from reticent.training.records import classified_records, indices_of
+from reticent.validation import InputError
+
+Floats = NDArray[np.float64]
+
+
+class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose every look at the records is a noisy sum; each ``fit`` is one release.
+
+    Args:
+        classes: All classes, public; one may have no records.
+        records: The public N: about the number of records; at most 2N may be there.
+        epsilon: The ε of the whole fit.
+        delta: Its δ.
+        relation: "add-remove" or "replace-one".
+        mechanism: The noise: "gaussian", or "logistic" and others by zCDP or ε.
+        records_each: The most records that one person owns.
+        charge: Called with the event of the whole fit before a sum is formed.
+
+    Attributes:
+        released_: The affine layer with its guarantee.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(  # noqa: PLR0913 - one argument for each public number
+        self,
+        *,
+        classes: Sequence[Any],
+        records: int,
+        epsilon: float,
+        delta: float,
+        relation: Relation | str,
+        mechanism: str = "gaussian",
+        records_each: int = 1,
+        charge: Charge | None = None,
+    ) -> None:
+        self.classes = classes
+        self.records = records
+        self.epsilon = epsilon
+        self.delta = delta
+        self.relation = relation
+        self.mechanism = mechanism
+        self.records_each = records_each
+        self.charge = charge
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Release a model; every data set of valid records has one, the empty one too."""
+        names = np.asarray(self.classes)
+        if len(names) < 2 or len(set(names.tolist())) < len(names):
+            raise InputError("classes must be at least two different ones, got others")
+        rows, targets = classified_records(self, X, y, fewest=0)
+        labels = indices_of(targets, names)
+        recipe = self._recipe(rows.shape[1], len(names))
+        plan = planned(
+            recipe,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=as_relation(self.relation),
+            mechanism=self.mechanism,
+        )
+        if self.charge is not None:
+            self.charge(event_of_plan(plan, delta=self.delta))
+        self.classes_ = names
+        self.released_ = minted(
+            self.name,
+            self._learnt(rows, labels, recipe, plan),
+            classes=names,
+            recipe=recipe,
+            plan=plan,
+            epsilon=self.epsilon,
+            delta=self.delta,
+        )
+        return self
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What the fit promises."""
+        return self._released().guarantee
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Those of the released layer."""
+        return self._released().predict_proba(X)
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Those of the released layer."""
+        return self._released().decision_function(X)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Those of the released layer."""
+        return self._released().predict(X)
+
+    def _released(self) -> ReleasedLinear:
+        check_is_fitted(self, "released_")
+        released: ReleasedLinear = self.released_
+        return released
+
+    @abstractmethod
+    def _recipe(self, features: int, classes: int) -> Recipe: ...
+
+    @abstractmethod
+    def _learnt(
+        self, rows: Floats, labels: NDArray[np.int64], recipe: Any, plan: Plan
+    ) -> Affine: ...

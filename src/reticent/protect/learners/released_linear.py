@@ -1,0 +1,131 @@
+"""One affine layer that a learner released: public from now on."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from reticent.guarantee import Grade, Guarantee
+from reticent.guarantee.minting import proven
+from reticent.mechanisms.base import FRESH_SECURE_NOISE
+from reticent.protect.learners.recipe import Plan, Recipe, reached
+from reticent.training.features import scale_rows
+from reticent.validation import InputError, float_rows
+
+Floats = NDArray[np.float64]
+
+CHECKED = (
+    "every look at the records is a noisy sum, whose terms are bounded record by record",
+    "what a later sum depends on beside the records was released before it",
+)
+STATED = (
+    "one record is one row of features and its label; the map from raw data to features is fixed "
+    "and looks at one record at a time",
+    "encoder, scaling, classes, normaliser, learner, mechanism and ε were chosen without looking "
+    "at the private data",
+    "the data set has at most 2N records, N the public normaliser",
+    "nothing else computed from the private data is published: no loss, accuracy or timing",
+    "exp of the mathematical library is accurate to 16 units in the last place",
+)
+
+
+class Affine(NamedTuple):
+    """W (a row per class) and b."""
+
+    weights: Floats
+    offsets: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasedLinear:
+    """Scores W u + b of rows u that are scaled to norm 1; made from noisy sums alone.
+
+    ``recipe`` and ``scales`` are the public numbers from which anybody computes ε anew.
+    """
+
+    learner: str
+    weights: Floats
+    offsets: Floats
+    classes_: NDArray[Any]
+    guarantee: Guarantee
+    mechanism: str
+    recipe: Recipe
+    scales: dict[str, float]
+
+    def __post_init__(self) -> None:
+        """Whoever builds one by hand, or changes a field, has a declared guarantee at most."""
+        if self.guarantee.grade is Grade.PROVEN:
+            declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
+            object.__setattr__(self, "guarantee", declared)
+        shape = (self.recipe.classes, self.recipe.features)
+        if self.weights.shape != shape or self.offsets.shape != shape[:1]:
+            raise InputError(f"weights must have shape {shape}, got {self.weights.shape}")
+        if len(self.classes_) != shape[0]:
+            raise InputError(f"classes must be {shape[0]}, got {len(self.classes_)}")
+        for array in (self.weights, self.offsets, self.classes_):
+            array.setflags(write=False)
+
+    def logits(self, X: ArrayLike) -> Floats:
+        """W u + b."""
+        rows = float_rows("X", X)
+        if rows.shape[1] != self.weights.shape[1]:
+            raise InputError(f"X must have {self.weights.shape[1]} features, got {rows.shape[1]}")
+        scores: Floats = scale_rows(rows, 1.0) @ self.weights.T + self.offsets
+        return scores
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Logits; for two classes the difference of the second and the first."""
+        logits = self.logits(X)
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Softmax of the logits."""
+        return np.asarray(special.softmax(self.logits(X), axis=1))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of the largest logit."""
+        chosen: NDArray[Any] = self.classes_[self.logits(X).argmax(axis=1)]
+        return chosen
+
+
+def minted(  # noqa: PLR0913 - the parts of a release
+    learner: str,
+    affine: Affine,
+    *,
+    classes: NDArray[Any],
+    recipe: Recipe,
+    plan: Plan,
+    epsilon: float,
+    delta: float,
+) -> ReleasedLinear:
+    """The release with its claim, if the plan's noise reaches it."""
+    spent = reached(plan, delta=delta)
+    if not spent <= epsilon:
+        raise InputError(f"epsilon must be >= {spent}, what the noise gives, got {epsilon}")
+    first = next(iter(plan.values())).noise
+    theorems = tuple(f"{name}: {step.noise.sensitivity.source}" for name, step in plan.items())
+    claim = Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        relation=first.sensitivity.relation,
+        unit=recipe.unit,
+        checked=(*theorems, f"{first.name} noise: {first.sampler}", FRESH_SECURE_NOISE, *CHECKED),
+        stated=STATED,
+    )
+    released = ReleasedLinear(
+        learner=learner,
+        weights=affine.weights,
+        offsets=affine.offsets,
+        classes_=np.array(classes),
+        guarantee=claim,
+        mechanism=first.name,
+        recipe=recipe,
+        scales={name: step.noise.scale for name, step in plan.items()},
+    )
+    object.__setattr__(released, "guarantee", proven(claim))
+    return released
