@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.mechanisms.rounded.compiled import compiled
 
 Floats = NDArray[np.float64]
 
@@ -33,13 +34,13 @@ def unit_rows(rows: Floats, centre: Floats) -> Floats:
 
 
 def on_grid(matrix: Floats, largest_norm: float) -> Floats:
-    """A public matrix with columns of norm at most ``largest_norm``, on the grid of exact products."""
+    """A public matrix, its columns at most ``largest_norm`` long, on the grid of exact products."""
     step = math.ldexp(1.0, math.ceil(math.log2(largest_norm)) - _PRODUCT_BITS)
     cut: Floats = np.trunc(matrix / step) * step
     return cut
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _unit_rows(rows: Floats, centre: Floats, fitted: Floats) -> None:
     """Sequential in each row: without reordered sums equal rows are equal wherever they stand."""
     count, width = rows.shape
