@@ -76,7 +76,15 @@ SPECS: Mapping[str, tuple[Fig1, ...]] = {
     "digits": (Fig1(on="digits", records=1_400, bound=2.5, seeds=(0, 1, 2, 3, 4)),),
     "cifar10": (
         Fig1(on="cifar10", records=10_000, bound=1.0, norms="scale", centre="mean"),
-        Fig1(on="cifar10", records=50_000, bound=1.0, norms="scale", centre="mean", pairs=0),
+        Fig1(
+            on="cifar10",
+            records=50_000,
+            bound=1.0,
+            norms="scale",
+            centre="mean",
+            epsilons=(0.5, 1.0, 2.0),
+            pairs=0,
+        ),
     ),
 }
 

@@ -89,14 +89,16 @@ def claims(rows: list[LayersRow]) -> tuple[str, ...]:
     epsilons = sorted({row.loss.epsilon for row in rows})
     depths = sorted({row.depth for row in rows})
     ways = {
-        f"the loss grows with the protected layers of a head of {depth}": [
+        f"the loss grows with the noisy layers of a head of {depth} layers": [
             (depth, layers) for layers in range(1, depth + 1)
         ]
         for depth in depths
         if depth > 1
     }
     if len(depths) > 1:
-        whole = f"the loss grows from a head of {depths[0]} to one of {depths[-1]}, all protected"
+        whole = (
+            f"the loss of heads with all layers noisy grows from {depths[0]} to {depths[-1]} layers"
+        )
         ways[whole] = [(depth, depth) for depth in depths]
     return tuple(
         verdict(claim, epsilons, partial(_grows, at, path)) for claim, path in ways.items()

@@ -127,14 +127,12 @@ def _table(
     best: dict[str, Any],
     rows: list[tuple[LossRow, float]],
 ) -> Table:
+    chosen = ", ".join(f"{row.mechanism} {scale_text(penalty)}" for row, penalty in rows)
     grid = ", ".join(f"{cell['accuracy']:.4f} at {cell['penalty']:g}" for cell in free)
     return Table(
         title=f"A head on {spec.on} pixels: {spec.records:,} private records",
-        columns=(*CLAIMED, *MEASURED, "std", "penalty"),
-        rows=tuple(
-            (*row.claimed(), *row.measured(), bare(row.std, 4), scale_text(penalty))
-            for row, penalty in rows
-        ),
+        columns=(*CLAIMED, *MEASURED, "std"),
+        rows=tuple((*row.claimed(), *row.measured(), bare(row.std, 4)) for row, _ in rows),
         notes=(
             f"Before is the best of {len(free)} heads without privacy, λ = "
             f"{best['penalty']:g}, chosen on the queries themselves; each at its certified "
@@ -142,8 +140,8 @@ def _table(
             f"Neighbours: add-remove; unit: one record; N = {spec.records:,} public. A draw "
             f"releases a noisy mean (rows clipped to {spec.mean_bound:g}, share of the budget from "
             f"mean_share), fits on rows centred by it (norms {spec.norms} {spec.bound:g}, "
-            f"intercept {spec.intercept:g}, penalty from public_penalty) and releases the weights:"
-            " ε covers both.",
+            f"intercept {spec.intercept:g}) and releases the weights: ε covers both.",
+            f"Penalties, from public_penalty with the mechanism's own name: {chosen}.",
             f"{spec.draws} draws a row. {READING} Std is that of after between the draws.",
         ),
     )

@@ -1,0 +1,83 @@
+"""The committed results belong to the specifications in the code, and the pages show them."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from reticent.studies import alm_layers, alm_mnist
+from tools import refresh_docs
+
+ROOT = Path(__file__).parents[2]
+SPECS = {
+    "alm-mnist": (alm_mnist.SPECS["mnist"],),
+    "alm-layers": (alm_layers.SPECS["digits"],),
+}
+STUDY = {
+    "command": "reticent reproduce alm layers",
+    "date": "2026-01-31",
+    "versions": {"numpy": "2.4.6"},
+    "specifications": [],
+    "tables": [
+        {"title": "One", "columns": ["a", "b"], "rows": [["x|y", "-.25"]], "notes": ["Why."]},
+        {"title": "Two", "columns": ["c"], "rows": [["3"]], "notes": []},
+    ],
+}
+PAGE = "# Results\n\n<!-- begin generated: study -->\n<!-- end generated -->\n"
+
+
+def read(name):
+    return json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_each_result_is_known_and_shown():
+    files = {path.stem for path in (ROOT / "results").glob("*.json")}
+    shown = set(re.findall(r"begin generated: ([\w-]+)", (ROOT / "docs/results.md").read_text()))
+    assert files == shown == set(SPECS)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_result_was_made_with_the_specification_in_the_code(name):
+    wanted = [dataclasses.asdict(spec) for spec in SPECS[name]]
+    assert read(name)["specifications"] == json.loads(json.dumps(wanted))
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_result_is_whole_and_names_no_path(name):
+    text = (ROOT / "results" / f"{name}.json").read_text(encoding="utf-8")
+    kept = json.loads(text)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", kept["date"])
+    assert kept["command"].startswith("reticent reproduce alm ")
+    assert not re.search(r"/(tmp|home|work|root|Users)\b", text)
+    for table in kept["tables"]:
+        assert table["rows"]
+        assert {len(row) for row in table["rows"]} == {len(table["columns"])}
+
+
+def test_every_row_on_mnist_is_proven():
+    (table,) = read("alm-mnist")["tables"]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    assert len(rows) == 5
+    assert {row["grade"] for row in rows} == {"proven"}
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "study.json").write_text(json.dumps(STUDY), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_block_becomes_all_tables_of_the_study(project):
+    page = refresh_docs.filled(PAGE, project)
+    assert "`reticent reproduce alm layers` on 2026-01-31: numpy 2.4.6." in page
+    assert "**One**\n\n| a | b |\n| :-- | --: |\n| x\\|y | -.25 |\n\n- Why.\n" in page
+    assert "**Two**\n\n| c |\n| --: |\n| 3 |\n" in page
+    assert refresh_docs.filled(page, project) == page
+
+
+def test_a_block_without_a_file_says_where_it_could_come_from(project):
+    with pytest.raises(FileNotFoundError, match=r"--out results/absent\.json"):
+        refresh_docs.filled(PAGE.replace("study", "absent"), project)
