@@ -1,5 +1,7 @@
 """Estimating sensitivities from neighbouring data sets; ``bounds`` proves, this layer samples."""
 
+from reticent.neighbours.differences import Differences, Norms
+from reticent.neighbours.leave_one_out import LeaveOneOut
 from reticent.neighbours.published import RefittedPairs, published_sensitivity, refitted_pairs
 from reticent.neighbours.random_dp import (
     delivered_gamma,
@@ -10,6 +12,9 @@ from reticent.neighbours.random_dp import (
 )
 
 __all__ = [
+    "Differences",
+    "LeaveOneOut",
+    "Norms",
     "RefittedPairs",
     "delivered_gamma",
     "exchangeable_gamma",

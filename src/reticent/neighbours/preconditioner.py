@@ -1,0 +1,245 @@
+"""Approximate inverses of a softmax head's Hessian, factored once and used for every neighbour.
+
+The unknown is R, d × K: the weights of each class minus those of the last, K = C − 1. In it the
+Hessian is Σ_k A_k ⊗ h_k h_kᵀ + N·λ·(I ⊗ B), with A = diag p − ppᵀ over the first K classes and
+B = I − 11ᵀ/C, since ‖W‖² = tr(R B Rᵀ) for zero column sums. It decides how many passes over the
+data are needed, not what they converge to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from reticent.neighbours.kernels import Singles
+from reticent.randomness import seeded
+
+EXACT = 1200
+"""Unknowns up to which the Hessian is exact for any number of heads: each record has its own A."""
+SAVED_PASSES = 1.5
+"""Passes that a head is spared by the exact Hessian, of about three; deliberately low."""
+DENSE = 8000
+"""Unknowns up to which the Hessian is formed and factored; above, Kronecker eigenvectors."""
+GROUPS = 64
+"""Groups of similar probabilities; a group shares one A."""
+BLOCK = 512
+"""Unknowns in one block of a triangular solve."""
+
+
+class Preconditioner(Protocol):
+    """Divides by an approximate Hessian."""
+
+    def solve(self, gradients: Singles) -> Singles:
+        """H⁻¹ times the columns; the argument is overwritten."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curved:
+    """What a Hessian is made of: rows h, p of the first K classes, weights and N·λ."""
+
+    rows: Singles
+    probabilities: Singles
+    weights: Singles
+    penalty: float
+
+    @property
+    def unknowns(self) -> int:
+        """d·K."""
+        return int(self.rows.shape[1] * self.probabilities.shape[1])
+
+
+def preconditioner_of(curved: Curved, *, heads: int) -> Preconditioner:
+    """The best preconditioner that is worth its cost for this many heads."""
+    if curved.unknowns > DENSE:
+        return KroneckerEigen.of(curved)
+    hessian = exact_hessian if exact_pays(curved, heads=heads) else clustered_hessian
+    return BlockedCholesky.of(
+        lambda extra: _penalised(hessian(curved), curved, extra), curved.probabilities.shape[1]
+    )
+
+
+def exact_pays(curved: Curved, *, heads: int) -> bool:
+    """Whether forming each block from all records costs less than the passes it saves.
+
+    With it most heads need one pass over the data, with groups about three.
+    """
+    records, features = curved.rows.shape
+    blocks = len(_pairs(curved))
+    saved = SAVED_PASSES * curved.unknowns * (4 * records + 2 * curved.unknowns)
+    return curved.unknowns <= EXACT or heads * saved > blocks * records * features**2
+
+
+def penalty_shape(classes: int) -> NDArray[np.float64]:
+    """B = I − 11ᵀ/C, K × K."""
+    return np.eye(classes - 1) - 1 / classes
+
+
+def exact_hessian(curved: Curved) -> Singles:
+    """Σ_k A_k ⊗ h_k h_kᵀ, unknowns ordered by class, then feature; the upper blocks alone."""
+    hessian, blocks = _empty_blocks(curved)
+    for b, a in _pairs(curved):
+        blocks[a, :, b] = _weighted_moment(curved.rows, _bend(curved, a, b))
+    return hessian
+
+
+def clustered_hessian(curved: Curved, *, groups: int = GROUPS) -> Singles:
+    """Σ_g A_g ⊗ S_g over groups of similar probabilities, S_g the second moment of group g."""
+    group = grouped(curved.probabilities, groups)
+    members = [np.flatnonzero(group == g) for g in range(groups)]
+    sizes = np.array([max(float(curved.weights[m].sum()), 1e-30) for m in members])
+    moments = np.stack(
+        [_weighted_moment(curved.rows[m], curved.weights[m]).ravel() for m in members]
+    )
+    hessian, blocks = _empty_blocks(curved)
+    for b, a in _pairs(curved):
+        bend = np.bincount(group, weights=_bend(curved, a, b), minlength=groups) / sizes
+        block = bend.astype(np.float32) @ moments
+        blocks[a, :, b] = block.reshape(2 * (curved.rows.shape[1],))
+    return hessian
+
+
+def _bend(curved: Curved, a: int, b: int) -> Singles:
+    p = curved.probabilities
+    return np.asarray(curved.weights * p[:, a] * (np.float32(a == b) - p[:, b]))
+
+
+def _weighted_moment(rows: Singles, weights: Singles) -> Singles:
+    """Σ w·h hᵀ for weights of one sign."""
+    scaled = rows * np.sqrt(np.abs(weights))[:, None]
+    moment = scaled.T @ scaled  # one array twice: half the work
+    return np.asarray(-moment if weights.size and weights[0] < 0 else moment)
+
+
+def _pairs(curved: Curved) -> list[tuple[int, int]]:
+    classes = curved.probabilities.shape[1]
+    return [(b, a) for b in range(classes) for a in range(b + 1)]
+
+
+def _empty_blocks(curved: Curved) -> tuple[Singles, Singles]:
+    classes, features = curved.probabilities.shape[1], curved.rows.shape[1]
+    hessian = np.zeros((curved.unknowns, curved.unknowns), np.float32)
+    return hessian, hessian.reshape(classes, features, classes, features)
+
+
+def mean_bend(probabilities: Singles, weights: Singles | None = None) -> Singles:
+    """The mean of diag p − ppᵀ."""
+    weights = np.ones(len(probabilities), np.float32) if weights is None else weights
+    share = weights / max(float(weights.sum()), 1e-30)
+    mean, moment = share @ probabilities, (probabilities.T * share) @ probabilities
+    return np.asarray(np.diag(mean) - moment, dtype=np.float32)
+
+
+def grouped(points: Singles, groups: int, *, rounds: int = 6) -> NDArray[np.int64]:
+    """Which of at most ``groups`` centres each point is nearest to (k-means)."""
+    rng = seeded("groups of probabilities")
+    centres = points[rng.choice(len(points), groups, replace=len(points) < groups)].copy()
+    nearest = _nearest(points, centres)
+    for _ in range(rounds):
+        counts = np.bincount(nearest, minlength=groups)
+        for c in range(points.shape[1]):
+            sums = np.bincount(nearest, weights=points[:, c], minlength=groups)
+            centres[counts > 0, c] = (sums / np.maximum(counts, 1))[counts > 0]
+        nearest = _nearest(points, centres)
+    return nearest
+
+
+def _nearest(points: Singles, centres: Singles) -> NDArray[np.int64]:
+    distance = points @ (-2 * centres.T)
+    distance += np.einsum("gc,gc->g", centres, centres)
+    return np.asarray(distance.argmin(axis=1), dtype=np.int64)
+
+
+def _penalised(hessian: Singles, curved: Curved, extra: float) -> Singles:
+    classes = curved.probabilities.shape[1] + 1
+    features = curved.rows.shape[1]
+    shape = (classes - 1, features, classes - 1, features)
+    feature = np.arange(features)
+    penalty = extra * curved.penalty * penalty_shape(classes)
+    hessian.reshape(shape)[:, feature, :, feature] += penalty.astype(np.float32)
+    return hessian
+
+
+@dataclass(frozen=True)
+class BlockedCholesky:
+    """L Lᵀ = H; triangular solves by products of blocks, which leave other threads running."""
+
+    factor: Singles
+    inverses: tuple[Singles, ...]
+    classes: int
+
+    @classmethod
+    def of(cls, hessian: Callable[[float], Singles], classes: int) -> BlockedCholesky:
+        """Factor, with a larger penalty where float32 does not see H as positive definite."""
+        extra = 1.0
+        while True:
+            try:
+                # The transpose of a symmetric matrix in C order is itself in Fortran's: no copy.
+                factor = linalg.cholesky(
+                    hessian(extra).T, lower=True, overwrite_a=True, check_finite=False
+                )
+                break
+            except linalg.LinAlgError:
+                extra *= 10
+        inverses = tuple(
+            linalg.solve_triangular(
+                factor[s : s + BLOCK, s : s + BLOCK],
+                np.eye(min(BLOCK, len(factor) - s), dtype=np.float32),
+                lower=True,
+                check_finite=False,
+            )
+            for s in range(0, len(factor), BLOCK)
+        )
+        return cls(factor, inverses, classes)
+
+    def solve(self, gradients: Singles) -> Singles:
+        """L⁻ᵀ L⁻¹ times the columns."""
+        size, heads = gradients.shape
+        by_class = gradients.reshape(-1, self.classes, heads).transpose(1, 0, 2)
+        x = np.ascontiguousarray(by_class).reshape(size, heads)
+        for number, inverse in enumerate(self.inverses):
+            start, end = number * BLOCK, min((number + 1) * BLOCK, size)
+            if start:
+                x[start:end] -= self.factor[start:end, :start] @ x[:start]
+            x[start:end] = inverse @ x[start:end]
+        for number in reversed(range(len(self.inverses))):
+            start, end = number * BLOCK, min((number + 1) * BLOCK, size)
+            if end < size:
+                x[start:end] -= self.factor[end:, start:end].T @ x[end:]
+            x[start:end] = self.inverses[number].T @ x[start:end]
+        by_feature = x.reshape(self.classes, -1, heads).transpose(1, 0, 2)
+        return np.ascontiguousarray(by_feature).reshape(size, heads)
+
+
+@dataclass(frozen=True)
+class KroneckerEigen:
+    """Ā ⊗ S + N·λ·(I ⊗ B) inverted by eigenvectors: S = E s Eᵀ, QᵀĀQ = a, QᵀBQ = I."""
+
+    features: Singles
+    classes: Singles
+    inverse: Singles
+
+    @classmethod
+    def of(cls, curved: Curved) -> KroneckerEigen:
+        """One mean A for all records."""
+        moment = (curved.rows * curved.weights[:, None]).T @ curved.rows
+        spread, features = linalg.eigh(moment.astype(np.float64))
+        bend = mean_bend(curved.probabilities, curved.weights).astype(np.float64)
+        values, classes = linalg.eigh(bend, penalty_shape(len(bend) + 1))
+        both = np.maximum(spread, 0)[:, None] * np.maximum(values, 0) + curved.penalty
+        return cls(*(part.astype(np.float32) for part in (features, classes, 1 / both)))
+
+    def solve(self, gradients: Singles) -> Singles:
+        """(E ⊗ Q)(a·s + N·λ)⁻¹(E ⊗ Q)ᵀ times the columns."""
+        features, classes = self.inverse.shape
+        heads = gradients.shape[1]
+        turned = self.features.T @ gradients.reshape(features, classes * heads)
+        turned = np.matmul(self.classes.T, turned.reshape(features, classes, heads))
+        turned *= self.inverse[:, :, None]
+        turned = np.matmul(self.classes, turned)
+        turned = self.features @ turned.reshape(features, classes * heads)
+        return np.asarray(turned.reshape(gradients.shape))
