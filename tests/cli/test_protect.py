@@ -92,6 +92,9 @@ def test_a_changed_certificate_exits_with_one(command, folder, tmp_path):
         ("--delta 1e-5 --penalty nan", "penalty must be > 0"),
         ("--pure", "delta must be > 0 for gaussian"),
         ("--delta 1e-5 --records-each 0", "records_each must be >= 1"),
+        ("--delta 1e-5 --classes d0,d0", "--classes must be at least two different names"),
+        ("--delta 1e-5 --out .", "path must name a file"),
+        ("--delta 1e-5 --out no/where", "must be a file in a folder that exists"),
     ],
 )
 def test_bad_input_writes_nothing(command, folder, tmp_path, more, message):
@@ -170,6 +173,10 @@ def test_the_ledger_is_charged_first_and_refuses(command, folder, tmp_path):
 def test_without_a_budget_there_is_a_warning(command, folder, tmp_path):
     more = f"--delta 1e-5 --ledger {tmp_path}/l.sqlite --data-set digits"
     code, _, error = command(protecting(folder, tmp_path / "a", more))
+    assert (code, "ledger must exist" in error) == (BAD_INPUT, True)  # a typo makes no ledger
+    other = f"ledger budget {tmp_path}/l.sqlite other --epsilon 1 --pure --relation add-remove"
+    assert command(other)[0] == 0
+    code, _, error = command(protecting(folder, tmp_path / "a", more))
     assert (code, "no budget is set for 'digits'" in " ".join(error.split())) == (0, True)
     code, _, error = command(protecting(folder, tmp_path / "b"))
     assert (code, "not charged to a ledger" in error) == (0, True)
@@ -204,9 +211,9 @@ def test_images_go_through_an_encoder(command, tmp_path, monkeypatch):
     ("line", "message"),
     [
         ("--records 5 --bound 1 --penalty 1", "--classes must be said"),
-        ("--classes d0 --bound 1 --penalty 1", "--records must be said"),
-        ("--classes d0 --records 5 --penalty 1", "--bound must be said"),
-        ("--classes d0 --records 5 --bound 1", "penalty must be said, or --epsilon"),
+        ("--classes d0,d1 --bound 1 --penalty 1", "--records must be said"),
+        ("--classes d0,d1 --records 5 --penalty 1", "--bound must be said"),
+        ("--classes d0,d1 --records 5 --bound 1", "penalty must be said, or --epsilon"),
         (f"--classes {CLASSES} --records 5 --bound 1 --epsilon 1 --delta 1e-5", "--relation must"),
         (f"--classes {CLASSES} --records 5 --bound 1 --penalty 1 --norms l2", "norms must be"),
     ],

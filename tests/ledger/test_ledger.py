@@ -13,9 +13,10 @@ from reticent.guarantee import (
     LaplaceEvent,
     LogisticEvent,
     PoissonSampled,
+    Relation,
     Sensitivity,
 )
-from reticent.ledger import BudgetExhausted, Ledger, LedgerError
+from reticent.ledger import BudgetExhausted, Ledger, LedgerError, claim_at
 from reticent.mechanisms import Gaussian
 from reticent.validation import InputError, NotCoveredError
 
@@ -328,7 +329,8 @@ def test_a_release_calibrated_to_the_whole_budget_fits_once(tmp_path):
         terms = {"relation": "add-remove", "purpose": "weights"}
         with pytest.raises(NotCoveredError, match="must be covered by the filter"):
             ledger.charge("survey", noise, **terms)
-        done = ledger.charge("survey", noise, delta=1e-5, **terms)
+        claim = claim_at(noise, Relation.ADD_REMOVE, 1e-5)
+        done = ledger.charge("survey", noise, claim=claim, **terms)
         assert done.spent.epsilon == pytest.approx(1.0, abs=1e-9)
         with pytest.raises(BudgetExhausted):
-            ledger.charge("survey", noise, delta=1e-5, **terms)
+            ledger.charge("survey", noise, claim=claim, **terms)

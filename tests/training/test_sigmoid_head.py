@@ -57,7 +57,7 @@ def records():
 
 def test_each_label_is_a_logistic_regression_of_its_own(records):
     rows, labels = records
-    head = SigmoidHead(penalty=0.05, bound=2.0, classes="abc", records=300, intercept=0.0)
+    head = SigmoidHead(penalty=0.05, bound=2.0, classes=list("abc"), records=300, intercept=0.0)
     head.fit(rows, labels)
     for column in range(3):
         peer = LogisticRegression(
@@ -99,7 +99,7 @@ def _exact_gradient(objective, v):
 
 def test_neighbours_stay_within_the_bound_and_a_hard_one_comes_near(records):
     rows, labels = records
-    head = SigmoidHead(penalty=0.5, classes="abc", records=300)
+    head = SigmoidHead(penalty=0.5, classes=list("abc"), records=300)
     bound = bounds.sigmoid_head(
         labels=3, penalty=0.5, records=300, radius=head.radius, tolerance=1e-5,
         relation="add-remove",

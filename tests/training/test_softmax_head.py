@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from reticent.training import SoftmaxHead
 from reticent.training.features import clip_rows
+from reticent.training.linear_head import _tolerance
 from reticent.training.optimum import certified_minimum
 from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
 from reticent.validation import InputError
@@ -139,7 +140,7 @@ def test_the_default_tolerance_leaves_room_for_rounding(sizes):
         rows=np.zeros((0, features)), labels=np.zeros(0, int), basis=zero_sum_basis(classes),
         penalty=1e-4, records=records, radius=1.0, weights=np.ones(classes),
     )  # fmt: skip
-    assert SoftmaxHead()._tolerance(objective) >= 4 * objective.worst_rounding()
+    assert _tolerance(objective, None) >= 4 * objective.worst_rounding()
 
 
 def test_the_rounding_bound_is_the_sum_of_its_parts():
@@ -166,7 +167,7 @@ def test_hard_starts_fall_back_to_gradient_steps(monkeypatch, digits):
     head = SoftmaxHead(penalty=0.5, classes=range(10))
     expected = head.fit(X[:100], y[:100]).coordinates_
     monkeypatch.setattr(optimum, "_solve", lambda _c, gradient, _p: -gradient)
-    objective = head._objective(head._map(X[:100]), y[:100])
+    objective = head._objective(head._map(X[:100]), y[:100], head._choices())
     found = certified_minimum(objective, tolerance=1e-9)
     assert found.point == pytest.approx(expected, abs=1e-3)
 
@@ -259,6 +260,8 @@ def test_weights_of_classes_and_the_centre(digits):
     "X",
     [
         ["secret-123"] * 3,
+        [[b"secret-123"]] * 3,
+        np.array([["secret-123"]] * 3),
         [["secret-123"]] * 3,
         np.eye(3) * 1j,
         [1.2345, 2.0, 3.0],
@@ -272,3 +275,32 @@ def test_no_private_value_is_in_a_message(X):
     assert "\n" not in message
     assert "secret" not in message
     assert "1.2345" not in message
+
+
+@pytest.mark.parametrize("penalty", [1e-3, 1e-5, 1e-8])
+def test_long_rows_and_small_penalties_take_few_steps(penalty, digits):
+    """Steps of Newton's that must be short shrink the gradient by little, and are taken."""
+    X, y = digits
+    rows = (X - X[1400:].mean(axis=0)) / (X[1400:].std(axis=0) + 1e-6)
+    head = SoftmaxHead(classes=range(10), records=1400, bound=8.0, penalty=penalty)
+    assert head.fit(rows[:1400], y[:1400]).n_iter_ < 40
+
+
+@pytest.mark.parametrize(("penalty", "bound"), [(1e-10, 1e3), (1e-17, 1.0)])
+def test_a_second_moment_that_rounding_made_indefinite(penalty, bound):
+    rows, labels = np.ones((50, 3)) * bound, (np.arange(50) % 5 == 0).astype(int)
+    head = SoftmaxHead(classes=[0, 1], records=50, penalty=penalty, bound=bound)
+    assert head.fit(rows, labels).optimum_gap_ <= head.tolerance_
+
+
+@pytest.mark.parametrize("classes", ["ab", {0, 1}, [1, "1"]])
+def test_classes_are_a_list_of_different_names(classes):
+    with pytest.raises(InputError, match="classes must be"):
+        SoftmaxHead(classes=classes).fit(np.eye(2), [0, 1])
+
+
+def test_classes_may_be_any_numbers_and_many():
+    """What scikit-learn thinks of all labels together would be a side output."""
+    head = SoftmaxHead(classes=[0.5, 1.5], records=2).fit(np.eye(2), [0.5, 1.5])
+    assert head.predict(np.eye(2)).tolist() == [0.5, 1.5]
+    SoftmaxHead(classes=range(30), records=30).fit(np.eye(30), np.arange(30))

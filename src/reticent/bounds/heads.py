@@ -97,9 +97,9 @@ def _optimum_moves(  # noqa: PLR0913 - as above
     relation = as_relation(relation)
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
-    penalty, radius = positive("penalty", penalty), positive("radius", radius)
+    penalty, radius = _within_range("penalty", penalty), _within_range("radius", radius)
     tolerance = positive("tolerance", tolerance)
-    records, each = count("records", records), count("records_each", records_each)
+    records, each = _countable("records", records), _countable("records_each", records_each)
     touched = (1 if relation is Relation.ADD_REMOVE else 2) * each
     moved = touched * steepness * radius / (penalty * records) * _SLACK
     return proven(
@@ -112,3 +112,18 @@ def _optimum_moves(  # noqa: PLR0913 - as above
             ),
         )
     )
+
+
+def _within_range(name: str, value: float) -> float:
+    """Products of such numbers neither overflow nor vanish."""
+    number = positive(name, value)
+    if not 1e-80 < number < 1e80:
+        raise InputError(f"{name} must be within 1e-80 and 1e80, got {number}")
+    return number
+
+
+def _countable(name: str, value: int) -> int:
+    number = count(name, value)
+    if number > 2**53:
+        raise InputError(f"{name} must be <= 2**53, got a larger number")
+    return number

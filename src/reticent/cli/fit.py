@@ -24,6 +24,7 @@ from reticent.cli.private_table import (
     Records,
     listed,
     read_private,
+    refuse_unnamed_persons,
     said,
 )
 from reticent.validation import InputError
@@ -67,6 +68,7 @@ def fit(
     from reticent.training.fit_file import save_fit
 
     names = listed(classes)
+    refuse_unnamed_persons(person, records_each)
     public = {
         "records": said("--records", records),
         "bound": said("--bound", bound),

@@ -120,12 +120,13 @@ def charge(
     json: Json = False,
 ) -> None:
     """Charge what will be released; exit code 1 if the budget does not allow it."""
-    from reticent.ledger import Ledger
+    from reticent.ledger import Ledger, claim_at
 
     neighbours, event = relation_of(relation), read_event(events)
+    claim = None if delta is None else claim_at(event, neighbours, delta)
     with Ledger.open(ledger, create=create) as book:
         done = book.charge(
-            name, event, relation=neighbours, unit=unit, purpose=purpose, delta=delta
+            name, event, relation=neighbours, unit=unit, purpose=purpose, claim=claim
         )
     if json:
         account = done.account.to_dict() | {"spent": done.spent.to_dict()}

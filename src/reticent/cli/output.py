@@ -53,9 +53,17 @@ def print_line(line: str = "") -> None:
 
 def print_warning(line: str) -> None:
     """A line on the error stream: whoever reads the answer as JSON is not disturbed."""
-    Console(stderr=True, highlight=False).print(f"reticent: {line}", markup=False)
+    _Console(stderr=True, highlight=False).print(f"reticent: {line}", markup=False)
+
+
+class _Console(Console):
+    """rich ends the program with code 1 where the reader has gone; ``main`` knows better."""
+
+    def on_broken_pipe(self) -> None:
+        """Let it be caught above."""
+        raise BrokenPipeError
 
 
 def _console() -> Console:
     # Made anew for each print, so that the stream and the width are those of the moment.
-    return Console(highlight=False)
+    return _Console(highlight=False)

@@ -84,7 +84,16 @@ def read_private(
 
 def listed(classes: str | None) -> list[str]:
     """The classes that were typed."""
-    return said("--classes", classes).split(",")
+    names = [name.strip() for name in said("--classes", classes).split(",")]
+    if len(names) < 2 or "" in names or len(set(names)) < len(names):
+        raise InputError(f"--classes must be at least two different names, got {classes!r}")
+    return names
+
+
+def refuse_unnamed_persons(person: str | None, records_each: int) -> None:
+    """Nobody knows whose rows to count without a column of persons."""
+    if records_each != 1 and person is None:
+        raise InputError("--records-each must be said with --person, the column that says whose")
 
 
 def said(option: str, value: Value | None) -> Value:

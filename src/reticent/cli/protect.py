@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,7 @@ from reticent.cli.private_table import (
     Records,
     listed,
     read_private,
+    refuse_unnamed_persons,
     said,
 )
 from reticent.guarantee import Event, Guarantee
@@ -100,6 +102,7 @@ def protect(
         "records_each": records_each,
     }
     start = None
+    refuse_unnamed_persons(person, records_each)
     if fit is None:
         names = listed(classes)
         wanted = Wanted(
@@ -152,6 +155,8 @@ def _from_fit(path: Path, asked: dict[str, Any]) -> tuple[list[str], Wanted, Any
     from reticent.training.fit_file import load_fit
 
     head, start = load_fit(path)
+    if head.centre is not None or head.tolerance is not None:
+        raise InputError(f"{path} must come from reticent fit, got one with a centre or tolerance")
     wanted = Wanted(
         **asked,
         records=said("--records", head.records),
@@ -178,14 +183,14 @@ def _charger(
     unit = unit_of(wanted.records_each)
 
     def charge(event: Event) -> None:
-        with Ledger.open(ledger, create=True) as book:
+        with Ledger.open(ledger) as book:  # a mistyped path must not make one without budgets
             done = book.charge(
                 name,
                 event,
                 relation=wanted.relation,
                 unit=unit,
                 purpose=f"weights of a head, {wanted.mechanism} noise",
-                delta=wanted.delta,
+                claim=(wanted.epsilon, wanted.delta),
             )
         if done.warning is not None:
             print_warning(done.warning)
@@ -195,8 +200,13 @@ def _charger(
 
 def _refuse_unwritable(out: Path) -> None:
     """A path that cannot be written would be found out after the budget was spent."""
-    if not out.parent.is_dir():
-        raise InputError(f"{out} must be in a folder that exists, got {str(out.parent)!r}")
+    from reticent.protect.certificate import paths_of
+
+    for path in paths_of(out):
+        if path.is_dir() or not path.parent.is_dir():
+            raise InputError(f"{path} must be a file in a folder that exists, got another")
+        if not os.access(path.parent, os.W_OK):
+            raise InputError(f"{path} must be writable, got a folder that is not")
 
 
 def _print_released(released: ReleasedHead, weights: Path, certificate: Path, json: bool) -> None:

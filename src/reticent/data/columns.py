@@ -5,6 +5,8 @@ No cell is shown in a message: cells are private.
 
 from __future__ import annotations
 
+import codecs
+import gzip
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -47,19 +49,23 @@ class Columns:
         return self.read(name)
 
 
-def open_columns(path: Path) -> Columns:
-    """The columns of a file, by the ending of its name."""
+def open_columns(path: Path, *, texts: Iterable[str] = ()) -> Columns:
+    """The columns of a file, by the ending of its name.
+
+    CSV has no types: they are found by looking at all cells of a column, so that one record more
+    may turn the label "01" of another from 1 into "01". ``texts`` are columns not to be guessed.
+    """
     if not path.is_file():
         raise InputError(f"path must be a file, got {str(path)!r}")
     for ending, opener in _OPENERS.items():
         if path.name.lower().endswith(ending):
             if path.stat().st_size == 0:
                 raise InputError(f"{path.name} must hold records, got an empty file")
-            return opener(path)
+            return opener(path, frozenset(texts))
     raise InputError(f"path must end in {', '.join(_OPENERS)}, got {path.name!r}")
 
 
-def _npz(path: Path) -> Columns:
+def _npz(path: Path, _texts: frozenset[str]) -> Columns:
     arrays = archive(path)
 
     def read(name: str) -> NDArray[Any]:
@@ -74,8 +80,9 @@ def _npz(path: Path) -> Columns:
     return Columns(file=path.name, names=tuple(arrays), read=read)
 
 
-def _csv(path: Path) -> Columns:
+def _csv(path: Path, texts: frozenset[str]) -> Columns:
     arrow = _arrow(path)
+    _refuse_other_bytes(path)
     from pyarrow import csv
 
     uneven: list[Any] = []
@@ -90,7 +97,11 @@ def _csv(path: Path) -> Columns:
             read_options=csv.ReadOptions(use_threads=False),  # only then are rows numbered
             parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
             convert_options=csv.ConvertOptions(
-                null_values=[""], strings_can_be_null=False, true_values=[], false_values=[]
+                null_values=[""],
+                strings_can_be_null=False,
+                true_values=[],
+                false_values=[],
+                column_types=dict.fromkeys(texts, arrow.string()),
             ),
         )
     except (arrow.ArrowInvalid, OSError):
@@ -109,7 +120,7 @@ def _not_csv(path: Path, uneven: list[Any]) -> str:
     )
 
 
-def _parquet(path: Path) -> Columns:
+def _parquet(path: Path, _texts: frozenset[str]) -> Columns:
     arrow = _arrow(path)
     from pyarrow import parquet
 
@@ -122,7 +133,20 @@ def _parquet(path: Path) -> Columns:
         ) from None
 
 
-_OPENERS: Final[dict[str, Callable[[Path], Columns]]] = {
+def _refuse_other_bytes(path: Path) -> None:
+    """Arrow shows a row that is not UTF-8; so it is found before Arrow reads it."""
+    opened = gzip.open if path.name.lower().endswith(".gz") else open
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with opened(path, "rb") as file:
+            while block := file.read(1 << 22):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+    except (UnicodeDecodeError, OSError, EOFError):
+        raise InputError(_not_csv(path, [])) from None
+
+
+_OPENERS: Final[dict[str, Callable[[Path, frozenset[str]], Columns]]] = {
     ".npz": _npz,
     ".csv": _csv,
     ".csv.gz": _csv,
@@ -175,6 +199,10 @@ def _is_list(kind: Any) -> bool:
 
 def _stacked(file: str, name: str, column: Any) -> NDArray[Any]:
     """Lists of numbers as the rows of one array."""
+    from pyarrow import types
+
+    if len(column) == 0 and types.is_fixed_size_list(column.type):
+        return np.zeros((0, column.type.list_size), dtype=np.float32)
     lengths = np.asarray(column.value_lengths().to_numpy(zero_copy_only=False))
     if len(lengths) == 0:
         raise InputError(f"{file} must hold a record that shows the length of {name!r}, got none")

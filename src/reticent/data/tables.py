@@ -33,8 +33,10 @@ def read_table(
     ``embedding`` names a column of lists (in CSV a JSON list) or an array of an .npz file; without
     it all other columns are features, in file order.
     """
-    table = open_columns(Path(path))
     _refuse_shared(label=label, person=person, embedding=embedding)
+    declared = None if classes is None else label
+    texts = [name for name in (declared, person) if name is not None]
+    table = open_columns(Path(path), texts=texts)
     names, labels = _labelled(table, label, classes)
     persons = None if person is None else _identities(table, person, role="person")
     columns, inputs = (
@@ -76,7 +78,7 @@ def _refuse_shared(**roles: str | None) -> None:
 
 
 def _identities(table: Columns, name: str, *, role: str) -> NDArray[Any]:
-    """A column of whole numbers or texts without empty cells."""
+    """A column of whole numbers or texts without empty cells; in CSV persons are texts."""
     values = table.column(name, role=role)
     if values.shape == (0,):
         return values.astype(np.int64)

@@ -45,6 +45,21 @@ class Guarantee:
         """A subclass could skip the checks and call itself proven."""
         raise TypeError("Guarantee must not be subclassed")
 
+    def __copy__(self) -> Guarantee:
+        """Itself: it cannot be changed."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Guarantee:
+        """Itself: it cannot be changed."""
+        return self
+
+    def __setstate__(self, state: list[object]) -> None:
+        """A pickle proves nothing: what says proven is declared again."""
+        for field, value in zip(fields(self), state, strict=True):
+            lowered = Grade.DECLARED if value is Grade.PROVEN else value
+            object.__setattr__(self, field.name, lowered)
+        self._check()
+
     def __post_init__(self) -> None:
         """Check the fields; a caller can make at most a declared value."""
         refuse_proven(as_grade(self.grade), "guarantee")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 
 from reticent.guarantee.grade import (
@@ -36,6 +36,21 @@ class Sensitivity:
     def __init_subclass__(cls) -> None:
         """A subclass could skip the checks and call itself proven."""
         raise TypeError("Sensitivity must not be subclassed")
+
+    def __copy__(self) -> Sensitivity:
+        """Itself: it cannot be changed."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Sensitivity:
+        """Itself: it cannot be changed."""
+        return self
+
+    def __setstate__(self, state: list[object]) -> None:
+        """A pickle proves nothing: what says proven is declared again."""
+        for field, value in zip(fields(self), state, strict=True):
+            lowered = Grade.DECLARED if value is Grade.PROVEN else value
+            object.__setattr__(self, field.name, lowered)
+        self._check()
 
     def __post_init__(self) -> None:
         """Check the fields; a caller can make at most a declared value."""

@@ -11,7 +11,7 @@ from reticent.ledger.errors import BudgetExhausted, LedgerError
 
 if TYPE_CHECKING:
     from reticent.ledger.accounts import Account, BudgetChange, Charged, Entry, Spent
-    from reticent.ledger.costs import Costs
+    from reticent.ledger.costs import Costs, claim_at
     from reticent.ledger.filters import Budget, FilterKind
     from reticent.ledger.ledger import Ledger
 
@@ -27,6 +27,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Spent",
+    "claim_at",
 ]
 
 _HOMES = {
@@ -39,6 +40,7 @@ _HOMES = {
     "FilterKind": "filters",
     "Ledger": "ledger",
     "Spent": "accounts",
+    "claim_at": "costs",
 }
 
 

@@ -24,7 +24,7 @@ from reticent.guarantee.events import Event
 from reticent.guarantee.grade import Relation
 from reticent.guarantee.rounding import sum_up, up
 from reticent.ledger.errors import LedgerError
-from reticent.validation import NotCoveredError
+from reticent.validation import NotCoveredError, non_negative, probability
 
 Value = TypeVar("Value")
 
@@ -97,20 +97,22 @@ class Costs:
             ) from None
 
 
-def _at_delta(event: Event, relation: Relation, delta: float) -> Spent:
-    return Spent(account(event, relation=relation, delta=delta).epsilon, delta)
+def claim_at(event: Event, relation: Relation, delta: float) -> tuple[float, float]:
+    """The (ε, δ) of one event alone at this δ: noise without one of its own has one at every δ."""
+    return account(event, relation=relation, delta=delta).epsilon, delta
 
 
-def costs_of(event: Event, relation: Relation, *, delta: float | None = None) -> Costs:
+def costs_of(
+    event: Event, relation: Relation, *, claim: tuple[float, float] | None = None
+) -> Costs:
     """What the event costs in each sum; an event that none of them covers is refused.
 
-    Noise without an (ε, δ) of its own has one at every δ: with ``delta``, the sums of ε and δ take
-    the best ε of this one charge there.
+    ``claim`` is the (ε, δ) that the release is known to have, for the sums of ε and δ.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite becomes None
         pair = _covered(lambda: BASIC.value(event, relation))
-        if pair is None and delta is not None:
-            pair = _covered(lambda: _at_delta(event, relation, delta))
+        if claim is not None:
+            pair = Spent(non_negative("epsilon", claim[0]), probability("delta", claim[1]))
         rho = _covered(lambda: ZCDP.value(event, relation))
         curve = _covered(lambda: RDP.value(event, relation).bound(np.array(ORDERS)))
         mu = _covered(lambda: GDP.value(event, relation))

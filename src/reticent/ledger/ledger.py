@@ -130,18 +130,18 @@ class Ledger:
         relation: Relation | str,
         unit: str = ONE_RECORD,
         purpose: str,
-        delta: float | None = None,
+        claim: tuple[float, float] | None = None,
     ) -> Charged:
         """Charge what a release is about to cost; BudgetExhausted means: do not release.
 
-        The filter "basic" adds up ε and δ; with ``delta`` it takes releases whose noise has an ε at
-        every δ, such as Gaussian ones.
+        The filter "basic" adds up ε and δ. Noise such as Gaussian has an ε at every δ: ``claim`` is
+        the (ε, δ) that is known of this release (``claim_at`` computes one).
         ``purpose`` is a public line; no private value belongs in it. An unknown account is opened
         without a budget, and the answer carries a warning.
         """
         name, relation, unit = _named(name), _neighbours(relation), line("unit", unit)
         purpose = _short("purpose", purpose)
-        costs = costs_of(_an_event(event), relation, delta=delta)  # a while, so before the lock
+        costs = costs_of(_an_event(event), relation, claim=claim)  # a while, so before the lock
         with self._storage.writing() as connection:
             row = _opened(connection, name, relation, unit)
             account = _account(row)

@@ -23,7 +23,7 @@ from reticent.protect import (
     release_mean,
     release_weights,
 )
-from reticent.protect.budget import event_of
+from reticent.protect.budget import event_of, together
 from reticent.protect.mean import mean_noise
 from reticent.protect.weights import release_noises
 from reticent.training import SoftmaxHead
@@ -132,6 +132,7 @@ def protect_head(
     features, labels = private_rows(data, wanted.records_each)
     head = unfitted(wanted.head(features.shape[1], len(data.classes)), data.classes)
     event = planned_event(head, wanted, features.shape[1])
+    _refuse_other_start(head, start, features.shape[1])
     if charge is not None:
         charge(event)
     mean = _released_mean(features, wanted)
@@ -139,6 +140,13 @@ def protect_head(
         head.set_params(centre=mean.values)
     head.fit(features, labels, start=start)
     return release_weights(head, mean=mean, **wanted.budget)
+
+
+def _refuse_other_start(head: SoftmaxHead, start: Floats | None, features: int) -> None:
+    """Before anything is charged: a fit on another width is found out too late otherwise."""
+    shape = head.planned(features).shape
+    if start is not None and start.shape != shape:
+        raise InputError(f"fit must have coordinates of shape {shape}, got {start.shape}")
 
 
 def planned_event(head: SoftmaxHead, wanted: Wanted, features: int) -> Event:
@@ -155,6 +163,8 @@ def planned_event(head: SoftmaxHead, wanted: Wanted, features: int) -> Event:
         mechanism=wanted.mechanism,
         before=before,
     )
+    if not together(noises, delta=wanted.delta) <= wanted.epsilon:
+        raise InputError(f"share must leave room for the weights, got {wanted.share}")
     events = tuple(event_of(noise, delta=wanted.delta) for noise in noises)
     return events[0] if len(events) == 1 else Composed(events=events)
 

@@ -21,6 +21,7 @@ from safetensors.numpy import save as save_tensors
 import reticent
 from reticent.files import write_whole
 from reticent.guarantee import Guarantee
+from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import mechanism_of, together
 from reticent.protect.public_numbers import PublicNumbers
@@ -57,7 +58,7 @@ class Verification:
 
 def save(head: ReleasedHead, path: str | Path) -> tuple[Path, Path]:
     """Write PATH.safetensors and PATH.json; neither is there half-written."""
-    weights_path, certificate_path = _paths(path)
+    weights_path, certificate_path = paths_of(path)
     claims = {
         "format": FORMAT,
         "version": reticent.__version__,
@@ -115,7 +116,11 @@ def _verified(certificate: Mapping[str, Any], content: bytes) -> Verification:
         problems.append("the certificate is not the one that the weights were sealed with")
     epsilon = together(_noises(certificate, public, claim), delta=claim.delta)
     if not epsilon <= claim.epsilon:
-        problems.append(f"the noise gives epsilon = {epsilon:.6g}, not {claim.epsilon:.6g}")
+        problems.append(
+            f"the noise gives epsilon = {upper_text(epsilon)}, not {upper_text(claim.epsilon)}"
+        )
+    if public.tolerance < public.least_tolerance():
+        problems.append("the tolerance is below what float64 can certify")
     if claim.unit != public.unit:
         problems.append(f"the unit is {public.unit}, not {claim.unit}")
     problems.extend(_misfits(certificate, public, _tensors(content)))
@@ -153,7 +158,7 @@ def _misfits(
 
 
 def _read(path: str | Path) -> tuple[Mapping[str, Any], bytes]:
-    weights_path, certificate_path = _paths(path)
+    weights_path, certificate_path = paths_of(path)
     try:
         document = certificate_path.read_text(encoding="utf-8")
         content = weights_path.read_bytes()
@@ -163,8 +168,8 @@ def _read(path: str | Path) -> tuple[Mapping[str, Any], bytes]:
         raise InputError(f"{certificate_path} must be a JSON text, got other bytes") from None
     try:
         certificate = json.loads(document)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{certificate_path} must be JSON, got: {error}") from None
+    except ValueError:  # whole numbers of thousands of digits raise it too
+        raise InputError(f"{certificate_path} must be JSON, got another text") from None
     except RecursionError:
         raise InputError(f"{certificate_path} must be JSON, got one nested too deeply") from None
     _check_fields(certificate, certificate_path)
@@ -177,8 +182,11 @@ def _check_fields(certificate: object, path: Path) -> None:
     if set(certificate) != _FIELDS:
         odd = sorted(set(certificate) ^ _FIELDS)
         raise InputError(f"{path} must have the fields of a certificate, got {odd[0]!r} wrong")
-    if not isinstance(certificate["classes"], list):
-        raise InputError(f"classes must be a list, got {describe(certificate['classes'])}")
+    classes = certificate["classes"]
+    if not isinstance(classes, list) or not all(type(c) in (str, int, float) for c in classes):
+        raise InputError(f"classes must be a list of texts or numbers, got {describe(classes)}")
+    if len(set(classes)) < len(classes):
+        raise InputError("classes must be distinct, got one twice")
 
 
 def _tensors(content: bytes) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
@@ -211,8 +219,11 @@ def _seal(content: bytes) -> str | None:
         return None
 
 
-def _paths(path: str | Path) -> tuple[Path, Path]:
+def paths_of(path: str | Path) -> tuple[Path, Path]:
+    """PATH.safetensors and PATH.json."""
     base = Path(path)
+    if not base.name:
+        raise InputError(f"path must name a file, got {str(path)!r}")
     if base.suffix in (".safetensors", ".json"):
         base = base.with_suffix("")
     return base.with_name(base.name + ".safetensors"), base.with_name(base.name + ".json")

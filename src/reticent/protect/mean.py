@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.frozen import frozen
 from reticent.guarantee import Event, Grade, Guarantee, Relation
 from reticent.guarantee.grade import as_relation
 from reticent.guarantee.minting import proven
@@ -21,7 +22,7 @@ from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import event_of, mechanism_of, part
 from reticent.protect.public_numbers import MeanNumbers, unit_of
 from reticent.training.features import clip_rows
-from reticent.validation import count, float_rows, positive
+from reticent.validation import InputError, count, float_rows, positive, probability
 
 Floats = NDArray[np.float64]
 Charge = Callable[[Event], object]
@@ -40,7 +41,7 @@ _GRID_BITS = 20
 """Rows are cut to bound·2⁻²⁰ or less: with 2³² of them the sum still fits a float exactly."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReleasedMean:
     """A noisy mean: public from now on."""
 
@@ -55,7 +56,7 @@ class ReleasedMean:
         if self.guarantee.grade is Grade.PROVEN:
             declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
             object.__setattr__(self, "guarantee", declared)
-        self.values.setflags(write=False)
+        object.__setattr__(self, "values", frozen(self.values))
 
     def noise(self) -> AdditiveMechanism:
         """The noise that it was released with."""
@@ -92,6 +93,8 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
     (<Grade.PROVEN: 'proven'>, True)
     """
     relation, rows = as_relation(relation), float_rows("X", X)
+    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
+    bound, records_each = _bound(bound), count("records_each", records_each)
     noise = mean_noise(
         features=rows.shape[1],
         bound=bound,
@@ -130,9 +133,16 @@ def mean_noise(  # noqa: PLR0913 - as above
     records_each: int,
 ) -> AdditiveMechanism:
     """The noise of a mean, from public numbers alone."""
-    numbers = MeanNumbers(bound=positive("bound", bound), features=features, scale=1.0)
+    numbers = MeanNumbers(bound=_bound(bound), features=features, scale=1.0)
     sensitivity = numbers.sensitivity(relation, records_each)
     return part(mechanism_of(mechanism), sensitivity, epsilon=epsilon, delta=delta, share=share)
+
+
+def _bound(value: float) -> float:
+    bound = positive("bound", value)
+    if not 1e-75 < bound < 1e75:
+        raise InputError(f"bound must be within 1e-75 and 1e75, got {bound}")
+    return bound
 
 
 def exact_sum(rows: Floats, bound: float) -> Floats:

@@ -8,12 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from reticent import bounds
 from reticent.guarantee import Relation, Sensitivity
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import up
 from reticent.training.features import NORMS
-from reticent.training.linear_head import HeadNumbers
+from reticent.training.linear_head import HeadNumbers, least_tolerance
+from reticent.training.sigmoid import SigmoidObjective
+from reticent.training.softmax import SoftmaxObjective
 from reticent.validation import InputError, count, describe, non_negative, positive
 
 
@@ -24,7 +28,7 @@ def unit_of(records_each: int) -> str:
     return f"one person with at most {records_each} records"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MeanNumbers:
     """A noisy mean that a head was centred by: its rows' bound and the scale of its noise."""
 
@@ -53,7 +57,7 @@ class MeanNumbers:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PublicNumbers(HeadNumbers):
     """What the theorems need: all of it public, all of it in the certificate."""
 
@@ -91,6 +95,27 @@ class PublicNumbers(HeadNumbers):
             l2=l2,
             relation=relation,
             source=f"{proven_l2.source}; L1 = √{p}·L2",
+        )
+
+    def least_tolerance(self) -> float:
+        """What float64 can certify on every data set of this size."""
+        nothing = np.broadcast_to(0.0, (0, self.shape[1]))  # shapes alone: no memory is taken
+        public: Any = {
+            "penalty": self.penalty,
+            "records": self.records,
+            "radius": self.radius,
+        }
+        if self.outputs == "sigmoid":
+            targets = np.broadcast_to(0.0, (0, self.shape[0]))
+            return least_tolerance(SigmoidObjective(rows=nothing, targets=targets, **public))
+        return least_tolerance(
+            SoftmaxObjective(
+                rows=nothing,
+                labels=np.zeros(0, dtype=np.int64),
+                basis=np.broadcast_to(0.0, (self.classes, self.shape[0])),
+                weights=np.array([self.largest_weight]),
+                **public,
+            )
         )
 
     def to_dict(self) -> dict[str, object]:

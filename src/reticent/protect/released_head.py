@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from reticent.frozen import frozen
 from reticent.guarantee import Grade, Guarantee
 from reticent.protect.public_numbers import PublicNumbers
 from reticent.training.features import public_map
@@ -19,7 +20,7 @@ from reticent.validation import InputError, float_rows
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReleasedHead:
     """A noisy head: public from now on. Reading, copying and rounding it is free."""
 
@@ -36,10 +37,10 @@ class ReleasedHead:
         if self.guarantee.grade is Grade.PROVEN:
             declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
             object.__setattr__(self, "guarantee", declared)
+        for name in ("coordinates", "classes_", "centre"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
         self._check_shapes()
-        for array in (self.coordinates, self.classes_, self.centre):
-            if array is not None:
-                array.setflags(write=False)
 
     def _check_shapes(self) -> None:
         shape, classes = self.public.shape, len(self.classes_)

@@ -20,7 +20,7 @@ from reticent.protect.public_numbers import PublicNumbers
 from reticent.protect.released_head import ReleasedHead
 from reticent.training import PublicStep, SigmoidHead, SoftmaxHead
 from reticent.training.linear_head import LinearHead
-from reticent.validation import InputError, describe
+from reticent.validation import InputError, count, describe, positive, probability
 
 Floats = NDArray[np.float64]
 
@@ -59,10 +59,11 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
     make the claim unproven is refused in one line. ``charge`` is called with the event before the
     noise is drawn. Each call is a new release and composes with all others on the same data.
     """
-    relation = as_relation(relation)
+    relation, records_each = as_relation(relation), count("records_each", records_each)
+    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
     final, steps = _head_of(head)
-    _refuse_unproven(final, relation)
-    fit = final.certified()
+    _refuse_unproven(final, relation, records_each)
+    fit = LinearHead.certified(final)  # not what an attribute of that name says
     _refuse_other_mean(final, mean, relation, mechanism, records_each)
     numbers = None if mean is None else mean.numbers
     public = PublicNumbers.of(fit.numbers, records_each=records_each, mean=numbers)
@@ -126,6 +127,8 @@ def _claim(
         raise InputError(f"epsilon must be >= {reached}, what the noise gives, got {epsilon}")
     alone = noise.guarantee(delta=delta, unit=public.unit)
     theorem = f"the sensitivity is a theorem about public numbers: {noise.sensitivity.source}"
+    if public.records_each > 1:
+        steps = (f"no person owns more than {public.records_each} of the rows fitted on", *steps)
     checked = (theorem, *alone.checked, *CHECKED)
     if public.outputs == "softmax":
         checked = (*checked, ZERO_SUM)
@@ -151,7 +154,7 @@ def _head_of(model: object) -> tuple[Any, tuple[str, ...]]:
     )
 
 
-def _refuse_unproven(head: object, relation: Relation) -> None:
+def _refuse_unproven(head: object, relation: Relation, records_each: int) -> None:
     if hasattr(head, "best_estimator_"):
         raise InputError(
             "head must not come from a search over private records, whose cost is not accounted "
@@ -166,8 +169,10 @@ def _refuse_unproven(head: object, relation: Relation) -> None:
         raise InputError("classes must be given to the head for a proven release, got None")
     if isinstance(getattr(head, "class_weight", None), str):
         raise InputError("class_weight must be public for a proven release, got 'balanced'")
-    if relation is Relation.ADD_REMOVE and head.records is None:
-        raise InputError("records must be given to the head under add-remove, got None")
+    if head.records is None and (relation is Relation.ADD_REMOVE or records_each > 1):
+        raise InputError(
+            "records must be given to the head under add-remove and for persons, got None"
+        )
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
 

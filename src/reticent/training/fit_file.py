@@ -31,6 +31,8 @@ _PARAMETERS = ("penalty", "bound", "classes", "records", "intercept", "norms", "
 def save_fit(head: SoftmaxHead, path: str | Path) -> Path:
     """Write PATH.fit.safetensors, for the owner's eyes alone."""
     fit = head.certified()
+    if head.class_weight is not None:
+        raise InputError("head must have no class weights to be kept as a fit, got some")
     parameters = {name: getattr(head, name) for name in _PARAMETERS}
     parameters |= {"classes": list(fit.classes), "records": fit.numbers.records}
     tensors = {"coordinates": np.frombuffer(fit.coordinates).reshape(fit.numbers.shape)}

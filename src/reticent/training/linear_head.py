@@ -20,16 +20,45 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from reticent.training.features import Norms, as_norms, public_map, radius
 from reticent.training.objective import LinearObjective
 from reticent.training.optimum import certified_minimum
-from reticent.validation import InputError, count, float_array, non_negative, positive
+from reticent.validation import (
+    InputError,
+    count,
+    describe,
+    float_array,
+    non_negative,
+    positive,
+)
 
 Floats = NDArray[np.float64]
 Outputs = Literal["softmax", "sigmoid"]
 
+_SMALLEST, _LARGEST = 1e-75, 1e75
+"""Within these no product of public numbers leaves the range of floats."""
 TOLERANCE_SHARE = 1e-3
 """The default τ in units of the gradient of one record over N: it adds 0.2 % to Δ."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choices:
+    """The parameters as plain numbers, read once: what is fitted is what is certified.
+
+    A numpy scalar or a subclass of float may compute or print as something else.
+    """
+
+    penalty: float
+    bound: float
+    intercept: float
+    norms: Norms
+    records: int | None
+    tolerance: float | None
+
+    @property
+    def radius(self) -> float:
+        """R, the bound on the whole feature vector, constant included; rounded up."""
+        return radius(self.bound, self.intercept)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class HeadNumbers:
     """The public numbers that the theorem about a head's optimum needs."""
 
@@ -49,7 +78,7 @@ class HeadNumbers:
         return radius(self.bound, self.intercept)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CertifiedFit:
     """What a fit proved, kept apart from the estimator, whose attributes anybody can change."""
 
@@ -91,18 +120,18 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
     @property
     def radius(self) -> float:
         """R, the bound on the whole feature vector, constant included; rounded up."""
-        return radius(self.bound, self.intercept)
+        return self._choices().radius
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, start: ArrayLike | None = None) -> Self:
         """Train until the certificate holds, which it does on every data set of valid records.
 
         ``start`` are coordinates near the optimum, as an earlier fit found them.
         """
-        self._check_parameters()
+        choices = self._choices()
         rows, targets = self._checked_data(X, y)
         self.classes_ = self._named(targets)
-        objective = self._objective(self._map(rows), targets)
-        numbers = self._numbers(objective)
+        objective = self._objective(self._map(rows), targets, choices)
+        numbers = self._numbers(objective, choices)
         self.tolerance_ = numbers.tolerance
         found = certified_minimum(
             objective, tolerance=self.tolerance_, start=_started(start, objective)
@@ -131,13 +160,14 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
 
     def planned(self, features: int) -> HeadNumbers:
         """The numbers that a fit on rows of this width will have, before any record is seen."""
-        self._check_parameters()
+        choices = self._choices()
         if self.classes is None or self.records is None:
             raise InputError("classes and records must be given to plan a head, got neither or one")
         twin = clone(self)  # names of classes are an attribute of a fit: not of this head yet
         twin.classes_ = self._named(np.empty(0))
-        empty = np.zeros((0, count("features", features)))
-        numbers: HeadNumbers = twin._numbers(twin._objective(twin._map(empty), twin._no_targets()))
+        width = count("features", features) + (1 if choices.intercept else 0)
+        objective = twin._objective(np.zeros((0, width)), twin._no_targets(), choices)
+        numbers: HeadNumbers = twin._numbers(objective, choices)
         return numbers
 
     def logits(self, X: ArrayLike) -> Floats:
@@ -148,7 +178,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         return product
 
     @abstractmethod
-    def _objective(self, h: Floats, targets: NDArray[Any]) -> LinearObjective: ...
+    def _objective(self, h: Floats, targets: NDArray[Any], choices: Choices) -> LinearObjective: ...
 
     @abstractmethod
     def _no_targets(self) -> NDArray[Any]: ...
@@ -166,51 +196,32 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         return 1.0
 
     def _map(self, rows: Floats) -> Floats:
+        choices = self._choices()
         return public_map(
             rows,
-            bound=self.bound,
-            intercept=self.intercept,
+            bound=choices.bound,
+            intercept=choices.intercept,
             centre=self.centre,
-            norms=self.norms,
+            norms=choices.norms,
         )
 
-    def _normaliser(self, rows: Floats) -> int:
-        return max(len(rows), 1) if self.records is None else self.records
-
-    def _numbers(self, objective: LinearObjective) -> HeadNumbers:
+    def _numbers(self, objective: LinearObjective, choices: Choices) -> HeadNumbers:
         return HeadNumbers(
             outputs=self.outputs,
-            penalty=float(self.penalty),
+            penalty=choices.penalty,
             records=objective.records,
-            bound=float(self.bound),
-            intercept=float(self.intercept),
-            norms=self.norms,
-            tolerance=self._tolerance(objective),
+            bound=choices.bound,
+            intercept=choices.intercept,
+            norms=choices.norms,
+            tolerance=_tolerance(objective, choices.tolerance),
             largest_weight=self._largest_weight(objective),
             shape=objective.shape,
         )
 
-    def _tolerance(self, objective: LinearObjective) -> float:
-        """τ as given, or one that every data set can reach; both from public numbers alone."""
-        least = 4 * objective.worst_rounding()
-        if self.tolerance is None:
-            one_record = objective.steepness * objective.radius / objective.records
-            return max(TOLERANCE_SHARE * one_record, least)
-        if self.tolerance < least:
-            raise InputError(
-                f"tolerance must be >= {least:.3g}, which float64 can certify on every data set of "
-                f"this size, got {self.tolerance}"
-            )
-        return self.tolerance
-
     def _frozen_parameters(self) -> tuple[object, ...]:
         return (
-            self.penalty,
-            self.bound,
-            self.intercept,
-            self.records,
-            self.norms,
-            self.tolerance,
+            type(self),
+            self._choices(),
             None if self.classes is None else tuple(self.classes),
             None if self.centre is None else np.asarray(self.centre, dtype=np.float64).tobytes(),
         )
@@ -225,19 +236,52 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
                 )
         return rows, targets
 
-    def _check_parameters(self) -> None:
-        positive("penalty", self.penalty)
-        positive("bound", self.bound)
-        non_negative("intercept", self.intercept)
-        if self.records is not None:
-            count("records", self.records)
-        if self.tolerance is not None:
-            positive("tolerance", self.tolerance)
-        as_norms(self.norms)
-        if not 1e-75 < self.radius < 1e75:
-            raise InputError(f"bound must keep R within 1e-75 and 1e75, got R = {self.radius}")
-        if self.classes is not None and len(set(self.classes)) != len(self.classes):
+    def _choices(self) -> Choices:
+        found = Choices(
+            penalty=positive("penalty", self.penalty),
+            bound=positive("bound", self.bound),
+            intercept=non_negative("intercept", self.intercept),
+            norms=as_norms(self.norms),
+            records=None if self.records is None else count("records", self.records),
+            tolerance=None if self.tolerance is None else positive("tolerance", self.tolerance),
+        )
+        if not _SMALLEST < found.radius < _LARGEST:
+            raise InputError(f"bound must keep R within 1e-75 and 1e75, got R = {found.radius}")
+        if not _SMALLEST < found.penalty < _LARGEST:
+            raise InputError(f"penalty must be within 1e-75 and 1e75, got {found.penalty}")
+        if found.records is not None and found.records > 2**53:
+            raise InputError(f"records must be <= 2**53, got {describe(found.records)}")
+        self._check_classes()
+        return found
+
+    def _check_classes(self) -> None:
+        """A list in an order, of names that stay different as one array."""
+        if self.classes is None:
+            return
+        if isinstance(self.classes, (str, bytes, set, frozenset)):
+            raise InputError(f"classes must be a list of all classes, got {describe(self.classes)}")
+        names = list(self.classes)
+        if len(set(np.asarray(names).tolist())) != len(names):
             raise InputError("classes must be distinct, got one twice")
+
+
+def _tolerance(objective: LinearObjective, given: float | None) -> float:
+    """τ as given, or one that every data set can reach; both from public numbers alone."""
+    least = least_tolerance(objective)
+    if given is None:
+        one_record = objective.steepness * objective.radius / objective.records
+        return max(TOLERANCE_SHARE * one_record, least)
+    if given < least:
+        raise InputError(
+            f"tolerance must be >= {least:.3g}, which float64 can certify on every data set of "
+            f"this size, got {given}"
+        )
+    return given
+
+
+def least_tolerance(objective: LinearObjective) -> float:
+    """Four times the largest rounding at any optimum: the search reaches it on every data set."""
+    return 4 * objective.worst_rounding()
 
 
 def _started(start: ArrayLike | None, objective: LinearObjective) -> Floats | None:

@@ -196,7 +196,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return weights
 
     def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
-        return classified_records(self, X, y, fewest=0 if self.classes is not None else 1)
+        return classified_records(self, X, y, declared=self.classes is not None)
 
     def _check_parameters(self) -> None:
         if not count("layers", self.layers) <= 3:

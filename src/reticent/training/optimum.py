@@ -16,6 +16,9 @@ from scipy import linalg
 
 from reticent.training.objective import Curvature, Floats, LinearObjective
 
+_LENGTHS = tuple(2.0**-k for k in range(11))
+_DAMPING = 2.0**-40
+"""Of the trace of a second moment: rounding leaves eigenvalues of that size below zero."""
 LARGEST_MOMENT = 4096
 """Features up to which a second moment is formed and factored to speed up the search."""
 
@@ -59,9 +62,10 @@ def _newton(
     curvature = objective.curvature(point)
     direction = _solve(curvature, gradient, _preconditioner(curvature, moment))
     before = float(np.linalg.norm(gradient))
-    for length in (1.0, 0.25, 0.0625):
+    for length in _LENGTHS:
         candidate = point - length * direction
-        if float(np.linalg.norm(objective.gradient(candidate))) < 0.9 * before:
+        shrunk = float(np.linalg.norm(objective.gradient(candidate)))
+        if shrunk < (1 - 0.3 * length) * before:  # a short step of Newton's shrinks by 1 − length
             return candidate
     return point - gradient / objective.smoothness()
 
@@ -74,7 +78,8 @@ def _preconditioner(curvature: Curvature, moment: Floats | None) -> Callable[[Fl
     penalty = curvature.objective.penalty
     if moment is None:
         return lambda rows: rows / penalty
-    damped = curvature.mean_spread() * moment + penalty * np.eye(len(moment))
+    rough = curvature.mean_spread() * moment
+    damped = rough + (penalty + _DAMPING * float(np.trace(rough))) * np.eye(len(moment))
     factor = linalg.cho_factor(damped, lower=True)
     return lambda rows: np.ascontiguousarray(linalg.cho_solve(factor, rows.T).T)
 

@@ -29,12 +29,18 @@ def without_private_values() -> Iterator[None]:
 
 
 def classified_records(
-    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, *, fewest: int
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, *, declared: bool
 ) -> tuple[Floats, NDArray[Any]]:
-    """Rows in float64 and their labels."""
+    """Rows in float64 and their labels.
+
+    Where the classes are ``declared`` there may be no records, and labels are judged one by one,
+    against the classes: what scikit-learn says of all labels together depends on the data set.
+    """
+    fewest = 0 if declared else 1
     with without_private_values():
         rows, labels = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=fewest)
-        check_classification_targets(labels)
+        if not declared:
+            check_classification_targets(labels)
     return rows, labels
 
 
@@ -50,5 +56,7 @@ def indices_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]
 
 
 def _first_line(message: str) -> str:
-    line = message.splitlines()[0].split(": '")[0].split(": array")[0]
+    line = message.splitlines()[0]
+    for quoted in (": '", ": array", ": b'", ": np.", ': "'):
+        line = line.split(quoted)[0]
     return f"{line} Reshape your data." if "Reshape your data" in message else line

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from reticent.data.dataset import where
-from reticent.training.linear_head import Floats, LinearHead
+from reticent.training.linear_head import Choices, Floats, LinearHead
 from reticent.training.objective import LinearObjective
 from reticent.training.records import without_private_values
 from reticent.training.sigmoid import SigmoidObjective
@@ -84,13 +84,13 @@ class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
     def _named(self, targets: NDArray[Any]) -> NDArray[Any]:
         return np.arange(targets.shape[1]) if self.classes is None else np.asarray(self.classes)
 
-    def _objective(self, h: Floats, targets: NDArray[Any]) -> LinearObjective:
+    def _objective(self, h: Floats, targets: NDArray[Any], choices: Choices) -> LinearObjective:
         return SigmoidObjective(
             rows=h,
             targets=targets,
-            penalty=self.penalty,
-            records=self._normaliser(h),
-            radius=self.radius,
+            penalty=choices.penalty,
+            records=choices.records or max(len(h), 1),
+            radius=choices.radius,
         )
 
     def _unfolded(self, coordinates: Floats) -> Floats:

@@ -11,7 +11,7 @@ from scipy import special
 from sklearn.base import ClassifierMixin
 
 from reticent.training.features import Norms
-from reticent.training.linear_head import Floats, LinearHead
+from reticent.training.linear_head import Choices, Floats, LinearHead
 from reticent.training.objective import LinearObjective
 from reticent.training.records import classified_records, indices_of
 from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
@@ -81,8 +81,7 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
         return chosen
 
     def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
-        fewest = 0 if self.classes is not None else 1
-        return classified_records(self, X, y, fewest=fewest)
+        return classified_records(self, X, y, declared=self.classes is not None)
 
     def _no_targets(self) -> NDArray[Any]:
         return self.classes_[:0]
@@ -93,14 +92,14 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
             raise InputError(f"classes must be at least 2 classes, got {len(names)} class")
         return names
 
-    def _objective(self, h: Floats, targets: NDArray[Any]) -> LinearObjective:
+    def _objective(self, h: Floats, targets: NDArray[Any], choices: Choices) -> LinearObjective:
         return SoftmaxObjective(
             rows=h,
             labels=indices_of(targets, self.classes_),
             basis=zero_sum_basis(len(self.classes_)),
-            penalty=self.penalty,
-            records=self._normaliser(h),
-            radius=self.radius,
+            penalty=choices.penalty,
+            records=choices.records or max(len(h), 1),
+            radius=choices.radius,
             weights=self._class_weights(targets),
         )
 
@@ -127,9 +126,12 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
             return np.asarray(len(y) / (len(self.classes_) * np.maximum(counts, 1.0)))
         return np.array([self.class_weight.get(name, 1.0) for name in self.classes_], dtype=float)
 
-    def _check_parameters(self) -> None:
+    def _choices(self) -> Choices:
+        self._check_class_weight()
+        return super()._choices()
+
+    def _check_class_weight(self) -> None:
         """Weights are public, finite and not negative: else the loss is not convex."""
-        super()._check_parameters()
         weights = self.class_weight
         if weights is None or weights == "balanced":
             return

@@ -67,7 +67,7 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = np.asarray(self.classes)
         if len(names) < 2 or len(set(names.tolist())) < len(names):
             raise InputError("classes must be at least two different ones, got others")
-        rows, targets = classified_records(self, X, y, fewest=0)
+        rows, targets = classified_records(self, X, y, declared=True)
         labels = indices_of(targets, names)
         recipe = self._recipe(rows.shape[1], len(names))
         plan = planned(

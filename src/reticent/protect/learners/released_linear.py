@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from reticent.frozen import frozen
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
 from reticent.mechanisms.base import FRESH_SECURE_NOISE
@@ -41,7 +42,7 @@ class Affine(NamedTuple):
     offsets: Floats
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReleasedLinear:
     """Scores W u + b of rows u that are scaled to norm 1; made from noisy sums alone.
 
@@ -62,13 +63,13 @@ class ReleasedLinear:
         if self.guarantee.grade is Grade.PROVEN:
             declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
             object.__setattr__(self, "guarantee", declared)
+        for name in ("weights", "offsets", "classes_"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
         shape = (self.recipe.classes, self.recipe.features)
         if self.weights.shape != shape or self.offsets.shape != shape[:1]:
             raise InputError(f"weights must have shape {shape}, got {self.weights.shape}")
         if len(self.classes_) != shape[0]:
             raise InputError(f"classes must be {shape[0]}, got {len(self.classes_)}")
-        for array in (self.weights, self.offsets, self.classes_):
-            array.setflags(write=False)
 
     def logits(self, X: ArrayLike) -> Floats:
         """W u + b."""

@@ -1,0 +1,156 @@
+"""Ways to a proven grade, or to a changed release that keeps it, that were found and closed."""
+
+import copy
+import dataclasses
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from reticent import bounds
+from reticent.guarantee import Grade
+from reticent.protect import load, release_mean, release_weights, save, verify
+from reticent.training import SoftmaxHead
+from reticent.validation import InputError
+
+TERMS = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
+
+
+def fitted(**changes):
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(60, 4)), np.arange(60) % 3
+    head = SoftmaxHead(**({"classes": range(3), "records": 60, "penalty": 0.1} | changes))
+    return head.fit(rows, labels), rows, labels
+
+
+def test_released_arrays_cannot_be_made_writable_again():
+    head, rows, _ = fitted()
+    released = release_weights(head, **TERMS)
+    mean = release_mean(rows, bound=1.0, records=60, **TERMS)
+    for array in (released.coordinates, released.classes_, mean.values):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = array
+
+
+def test_frozen_numbers_have_no_dictionary():
+    head, rows, _ = fitted()
+    released = release_weights(head, **TERMS)
+    mean = release_mean(rows, bound=1.0, records=60, **TERMS)
+    for value in (head.certified(), head.certified().numbers, released, released.public, mean):
+        assert not hasattr(value, "__dict__")
+
+
+def test_what_an_instance_says_of_itself_is_not_asked():
+    head, _, _ = fitted()
+    cheap = dataclasses.replace(head.certified().numbers, penalty=1e6)
+    forged = dataclasses.replace(head.certified(), numbers=cheap)
+    head.certified = lambda: forged
+    assert release_weights(head, **TERMS).public.penalty == 0.1
+
+
+def test_another_class_at_the_fit():
+    class Other(SoftmaxHead):
+        def _map(self, rows):
+            return np.hstack([1e6 * rows, np.ones((len(rows), 1))])
+
+    head, rows, labels = fitted()
+    other = Other(**head.get_params()).fit(rows, labels)
+    other.__class__ = SoftmaxHead
+    with pytest.raises(InputError, match="head must be as fit left it"):
+        release_weights(other, **TERMS)
+
+
+@pytest.mark.parametrize("kind", ["guarantee", "sensitivity"])
+def test_pickles_prove_nothing(kind):
+    released = release_weights(fitted()[0], **TERMS)
+    value = (
+        released.guarantee
+        if kind == "guarantee"
+        else bounds.clipped_sum(bound=1.0, features=3, relation="add-remove")
+    )
+    assert value.grade is Grade.PROVEN
+    assert pickle.loads(pickle.dumps(value)).grade is Grade.DECLARED
+    assert copy.deepcopy(value) is value
+    state = [Grade.PROVEN if part is Grade.DECLARED else part for part in value.__getstate__()]
+    empty = object.__new__(type(value))
+    empty.__setstate__(state)
+    assert empty.grade is Grade.DECLARED
+
+
+class Liar(float):
+    """Computes as what it was made of, and says that it is 1."""
+
+    def __float__(self):
+        return 1.0
+
+
+def test_numbers_are_read_once():
+    plain = fitted(penalty=1.0)[0].coordinates_
+    assert np.array_equal(fitted(penalty=Liar(1e-6))[0].coordinates_, plain)
+    released = release_weights(fitted()[0], **(TERMS | {"epsilon": Liar(100.0)}))
+    assert released.guarantee.epsilon == 1.0
+    assert released.scale == release_weights(fitted()[0], **TERMS).scale
+
+
+def test_scalars_of_other_types_are_plain_numbers(tmp_path):
+    head, rows, labels = fitted(
+        penalty=np.float32(0.1), bound=np.float32(0.7), records=np.int64(60),
+        intercept=np.float16(0.3), tolerance=np.float32(1e-4),
+    )  # fmt: skip
+    mean = release_mean(rows, bound=np.float32(3.0), records=np.int64(60), share=0.2, **TERMS)
+    head.set_params(centre=mean.values).fit(rows, labels)
+    save(release_weights(head, mean=mean, **TERMS), tmp_path / "head")
+    assert verify(tmp_path / "head").holds
+    for row in head._map(rows * 100):
+        assert sum(Fraction(x) ** 2 for x in row) <= Fraction(head.radius) ** 2
+
+
+def test_persons_need_a_public_normaliser():
+    head, _, _ = fitted(records=None)
+    with pytest.raises(InputError, match=r"records must be given to the head .* for persons"):
+        release_weights(head, **(TERMS | {"relation": "replace-one"}), records_each=3)
+    owned = release_weights(fitted()[0], **TERMS, records_each=3).guarantee
+    assert any("no person owns more than 3" in line for line in owned.stated)
+
+
+def edited(tmp_path, **changes):
+    save(release_weights(fitted()[0], **TERMS), tmp_path / "head")
+    path = tmp_path / "head.json"
+    document = json.loads(path.read_text())
+    for name, value in changes.items():
+        (document["public"] if name in document["public"] else document)[name] = value
+    path.write_text(json.dumps(document))
+    return tmp_path / "head"
+
+
+def test_a_tolerance_that_nothing_can_certify(tmp_path):
+    problems = verify(edited(tmp_path, tolerance=5e-324)).problems
+    assert any("the tolerance is below what float64 can certify" in line for line in problems)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"classes": [0, 0, 1]},
+        {"classes": [[0], [1], [2]]},
+        {"records": 10**400},
+        {"scale": 10**400},
+    ],
+)
+def test_odd_certificates_get_one_line(tmp_path, changes):
+    with pytest.raises(InputError):
+        load(edited(tmp_path, **changes))
+
+
+@pytest.mark.parametrize(
+    "numbers", [{"penalty": 1e300}, {"penalty": 1e-200}, {"records": 10**200}, {"bound": 1e-80}]
+)
+def test_extreme_numbers_are_refused_before_the_records_are_seen(numbers):
+    with pytest.raises(InputError, match=r"must be|must keep"):
+        fitted(**numbers)
+    with pytest.raises(InputError, match="bound must be within"):
+        release_mean(np.ones((2, 2)), bound=1e-320, records=2, **TERMS)
