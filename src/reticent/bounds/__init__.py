@@ -2,6 +2,14 @@
 
 from reticent.bounds.heads import sigmoid_head, softmax_head
 from reticent.bounds.means import clipped_sum
+from reticent.bounds.statistics import class_statistics, target_statistics
 from reticent.bounds.sums import rounded_sum
 
-__all__ = ["clipped_sum", "rounded_sum", "sigmoid_head", "softmax_head"]
+__all__ = [
+    "class_statistics",
+    "clipped_sum",
+    "rounded_sum",
+    "sigmoid_head",
+    "softmax_head",
+    "target_statistics",
+]

@@ -1,0 +1,252 @@
+"""Sums over records, released once and together: what the smaller learners are computed from.
+
+First, where it pays, the sum of the rows, to centre them by; then the second moment, class sums and
+class counts of the centred rows as one noisy vector (theorem in ``bounds.statistics``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+
+from reticent import bounds
+from reticent.bounds.statistics import EXACT_BLOCK
+from reticent.guarantee import Relation
+from reticent.guarantee.grade import as_relation
+from reticent.mechanisms import AdditiveMechanism, L2Laplace
+from reticent.protect.budget import mechanism_of, part
+from reticent.protect.learners.exact_rows import unit_rows
+from reticent.protect.learners.learner import Learner
+from reticent.protect.learners.recipe import Plan, Recipe, Step
+from reticent.protect.learners.released_linear import Affine
+from reticent.validation import count
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+MEAN, STATISTICS = "mean", "statistics"
+MEAN_COUNT = 0.25
+"""The weight of the number of records beside the sum of rows: a power of two, as all weights."""
+_ROOT = math.sqrt(2.0)
+_LONGEST_MEAN_NOISE = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatisticsRecipe(Recipe):
+    """N, d, C, the weights of the three sums in one release, and the mean's share of the budget.
+
+    Weights are powers of two, so that weighing is exact. A weight of 0 leaves the moment out, a
+    share of 0 the mean.
+    """
+
+    moment: float
+    sums: float
+    counts: float
+    mean_share: float
+
+    def steps(self, relation: Relation) -> dict[str, Step]:
+        """The mean with the number of records, then the statistics with what is left."""
+        public: dict[str, Any] = {
+            "features": self.features,
+            "records": self.records,
+            "relation": relation,
+            "records_each": self.records_each,
+        }
+        found = {}
+        if self.mean_share > 0:
+            # The mean is the statistics of one class: their theorem covers it.
+            mean = bounds.class_statistics(moment=0.0, sums=1.0, counts=MEAN_COUNT, **public)
+            found[MEAN] = Step(sensitivity=mean, share=self.mean_share)
+        statistics = bounds.class_statistics(
+            moment=self.moment, sums=self.sums, counts=self.counts, **public
+        )
+        return found | {STATISTICS: Step(sensitivity=statistics, share=1 - self.mean_share)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean:
+    """What rows are centred by, and about how many of them there are."""
+
+    values: Floats
+    records: float
+    length: float
+    """The root mean square of a centred unit row's norm, before it is scaled to 1 again."""
+
+    def uncentred(self, weights: Floats, offsets: Floats) -> Affine:
+        """A layer on centred unit rows as one on unit rows; norms count as their average."""
+        layer = weights / self.length
+        return Affine(weights=layer, offsets=offsets - layer @ self.values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """Noisy sums of centred unit rows, and the standard deviation of the noise on an entry."""
+
+    mean: Mean
+    sums: Floats
+    counts: Floats
+    moment: Floats
+    sum_noise: float
+    moment_noise: float
+
+    @property
+    def records(self) -> float:
+        """About the number of records."""
+        return float(self.counts.sum())
+
+    @property
+    def means(self) -> Floats:
+        """Class means; at most 1 long, as those of unit rows are."""
+        means = self.sums / self.counts[:, None]
+        return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1.0))
+
+    @property
+    def mean_noise(self) -> Floats:
+        """The variance of an entry of each class mean that is noise."""
+        variance: Floats = (self.sum_noise / self.counts) ** 2
+        return variance
+
+
+def released_mean(unit: Floats, recipe: Recipe, plan: Plan) -> Mean:
+    """The noisy mean, or none."""
+    width = unit.shape[1]
+    if MEAN not in plan:
+        return Mean(values=np.zeros(width), records=float(recipe.records), length=1.0)
+    noise = plan[MEAN].noise
+    answer = noise.release(np.append(unit.sum(axis=0), MEAN_COUNT * len(unit)))
+    std = std_of(noise, answer.size)
+    records = max(answer[-1] / MEAN_COUNT, std / MEAN_COUNT, 1.0)
+    values = answer[:-1] / records
+    values /= max(float(np.linalg.norm(values)), 1.0)
+    squared = float(values @ values) - width * (std / records) ** 2
+    return Mean(values=values, records=records, length=math.sqrt(max(1 - max(squared, 0.0), 1e-2)))
+
+
+def released_statistics(
+    rows: Floats, labels: Labels, recipe: StatisticsRecipe, plan: Plan
+) -> Statistics:
+    """All that these learners ask of the records."""
+    unit = unit_rows(rows, np.zeros(rows.shape[1]))
+    mean = released_mean(unit, recipe, plan)
+    centred = unit_rows(unit, mean.values) if MEAN in plan else unit
+    noise, shape = plan[STATISTICS].noise, (recipe.classes, recipe.features)
+    moment = second_moment(centred) if recipe.moment else np.zeros((0, 0))
+    sums = np.array([centred[labels == label].sum(axis=0) for label in range(recipe.classes)])
+    counts = np.bincount(labels, minlength=recipe.classes).astype(np.float64)
+    parts = [recipe.moment * flat(moment), recipe.sums * sums.ravel(), recipe.counts * counts]
+    entries, products, numbers = split_release(noise, parts)
+    std = std_of(noise, sum(part.size for part in parts))
+    return Statistics(
+        mean=mean,
+        sums=products.reshape(shape) / recipe.sums,
+        counts=likely_counts(numbers / recipe.counts, std / recipe.counts),
+        moment=symmetric(entries / recipe.moment) if recipe.moment else moment,
+        sum_noise=std / recipe.sums,
+        moment_noise=std / recipe.moment if recipe.moment else 0.0,
+    )
+
+
+def likely_counts(noisy: Floats, noise: float) -> Floats:
+    """Counts drawn towards their average by the part of their variance that is noise.
+
+    A class mean is a sum over its count: an unlucky count would make it too long or too short.
+    """
+    average, variance = float(noisy.mean()), float(noisy.var())
+    kept = max(1 - noise**2 / variance, 0.0) if variance > 0 else 0.0
+    likely: Floats = average + kept * (noisy - average)
+    return np.maximum(likely, max(noise, 1.0))
+
+
+def std_of(noise: AdditiveMechanism, size: int) -> float:
+    """The standard deviation of the noise on one of ``size`` entries."""
+    return noise.in_dimension(size).std if isinstance(noise, L2Laplace) else noise.std
+
+
+def split_release(noise: AdditiveMechanism, parts: list[Floats]) -> list[Floats]:
+    """One noisy vector of all parts, cut into the parts again."""
+    answer = noise.release(np.concatenate(parts))
+    return np.split(answer, np.cumsum([part.size for part in parts])[:-1])
+
+
+def second_moment(rows: Floats) -> Floats:
+    """Σ x xᵀ: exact within blocks, whose totals round as the theorem counts."""
+    return cross_moment(rows, rows)
+
+
+def cross_moment(rows: Floats, others: Floats) -> Floats:
+    """Σ x yᵀ of two kinds of rows, block by block."""
+    total = np.zeros((rows.shape[1], others.shape[1]))
+    for start in range(0, len(rows), EXACT_BLOCK):
+        block = slice(start, start + EXACT_BLOCK)
+        total += rows[block].T @ others[block]
+    return total
+
+
+def flat(matrix: Floats) -> Floats:
+    """A symmetric matrix in an orthonormal basis: its diagonal, and √2 times what is above it."""
+    above = np.triu_indices(len(matrix), 1)
+    return np.concatenate([np.diag(matrix), _ROOT * matrix[above]])
+
+
+def symmetric(entries: Floats) -> Floats:
+    """The matrix of these coordinates."""
+    width = (math.isqrt(8 * entries.size + 1) - 1) // 2
+    matrix = np.zeros((width, width))
+    matrix[np.triu_indices(width, 1)] = entries[width:] / _ROOT
+    full: Floats = matrix + matrix.T + np.diag(entries[:width])
+    return full
+
+
+class StatisticsLearner(Learner):
+    """A learner that is computed from noisy class statistics."""
+
+    moment: ClassVar[float]
+    sums: ClassVar[float]
+    counts: ClassVar[float]
+    mean_share: ClassVar[float]
+
+    def __sklearn_tags__(self) -> Tags:
+        """Each fit draws noise of its own."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
+
+    def _recipe(self, features: int, classes: int) -> StatisticsRecipe:
+        recipe = StatisticsRecipe(
+            records=count("records", self.records),
+            features=features,
+            classes=classes,
+            records_each=count("records_each", self.records_each),
+            moment=self.moment,
+            sums=self.sums,
+            counts=self.counts,
+            mean_share=self.mean_share,
+        )
+        return recipe if self._mean_pays(recipe) else dataclasses.replace(recipe, mean_share=0.0)
+
+    def _mean_pays(self, recipe: StatisticsRecipe) -> bool:
+        """A rule in public numbers: is the mean's noise shorter than half a row?"""
+        step = recipe.steps(as_relation(self.relation))[MEAN]
+        noise = part(
+            mechanism_of(self.mechanism),
+            step.sensitivity,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            share=step.share,
+        )
+        std = std_of(noise, recipe.features + 1)
+        return math.sqrt(recipe.features) * std / recipe.records <= _LONGEST_MEAN_NOISE
+
+    def _learnt(self, rows: Floats, labels: Labels, recipe: StatisticsRecipe, plan: Plan) -> Affine:
+        statistics = released_statistics(rows, labels, recipe, plan)
+        return statistics.mean.uncentred(*self._layer(statistics))
+
+    @abstractmethod
+    def _layer(self, statistics: Statistics) -> Affine: ...
