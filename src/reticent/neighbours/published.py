@@ -38,7 +38,7 @@ class RefittedPairs:
         if not l1 > 0:
             raise InputError(
                 "weights must differ for some pair, got equal ones for all: Algorithm 2 would add "
-                "no noise"
+                "no noise, though a record that was not drawn can change the weights"
             )
         return Sensitivity(
             l1=l1,
