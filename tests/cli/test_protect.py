@@ -224,3 +224,22 @@ def test_fit_names_what_is_missing(command, folder, tmp_path, line, message):
     )
     assert (code, error.count("\n"), list(tmp_path.iterdir())) == (BAD_INPUT, 1, [])
     assert message in error
+
+
+@pytest.mark.parametrize("learner", ["noisy-gradient", "class-means", "adassp", "lda"])
+def test_learners_with_the_noise_inside(command, folder, tmp_path, learner):
+    out = tmp_path / "released"
+    line = (
+        f"protect --private {folder}/train.csv --label digit --person who --classes {CLASSES} "
+        f"--records 1400 --epsilon 8 --delta 1e-5 --relation add-remove --learner {learner}"
+    )
+    code, text, _ = command(f"{line} --out {out}")
+    assert code == 0
+    assert text.startswith("ε ≤ 8, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: one record)")
+    assert command(f"verify {out}")[0] == 0
+    code, text, _ = command(
+        f"predict {out} --queries {folder}/test.csv --label digit --person who --json"
+    )
+    assert json.loads(text)["accuracy"] > 0.5  # 0.8 … 0.93
+    code, _, error = command(f"{line} --out {out} --bound 3")
+    assert (code, "--bound must not be given to the learner" in error) == (BAD_INPUT, True)

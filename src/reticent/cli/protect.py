@@ -35,7 +35,7 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.pipeline.protecting import Wanted
-    from reticent.protect import ReleasedHead
+    from reticent.protect import ReleasedHead, ReleasedLinear
 
 Out = Annotated[Path, typer.Option(help="Where to write OUT.safetensors and OUT.json.")]
 Fit = Annotated[
@@ -43,6 +43,14 @@ Fit = Annotated[
     typer.Option(
         help="OUT of fit: classes, bound, records, norms and penalty are taken from there.",
         show_default=False,
+    ),
+]
+LearnerName = Annotated[
+    str,
+    typer.Option(
+        "--learner",
+        help="weights: noise on the optimum of a softmax head. With the noise inside: "
+        "noisy-gradient, class-means, adassp, lda.",
     ),
 ]
 Centre = Annotated[
@@ -76,6 +84,7 @@ def protect(
     bound: Bound = None,
     records: Records = None,
     fit: Fit = None,
+    learner: LearnerName = "weights",
     mechanism: MechanismOption = "gaussian",
     penalty: Penalty = None,
     norms: Norms = "clip",
@@ -89,8 +98,9 @@ def protect(
     data_set: DataSet = None,
     json: Json = False,
 ) -> None:
-    """Fit a softmax head on private features and release its weights once, with a proven ε."""
-    from reticent.pipeline.protecting import Wanted, protect_head
+    """Learn a linear classifier from private features and release it once, with a proven ε."""
+    from reticent.pipeline.learning import WEIGHTS, protect_with
+    from reticent.pipeline.protecting import Wanted
     from reticent.protect import save
     from reticent.training.features import as_norms
 
@@ -108,12 +118,14 @@ def protect(
         wanted = Wanted(
             **asked,
             records=said("--records", records),
-            bound=said("--bound", bound),
+            bound=said("--bound", bound) if learner == WEIGHTS else 1.0,
             penalty=penalty,
             norms=as_norms(norms),
             centre=_centre(centre),
             mean_bound=mean_bound,
         )
+        if learner != WEIGHTS:
+            _refuse_with_learner(learner, bound, penalty, centre)
     else:
         _refuse_with_fit(classes, bound, records, penalty, centre)
         names, wanted, start = _from_fit(fit, asked)
@@ -122,7 +134,7 @@ def protect(
     data = read_private(
         private, label=label, person=person, embedding=embedding, classes=names, encoder=encoder
     )
-    released = protect_head(data, wanted, charge=charge, start=start)
+    released = protect_with(data, wanted, learner=learner, charge=charge, start=start)
     weights, certificate = save(released, out)
     _print_released(released, weights, certificate, json)
     if ledger is None and not json:
@@ -133,6 +145,16 @@ def _centre(value: str) -> Any:
     if value not in ("none", "mean"):
         raise InputError(f"--centre must be none or mean, got {value!r}")
     return value
+
+
+def _refuse_with_learner(
+    learner: str, bound: float | None, penalty: float | None, centre: str
+) -> None:
+    """Learners with the noise inside scale rows to norm 1 and centre them by themselves."""
+    given = {"--bound": bound, "--penalty": penalty, "--centre": None if centre == "none" else 1}
+    idle = [option for option, value in given.items() if value is not None]
+    if idle:
+        raise InputError(f"{idle[0]} must not be given to the learner {learner}, which has no use")
 
 
 def _refuse_with_fit(
@@ -189,7 +211,7 @@ def _charger(
                 event,
                 relation=wanted.relation,
                 unit=unit,
-                purpose=f"weights of a head, {wanted.mechanism} noise",
+                purpose=f"a linear classifier, {wanted.mechanism} noise",
                 claim=(wanted.epsilon, wanted.delta),
             )
         if done.warning is not None:
@@ -200,7 +222,7 @@ def _charger(
 
 def _refuse_unwritable(out: Path) -> None:
     """A path that cannot be written would be found out after the budget was spent."""
-    from reticent.protect.certificate import paths_of
+    from reticent.protect.sealed_pair import paths_of
 
     for path in paths_of(out):
         if path.is_dir() or not path.parent.is_dir():
@@ -209,25 +231,48 @@ def _refuse_unwritable(out: Path) -> None:
             raise InputError(f"{path} must be writable, got a folder that is not")
 
 
-def _print_released(released: ReleasedHead, weights: Path, certificate: Path, json: bool) -> None:
+def _print_released(
+    released: ReleasedHead | ReleasedLinear, weights: Path, certificate: Path, json: bool
+) -> None:
     if json:
         print_json(
             {
                 "weights": str(weights),
                 "certificate": str(certificate),
                 "mechanism": released.mechanism,
-                "scale": released.scale,
-                "public": released.public.to_dict(),
                 "guarantee": released.guarantee.to_dict(),
+                **_numbers(released),
             }
         )
         return
     print_line(str(released.guarantee))
-    print_line(
-        f"{released.mechanism} noise of scale {scale_text(released.scale)}, penalty "
-        f"{released.public.penalty:.6g}; written to {weights} and {certificate}"
-    )
+    print_line(f"{_noise(released)}; written to {weights} and {certificate}")
     print_assumptions(released.guarantee)
+
+
+def _numbers(released: ReleasedHead | ReleasedLinear) -> dict[str, Any]:
+    """The public numbers, as they stand in the certificate."""
+    from reticent.protect import ReleasedHead
+
+    if isinstance(released, ReleasedHead):
+        return {"scale": released.scale, "public": released.public.to_dict()}
+    return {
+        "learner": released.learner,
+        "recipe": released.recipe.to_dict(),
+        "scales": released.scales,
+    }
+
+
+def _noise(released: ReleasedHead | ReleasedLinear) -> str:
+    from reticent.protect import ReleasedHead
+
+    if isinstance(released, ReleasedHead):
+        return (
+            f"{released.mechanism} noise of scale {scale_text(released.scale)}, penalty "
+            f"{released.public.penalty:.6g}"
+        )
+    scales = ", ".join(f"{name} {scale_text(s)}" for name, s in released.scales.items())
+    return f"{released.learner}: {released.mechanism} noise of scales {scales}"
 
 
 def print_assumptions(claim: Guarantee) -> None:

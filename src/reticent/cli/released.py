@@ -14,7 +14,7 @@ from reticent.cli.protect import print_assumptions
 from reticent.guarantee.rounding import upper_text
 
 if TYPE_CHECKING:
-    from reticent.protect import ReleasedHead
+    from reticent.protect import ReleasedHead, ReleasedLinear
 
 MISMATCH = 1
 
@@ -76,7 +76,9 @@ def predict(
     _print_predictions(head, chosen, truth, json)
 
 
-def _print_predictions(head: ReleasedHead, chosen: Any, truth: Any, json: bool) -> None:
+def _print_predictions(
+    head: ReleasedHead | ReleasedLinear, chosen: Any, truth: Any, json: bool
+) -> None:
     accuracy = None if truth is None or len(truth) == 0 else float((chosen == truth).mean())
     if json:
         found = {} if accuracy is None else {"accuracy": accuracy}

@@ -1,6 +1,7 @@
 """Releases: what leaves the house, with its guarantee. The only layer that mints proven ones."""
 
 from reticent.protect.certificate import Verification, load, save, verify
+from reticent.protect.learners import NoisyGradientHead, ReleasedLinear
 from reticent.protect.mean import ReleasedMean, release_mean
 from reticent.protect.penalty import mean_share, public_penalty
 from reticent.protect.public_numbers import MeanNumbers, PublicNumbers
@@ -9,8 +10,10 @@ from reticent.protect.weights import release_weights
 
 __all__ = [
     "MeanNumbers",
+    "NoisyGradientHead",
     "PublicNumbers",
     "ReleasedHead",
+    "ReleasedLinear",
     "ReleasedMean",
     "Verification",
     "load",

@@ -1,45 +1,35 @@
-"""A released head on disk: weights as safetensors, and beside them a certificate in JSON.
+"""Released models on disk. ``verify`` computes ε anew from public numbers, without the data.
 
-The certificate holds public numbers only. ``verify`` computes ε anew from them, on any machine,
-without the data. No pickle is written or read.
+A kind of release has one format: how its claims are written, and what must follow from them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import safetensors
-from safetensors.numpy import load as load_tensors
-from safetensors.numpy import save as save_tensors
 
 import reticent
-from reticent.files import write_whole
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import mechanism_of, together
+from reticent.protect.learners.recipe import Recipe, reached, with_scales
+from reticent.protect.learners.recipes import recipe_of
+from reticent.protect.learners.released_linear import ReleasedLinear
 from reticent.protect.public_numbers import PublicNumbers
 from reticent.protect.released_head import ReleasedHead
-from reticent.validation import InputError, describe
+from reticent.protect.sealed_pair import Pair, read_pair, write_pair
+from reticent.validation import InputError, describe, positive
 
-FORMAT = "reticent-head-2"
-_SEAL = "certificate_sha256"
-_FIELDS = {
-    "format",
-    "version",
-    "weights_sha256",
-    "classes",
-    "mechanism",
-    "scale",
-    "public",
-    "guarantee",
-}
+Claims = Mapping[str, Any]
+Released = ReleasedHead | ReleasedLinear
+
+HEAD, LINEAR = "reticent-head-2", "reticent-linear-1"
+_COMMON = {"format", "version", "classes", "mechanism", "guarantee"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,100 +46,115 @@ class Verification:
         return not self.problems
 
 
-def save(head: ReleasedHead, path: str | Path) -> tuple[Path, Path]:
+def save(released: Released, path: str | Path) -> tuple[Path, Path]:
     """Write PATH.safetensors and PATH.json; neither is there half-written."""
-    weights_path, certificate_path = paths_of(path)
+    kind = HEAD if isinstance(released, ReleasedHead) else LINEAR
     claims = {
-        "format": FORMAT,
+        "format": kind,
         "version": reticent.__version__,
-        "classes": head.classes_.tolist(),
-        "mechanism": head.mechanism,
-        "scale": head.scale,
-        "public": head.public.to_dict(),
-        "guarantee": head.guarantee.to_dict(),
+        "classes": released.classes_.tolist(),
+        "mechanism": released.mechanism,
+        "guarantee": released.guarantee.to_dict(),
     }
-    tensors = {"coordinates": head.coordinates}
-    if head.centre is not None:
-        tensors["centre"] = head.centre
-    content = save_tensors(tensors, metadata={_SEAL: _digest(claims)})
-    certificate = claims | {"weights_sha256": hashlib.sha256(content).hexdigest()}
-    document = json.dumps(certificate, ensure_ascii=False, allow_nan=False, indent=2)
-    write_whole(weights_path, content)
-    write_whole(certificate_path, document.encode())
-    return weights_path, certificate_path
+    if isinstance(released, ReleasedHead):
+        own = {"scale": released.scale, "public": released.public.to_dict()}
+        tensors = {"coordinates": released.coordinates, "centre": released.centre}
+    else:
+        own = {
+            "learner": released.learner,
+            "recipe": released.recipe.to_dict(),
+            "scales": released.scales,
+        }
+        tensors = {"weights": released.weights, "offsets": released.offsets}
+    return write_pair(
+        path, claims | own, {name: array for name, array in tensors.items() if array is not None}
+    )
 
 
-def load(path: str | Path) -> ReleasedHead:
-    """The released head, if weights and certificate belong together and ε follows.
+def load(path: str | Path) -> Released:
+    """The released model, if weights and certificate belong together and ε follows.
 
     Its guarantee is graded declared: a file proves nothing, and who wrote it is not known here.
     """
-    certificate, content = _read(path)
-    found = _verified(certificate, content)
+    pair = read_pair(path)
+    found = _verified(pair, path)
     if not found.holds:
         raise InputError(f"{path} must match its certificate, got: {'; '.join(found.problems)}")
-    tensors = {name: tensor.copy() for name, tensor in _tensors(content).items()}
-    return ReleasedHead(
-        coordinates=tensors["coordinates"],
-        classes_=np.asarray(certificate["classes"]),
-        centre=tensors.get("centre"),
-        guarantee=found.guarantee,
-        mechanism=str(certificate["mechanism"]),
-        scale=float(certificate["scale"]),
-        public=PublicNumbers.from_dict(certificate["public"]),
-    )
+    return _format(pair, path).load(pair, found.guarantee)
 
 
 def verify(path: str | Path) -> Verification:
     """Compute ε anew from the certificate's public numbers, and compare weights and certificate."""
-    certificate, content = _read(path)
-    return _verified(certificate, content)
+    return _verified(read_pair(path), path)
 
 
-def _verified(certificate: Mapping[str, Any], content: bytes) -> Verification:
-    claim = Guarantee.from_dict(certificate["guarantee"])
-    public = PublicNumbers.from_dict(certificate["public"])
-    problems = []
-    if hashlib.sha256(content).hexdigest() != certificate["weights_sha256"]:
-        problems.append("the weights are not those that were certified")
-    if _seal(content) != _digest(certificate):
-        problems.append("the certificate is not the one that the weights were sealed with")
-    epsilon = together(_noises(certificate, public, claim), delta=claim.delta)
+def _verified(pair: Pair, path: str | Path) -> Verification:
+    format_ = _format(pair, path)
+    claim = Guarantee.from_dict(pair.claims["guarantee"])
+    epsilon, misfits = format_.follows(pair, claim)
+    problems = [*pair.problems, *misfits]
     if not epsilon <= claim.epsilon:
         problems.append(
             f"the noise gives epsilon = {upper_text(epsilon)}, not {upper_text(claim.epsilon)}"
         )
+    return Verification(guarantee=claim, epsilon=epsilon, problems=tuple(problems))
+
+
+class _Format(NamedTuple):
+    """Its fields; the ε that follows with what does not fit; and how it is loaded."""
+
+    fields: set[str]
+    follows: Callable[[Pair, Guarantee], tuple[float, list[str]]]
+    load: Callable[[Pair, Guarantee], Released]
+
+
+def _format(pair: Pair, path: str | Path) -> _Format:
+    claims = pair.claims
+    found = _FORMATS.get(str(claims.get("format")))
+    if found is None:
+        known = " or ".join(_FORMATS)
+        raise InputError(f"{path} must be a certificate of format {known}, got another file")
+    if odd := sorted(set(claims) ^ (_COMMON | found.fields)):
+        raise InputError(f"{path} must have the fields of a certificate, got {odd[0]!r} wrong")
+    classes = claims["classes"]
+    if not isinstance(classes, list) or not all(type(c) in (str, int, float) for c in classes):
+        raise InputError(f"classes must be a list of texts or numbers, got {describe(classes)}")
+    if len(set(classes)) < len(classes):
+        raise InputError("classes must be distinct, got one twice")
+    return found
+
+
+def _head_follows(pair: Pair, claim: Guarantee) -> tuple[float, list[str]]:
+    public = PublicNumbers.from_dict(pair.claims["public"])
+    problems = _head_misfits(pair, public)
     if public.tolerance < public.least_tolerance():
         problems.append("the tolerance is below what float64 can certify")
     if claim.unit != public.unit:
         problems.append(f"the unit is {public.unit}, not {claim.unit}")
-    problems.extend(_misfits(certificate, public, _tensors(content)))
-    return Verification(guarantee=claim, epsilon=epsilon, problems=tuple(problems))
+    return together(_head_noises(pair.claims, public, claim), delta=claim.delta), problems
 
 
-def _noises(
-    certificate: Mapping[str, Any], public: PublicNumbers, claim: Guarantee
+def _head_noises(
+    claims: Claims, public: PublicNumbers, claim: Guarantee
 ) -> list[AdditiveMechanism]:
     """The noise of the mean, where there is one, and that of the weights."""
-    kind = mechanism_of(certificate["mechanism"])
+    kind = mechanism_of(claims["mechanism"])
     noises = []
     if public.mean is not None:
         moved = public.mean.sensitivity(claim.relation, public.records_each)
         noises.append(kind(scale=public.mean.scale, sensitivity=moved))
     moved = public.sensitivity(claim.relation)
-    return [*noises, kind(scale=certificate["scale"], sensitivity=moved)]
+    return [*noises, kind(scale=claims["scale"], sensitivity=moved)]
 
 
-def _misfits(
-    certificate: Mapping[str, Any], public: PublicNumbers, tensors: Mapping[str, Any]
-) -> list[str]:
+def _head_misfits(pair: Pair, public: PublicNumbers) -> list[str]:
     """Where the tensors are not those of the public numbers."""
-    problems = []
-    coordinates, centre = tensors.get("coordinates"), tensors.get("centre")
+    problems, classes = [], len(pair.claims["classes"])
+    coordinates, centre = pair.tensors.get("coordinates"), pair.tensors.get("centre")
     if coordinates is None or coordinates.shape != public.shape:
         problems.append(f"the weights do not have the shape {public.shape}")
-    if len(certificate["classes"]) != public.classes:
-        problems.append(f"{len(certificate['classes'])} classes do not fit {public.shape}")
+    if classes != public.classes:
+        problems.append(f"{classes} classes do not fit {public.shape}")
     if centre is not None and centre.shape != (public.features,):
         problems.append(f"the centre does not have {public.features} entries")
     if public.mean is not None and (centre is None or public.mean.features != public.features):
@@ -157,73 +162,56 @@ def _misfits(
     return problems
 
 
-def _read(path: str | Path) -> tuple[Mapping[str, Any], bytes]:
-    weights_path, certificate_path = paths_of(path)
-    try:
-        document = certificate_path.read_text(encoding="utf-8")
-        content = weights_path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{error.filename} must be readable, got: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{certificate_path} must be a JSON text, got other bytes") from None
-    try:
-        certificate = json.loads(document)
-    except ValueError:  # whole numbers of thousands of digits raise it too
-        raise InputError(f"{certificate_path} must be JSON, got another text") from None
-    except RecursionError:
-        raise InputError(f"{certificate_path} must be JSON, got one nested too deeply") from None
-    _check_fields(certificate, certificate_path)
-    return certificate, content
+def _load_head(pair: Pair, claim: Guarantee) -> ReleasedHead:
+    return ReleasedHead(
+        coordinates=pair.tensors["coordinates"],
+        classes_=np.asarray(pair.claims["classes"]),
+        centre=pair.tensors.get("centre"),
+        guarantee=claim,
+        mechanism=str(pair.claims["mechanism"]),
+        scale=float(pair.claims["scale"]),
+        public=PublicNumbers.from_dict(pair.claims["public"]),
+    )
 
 
-def _check_fields(certificate: object, path: Path) -> None:
-    if not isinstance(certificate, dict) or certificate.get("format") != FORMAT:
-        raise InputError(f"{path} must be a certificate of format {FORMAT}, got another file")
-    if set(certificate) != _FIELDS:
-        odd = sorted(set(certificate) ^ _FIELDS)
-        raise InputError(f"{path} must have the fields of a certificate, got {odd[0]!r} wrong")
-    classes = certificate["classes"]
-    if not isinstance(classes, list) or not all(type(c) in (str, int, float) for c in classes):
-        raise InputError(f"classes must be a list of texts or numbers, got {describe(classes)}")
-    if len(set(classes)) < len(classes):
-        raise InputError("classes must be distinct, got one twice")
+def _linear_follows(pair: Pair, claim: Guarantee) -> tuple[float, list[str]]:
+    recipe, scales = _recipe(pair.claims), _scales(pair.claims["scales"])
+    plan = with_scales(recipe, scales, relation=claim.relation, mechanism=pair.claims["mechanism"])
+    problems, shape = [], (recipe.classes, recipe.features)
+    weights, offsets = pair.tensors.get("weights"), pair.tensors.get("offsets")
+    if weights is None or offsets is None or (weights.shape, offsets.shape) != (shape, shape[:1]):
+        problems.append(f"the weights do not have the shape {shape}")
+    if len(pair.claims["classes"]) != recipe.classes:
+        problems.append(f"{len(pair.claims['classes'])} classes do not fit {shape}")
+    if claim.unit != recipe.unit:
+        problems.append(f"the unit is {recipe.unit}, not {claim.unit}")
+    return reached(plan, delta=claim.delta), problems
 
 
-def _tensors(content: bytes) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    """The tensors that are finite float64 arrays; none where the file is another."""
-    try:
-        tensors = load_tensors(content)
-    except (safetensors.SafetensorError, TypeError, ValueError, KeyError):
-        return {}
-    return {
-        name: tensor
-        for name, tensor in tensors.items()
-        if tensor.dtype == np.float64 and np.isfinite(tensor).all()
-    }
+def _recipe(claims: Claims) -> Recipe:
+    return recipe_of(claims["learner"], claims["recipe"])
 
 
-def _digest(certificate: Mapping[str, Any]) -> str:
-    """Of all claims; the hash of the weights is left out, because they carry this digest."""
-    claims = {name: value for name, value in certificate.items() if name != "weights_sha256"}
-    document = json.dumps(claims, ensure_ascii=False, allow_nan=False, sort_keys=True)
-    return hashlib.sha256(document.encode()).hexdigest()
+def _scales(values: object) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise InputError(f"scales must be a JSON object, got {describe(values)}")
+    return {str(name): positive("scale", value) for name, value in values.items()}
 
 
-def _seal(content: bytes) -> str | None:
-    """The digest in the header of a safetensors file: its length in 8 bytes, then JSON."""
-    length = int.from_bytes(content[:8], "little")
-    try:
-        header = json.loads(content[8 : 8 + length])
-        return str(header["__metadata__"][_SEAL])
-    except (ValueError, KeyError, TypeError):
-        return None
+def _load_linear(pair: Pair, claim: Guarantee) -> ReleasedLinear:
+    return ReleasedLinear(
+        learner=str(pair.claims["learner"]),
+        weights=pair.tensors["weights"],
+        offsets=pair.tensors["offsets"],
+        classes_=np.asarray(pair.claims["classes"]),
+        guarantee=claim,
+        mechanism=str(pair.claims["mechanism"]),
+        recipe=_recipe(pair.claims),
+        scales=_scales(pair.claims["scales"]),
+    )
 
 
-def paths_of(path: str | Path) -> tuple[Path, Path]:
-    """PATH.safetensors and PATH.json."""
-    base = Path(path)
-    if not base.name:
-        raise InputError(f"path must name a file, got {str(path)!r}")
-    if base.suffix in (".safetensors", ".json"):
-        base = base.with_suffix("")
-    return base.with_name(base.name + ".safetensors"), base.with_name(base.name + ".json")
+_FORMATS = {
+    HEAD: _Format({"scale", "public"}, _head_follows, _load_head),
+    LINEAR: _Format({"learner", "recipe", "scales"}, _linear_follows, _load_linear),
+}

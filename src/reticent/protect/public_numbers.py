@@ -131,14 +131,14 @@ class PublicNumbers(HeadNumbers):
         return cls(
             outputs=_one_of("outputs", values["outputs"], ("softmax", "sigmoid")),
             penalty=positive("penalty", values["penalty"]),
-            records=count("records", values["records"]),
+            records=_countable("records", values["records"]),
             bound=positive("bound", values["bound"]),
             intercept=non_negative("intercept", values["intercept"]),
             norms=_one_of("norms", values["norms"], NORMS),
             tolerance=positive("tolerance", values["tolerance"]),
             largest_weight=positive("largest_weight", values["largest_weight"]),
             shape=_shape(values["shape"]),
-            records_each=count("records_each", values["records_each"]),
+            records_each=_countable("records_each", values["records_each"]),
             mean=None if mean is None else MeanNumbers.from_dict(mean),
         )
 
@@ -174,6 +174,13 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> Any:
     if value not in allowed:
         raise InputError(f"{name} must be {' or '.join(allowed)}, got {describe(value)}")
     return value
+
+
+def _countable(name: str, value: object) -> int:
+    number = count(name, value)
+    if number > 2**53:
+        raise InputError(f"{name} must be <= 2**53, got a larger number")
+    return number
 
 
 def _shape(value: object) -> tuple[int, int]:
