@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reticent.studies import alm_layers, alm_mnist
+from reticent.studies import alm_fig1, alm_layers, alm_mnist
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
 SPECS = {
+    "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
     "alm-layers": (alm_layers.SPECS["digits"],),
 }
