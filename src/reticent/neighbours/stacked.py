@@ -21,7 +21,7 @@ ROWS = 2048
 """Rows of data multiplied at a time; their changes stay in the cache."""
 MEMORY = 3
 """Steps that Anderson mixing looks back."""
-ROUNDING = 1e-6
+ROUNDING = 5e-6
 """What float32 leaves of a difference, relatively."""
 MOST_PASSES = 40
 """Passes over the data after which a head is handed to Newton's method."""
@@ -79,7 +79,7 @@ class StackedHeads:
         mixing.scale_first(self._line(mixing.last, own))
         for _ in range(MOST_PASSES):
             mixing.add(self._step(mixing.point, own))
-            found = mixing.relative_errors()
+            found = mixing.relative_errors() * self._caution(mixing.point, own)
             answer[:, open_heads], errors[open_heads] = mixing.point, found
             going_on = ~(found <= accuracy) & np.isfinite(found)
             if not going_on.any():
@@ -125,6 +125,11 @@ class StackedHeads:
         bend = np.einsum("mc,mc->m", own.probabilities, moved * moved) - mean * mean
         curved = slope + own.signs * own.weights * bend
         return np.where(curved > 0.05 * slope, slope / np.where(curved > 0, curved, 1), 1)
+
+    def _caution(self, point: Singles, own: OwnRecords) -> Floats:
+        """Where a record's own logits move much, estimates of first order count tenfold."""
+        moved = np.abs(own.logits(point.reshape(*self._shape, len(own)))).max(axis=1)
+        return np.where(moved > 0.5, 10.0, 1.0)
 
     @property
     def _shape(self) -> tuple[int, int]:
