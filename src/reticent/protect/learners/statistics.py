@@ -154,12 +154,14 @@ def released_statistics(
 
 
 def likely_counts(noisy: Floats, noise: float) -> Floats:
-    """Counts drawn towards their average by the part of their variance that is noise.
+    """Counts drawn towards their average by the part of their variance that noise may make up.
 
-    A class mean is a sum over its count: an unlucky count would make it too long or too short.
+    A class mean is a sum over its count: an unlucky count would make it too long or too short. The
+    variance of C noises is noise² with a standard deviation of √(2/C)·noise²; one more is allowed.
     """
     average, variance = float(noisy.mean()), float(noisy.var())
-    kept = max(1 - noise**2 / variance, 0.0) if variance > 0 else 0.0
+    likely_noise = (1 + math.sqrt(2 / len(noisy))) * noise**2
+    kept = 1 - likely_noise / variance if variance > likely_noise else 0.0
     likely: Floats = average + kept * (noisy - average)
     return np.maximum(likely, max(noise, 1.0))
 
