@@ -1,7 +1,7 @@
 """Estimating sensitivities from neighbouring data sets; ``bounds`` proves, this layer samples.
 
-Solvers are loaded with the first use of a name: the sample sizes of the sampler need neither them nor
-scikit-learn.
+Solvers are loaded with the first use of a name: the sample sizes of the sampler need neither them
+nor scikit-learn.
 """
 
 from __future__ import annotations
