@@ -60,6 +60,7 @@ def test_the_heads_of_a_pair_are_those_of_refits(pool):
     assert found.population == by_refits.population
 
 
+@pytest.mark.slow
 def test_one_core_and_two_draw_and_measure_the_same(pool):
     X, y = pool
     one, two = (
