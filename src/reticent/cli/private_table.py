@@ -63,11 +63,11 @@ MechanismOption = Annotated[
 def read_private(
     path: Path,
     *,
-    label: str | None,
-    person: str | None,
-    embedding: str | None,
-    classes: list[str] | None,
-    encoder: str | None,
+    label: str | None = None,
+    person: str | None = None,
+    embedding: str | None = None,
+    classes: list[str] | None = None,
+    encoder: str | None = None,
 ) -> Dataset:
     """The table, with features from the encoder where one is named."""
     from reticent.data import read_table

@@ -12,6 +12,7 @@ from reticent.cli.output import print_json, print_line, print_table
 from reticent.cli.private_table import Embedding, EncoderName, Person, read_private
 from reticent.cli.protect import print_assumptions
 from reticent.guarantee.rounding import upper_text
+from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.protect import ReleasedHead, ReleasedLinear
@@ -60,9 +61,15 @@ def predict(
     json: Json = False,
 ) -> None:
     """Classify with a released head; free, because the head is public."""
-    from reticent.protect import load
+    from reticent.protect import ReleasedRegression, load
 
     head = load(released)
+    if isinstance(head, ReleasedRegression):
+        if label is not None:
+            raise InputError("--label must not be given for a regression: it has no classes")
+        rows = read_private(queries, person=person, embedding=embedding, encoder=encoder)
+        _print_numbers(head.predict(rows.features), str(head.guarantee), json)
+        return
     data = read_private(
         queries,
         label=label,
@@ -74,6 +81,15 @@ def predict(
     chosen = head.predict(data.features)
     truth = None if data.labels is None else head.classes_[data.labels]
     _print_predictions(head, chosen, truth, json)
+
+
+def _print_numbers(values: Any, guarantee: str, json: bool) -> None:
+    if json:
+        print_json({"predictions": values.tolist()})
+        return
+    for value in values.tolist():
+        print_line(f"{value:.6g}")
+    print_line(f"model: {guarantee}")
 
 
 def _print_predictions(

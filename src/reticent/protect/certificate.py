@@ -19,16 +19,18 @@ from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import mechanism_of, together
 from reticent.protect.learners.recipe import Recipe, reached, with_scales
 from reticent.protect.learners.recipes import recipe_of
+from reticent.protect.learners.regression_recipe import RegressionRecipe
 from reticent.protect.learners.released_linear import ReleasedLinear
+from reticent.protect.learners.released_regression import ReleasedRegression
 from reticent.protect.public_numbers import PublicNumbers
 from reticent.protect.released_head import ReleasedHead
 from reticent.protect.sealed_pair import Pair, read_pair, write_pair
 from reticent.validation import InputError, describe, positive
 
 Claims = Mapping[str, Any]
-Released = ReleasedHead | ReleasedLinear
+Released = ReleasedHead | ReleasedLinear | ReleasedRegression
 
-HEAD, LINEAR = "reticent-head-2", "reticent-linear-1"
+HEAD, LINEAR, REGRESSION = "reticent-head-2", "reticent-linear-1", "reticent-regression-1"
 _COMMON = {"format", "version", "classes", "mechanism", "guarantee"}
 
 
@@ -48,27 +50,32 @@ class Verification:
 
 def save(released: Released, path: str | Path) -> tuple[Path, Path]:
     """Write PATH.safetensors and PATH.json; neither is there half-written."""
-    kind = HEAD if isinstance(released, ReleasedHead) else LINEAR
-    claims = {
-        "format": kind,
+    claims: dict[str, Any] = {
         "version": reticent.__version__,
-        "classes": released.classes_.tolist(),
+        "classes": [],
         "mechanism": released.mechanism,
         "guarantee": released.guarantee.to_dict(),
     }
     if isinstance(released, ReleasedHead):
-        own = {"scale": released.scale, "public": released.public.to_dict()}
-        tensors = {"coordinates": released.coordinates, "centre": released.centre}
+        own = {"format": HEAD, "scale": released.scale, "public": released.public.to_dict()}
+        tensors = {"coordinates": released.coordinates}
+        if released.centre is not None:
+            tensors["centre"] = released.centre
     else:
         own = {
+            "format": LINEAR if isinstance(released, ReleasedLinear) else REGRESSION,
             "learner": released.learner,
             "recipe": released.recipe.to_dict(),
             "scales": released.scales,
         }
-        tensors = {"weights": released.weights, "offsets": released.offsets}
-    return write_pair(
-        path, claims | own, {name: array for name, array in tensors.items() if array is not None}
-    )
+        tensors = {"weights": released.weights, "offsets": _offsets(released)}
+    if not isinstance(released, ReleasedRegression):
+        claims["classes"] = released.classes_.tolist()
+    return write_pair(path, claims | own, tensors)
+
+
+def _offsets(released: ReleasedLinear | ReleasedRegression) -> Any:
+    return released.offsets if isinstance(released, ReleasedLinear) else np.array([released.offset])
 
 
 def load(path: str | Path) -> Released:
@@ -177,12 +184,18 @@ def _load_head(pair: Pair, claim: Guarantee) -> ReleasedHead:
 def _linear_follows(pair: Pair, claim: Guarantee) -> tuple[float, list[str]]:
     recipe, scales = _recipe(pair.claims), _scales(pair.claims["scales"])
     plan = with_scales(recipe, scales, relation=claim.relation, mechanism=pair.claims["mechanism"])
-    problems, shape = [], (recipe.classes, recipe.features)
+    regression = isinstance(recipe, RegressionRecipe)
+    problems = []
+    shape = (recipe.features,) if regression else (recipe.classes, recipe.features)
     weights, offsets = pair.tensors.get("weights"), pair.tensors.get("offsets")
-    if weights is None or offsets is None or (weights.shape, offsets.shape) != (shape, shape[:1]):
+    if weights is None or weights.shape != shape:
         problems.append(f"the weights do not have the shape {shape}")
-    if len(pair.claims["classes"]) != recipe.classes:
+    if offsets is None or offsets.shape != (1 if regression else recipe.classes,):
+        problems.append("the offsets do not fit the weights")
+    if len(pair.claims["classes"]) != (0 if regression else recipe.classes):
         problems.append(f"{len(pair.claims['classes'])} classes do not fit {shape}")
+    if regression != (pair.claims["format"] == REGRESSION):
+        problems.append("the format is not that of the learner")
     if claim.unit != recipe.unit:
         problems.append(f"the unit is {recipe.unit}, not {claim.unit}")
     return reached(plan, delta=claim.delta), problems
@@ -211,7 +224,22 @@ def _load_linear(pair: Pair, claim: Guarantee) -> ReleasedLinear:
     )
 
 
+def _load_regression(pair: Pair, claim: Guarantee) -> ReleasedRegression:
+    recipe = _recipe(pair.claims)
+    assert isinstance(recipe, RegressionRecipe)
+    return ReleasedRegression(
+        learner=str(pair.claims["learner"]),
+        weights=pair.tensors["weights"],
+        offset=float(pair.tensors["offsets"][0]),
+        guarantee=claim,
+        mechanism=str(pair.claims["mechanism"]),
+        recipe=recipe,
+        scales=_scales(pair.claims["scales"]),
+    )
+
+
 _FORMATS = {
+    REGRESSION: _Format({"learner", "recipe", "scales"}, _linear_follows, _load_regression),
     HEAD: _Format({"scale", "public"}, _head_follows, _load_head),
     LINEAR: _Format({"learner", "recipe", "scales"}, _linear_follows, _load_linear),
 }

@@ -1,6 +1,7 @@
 """Ridge from noisy statistics, on classes and on numbers; the spread within classes."""
 
 import dataclasses
+import json
 import math
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from reticent.accounting import account
 from reticent.guarantee import Grade, Relation
 from reticent.mechanisms import AdditiveMechanism
+from reticent.protect import load, save, verify
 from reticent.protect.learners import AdaSSPHead, AdaSSPRegressor, LDAHead
 from reticent.protect.learners.recipe import reached, with_scales
 from reticent.protect.learners.sufficient_statistics import ridge
@@ -188,3 +190,23 @@ def test_without_noise_heads_are_those_of_the_textbook(kind, plain):
     known = plain.predict(unit)
     known = known if kind is LDAHead else known.argmax(axis=1)
     assert np.mean(model.predict(X) == known) > 0.97
+
+
+def test_a_regression_on_disk(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 3))
+    model = AdaSSPRegressor(
+        bound=3.0, target_bound=2.0, records=300, epsilon=5.0, delta=1e-5, relation="add-remove"
+    ).fit(rows, rows[:, 0])
+    save(model.released_, tmp_path / "model")
+    found = verify(tmp_path / "model")
+    assert found.holds
+    assert 4.9 < found.epsilon <= 5.0
+    assert np.array_equal(load(tmp_path / "model").predict(rows), model.predict(rows))
+    path = tmp_path / "model.json"
+    for name, value in {"target_bound": 1.0, "records": 3, "mean_share": 0.9}.items():
+        document = json.loads(path.read_text())
+        document["recipe"][name] = value
+        (tmp_path / "model.json").write_text(json.dumps(document))
+        assert not verify(tmp_path / "model").holds
+        save(model.released_, tmp_path / "model")

@@ -9,15 +9,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.grade import as_relation
+from reticent.protect.learners.claim import STATED, claim_of
 from reticent.protect.learners.recipe import Plan, Recipe, event_of_plan, planned
 from reticent.protect.learners.released_linear import Affine, ReleasedLinear, minted
 from reticent.protect.mean import Charge
 from reticent.training.records import classified_records, indices_of
-from reticent.validation import InputError
+from reticent.validation import InputError, positive, probability
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +42,7 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     name: ClassVar[str]
+    stated: ClassVar[tuple[str, ...]] = STATED
 
     def __init__(  # noqa: PLR0913 - one argument for each public number
         self,
@@ -70,25 +73,20 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows, targets = classified_records(self, X, y, declared=True)
         labels = indices_of(targets, names)
         recipe = self._recipe(rows.shape[1], len(names))
+        epsilon, delta = positive("epsilon", self.epsilon), probability("delta", self.delta)
         plan = planned(
             recipe,
-            epsilon=self.epsilon,
-            delta=self.delta,
+            epsilon=epsilon,
+            delta=delta,
             relation=as_relation(self.relation),
             mechanism=self.mechanism,
         )
+        claim = claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=self.stated)
         if self.charge is not None:
-            self.charge(event_of_plan(plan, delta=self.delta))
+            self.charge(event_of_plan(plan, delta=delta))
         self.classes_ = names
-        self.released_ = minted(
-            self.name,
-            self._learnt(rows, labels, recipe, plan),
-            classes=names,
-            recipe=recipe,
-            plan=plan,
-            epsilon=self.epsilon,
-            delta=self.delta,
-        )
+        layer = self._learnt(rows, labels, recipe, plan)
+        self.released_ = minted(self.name, layer, claim, classes=names, recipe=recipe, plan=plan)
         return self
 
     @property
@@ -107,6 +105,12 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Those of the released layer."""
         return self._released().predict(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Two fits differ: each draws its own noise."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
 
     def _released(self) -> ReleasedLinear:
         check_is_fitted(self, "released_")

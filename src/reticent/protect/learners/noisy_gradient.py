@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.profiles import gaussian
+from reticent.protect.learners.claim import EXP, STATED
 from reticent.protect.learners.exact_rows import on_grid, unit_rows
 from reticent.protect.learners.gradient_recipe import (
     COUNT,
@@ -32,6 +33,7 @@ from reticent.protect.learners.preconditioner import (
 )
 from reticent.protect.learners.recipe import Plan
 from reticent.protect.learners.released_linear import Affine
+from reticent.protect.learners.statistics import std_of
 from reticent.protect.mean import exact_sum
 from reticent.validation import count
 
@@ -57,6 +59,7 @@ class NoisyGradientHead(Learner):
     """
 
     name = "noisy gradient"
+    stated = (*STATED, EXP)
 
     def _recipe(self, features: int, classes: int) -> GradientRecipe:
         return GradientRecipe(
@@ -105,7 +108,7 @@ def _preconditioned(
         total += block.T @ block
     return preconditioner(
         _symmetric_release(total, plan[MOMENT].noise),
-        noise=plan[MOMENT].noise.std,
+        noise=std_of(plan[MOMENT].noise, width * (width + 1) // 2),
         records=records,
     )
 
@@ -144,7 +147,8 @@ def _descent(
     within the recipe's limit.
     """
     noise = plan[GRADIENT].noise
-    gathered = spread * math.sqrt(recipe.steps_taken) * noise.std / (recipe.clip * records)
+    std = std_of(noise, recipe.features * recipe.classes)
+    gathered = spread * math.sqrt(recipe.steps_taken) * std / (recipe.clip * records)
     length = min(recipe.longest_step, recipe.logit_noise / gathered) * spread / recipe.clip
     weights = np.zeros((recipe.features, recipe.classes))
     momentum = np.zeros_like(weights)

@@ -8,6 +8,7 @@ from typing import Any
 
 from reticent.protect.learners.gradient_recipe import GradientRecipe
 from reticent.protect.learners.recipe import Recipe
+from reticent.protect.learners.regression_recipe import RegressionRecipe
 from reticent.protect.learners.statistics import StatisticsRecipe
 from reticent.validation import InputError, count, describe, non_negative
 
@@ -16,6 +17,7 @@ _RECIPES: dict[str, type[Recipe]] = {
     "class means": StatisticsRecipe,
     "AdaSSP": StatisticsRecipe,
     "linear discriminant analysis": StatisticsRecipe,
+    "AdaSSP regression": RegressionRecipe,
 }
 
 

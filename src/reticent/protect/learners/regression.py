@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.grade import as_relation
+from reticent.protect.learners.claim import STATED, claim_of
 from reticent.protect.learners.recipe import Plan, event_of_plan, planned
 from reticent.protect.learners.regression_recipe import TARGETS, RegressionRecipe
 from reticent.protect.learners.released_regression import (
@@ -33,7 +34,7 @@ from reticent.protect.learners.sufficient_statistics import ridge
 from reticent.protect.mean import Charge
 from reticent.training.features import clip_rows
 from reticent.training.records import without_private_values
-from reticent.validation import count, positive
+from reticent.validation import count, positive, probability
 
 Floats = NDArray[np.float64]
 
@@ -106,25 +107,19 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=0
             )
         recipe = self._recipe(rows.shape[1])
+        epsilon, delta = positive("epsilon", self.epsilon), probability("delta", self.delta)
         plan = planned(
             recipe,
-            epsilon=self.epsilon,
-            delta=self.delta,
+            epsilon=epsilon,
+            delta=delta,
             relation=as_relation(self.relation),
             mechanism=self.mechanism,
         )
+        claim = claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=STATED)
         if self.charge is not None:
-            self.charge(event_of_plan(plan, delta=self.delta))
-        weights, offset = _learnt(rows, np.asarray(targets, dtype=np.float64), recipe, plan)
-        self.released_ = minted_regression(
-            self.name,
-            weights,
-            offset,
-            recipe=recipe,
-            plan=plan,
-            epsilon=self.epsilon,
-            delta=self.delta,
-        )
+            self.charge(event_of_plan(plan, delta=delta))
+        function = _learnt(rows, np.asarray(targets, dtype=np.float64), recipe, plan)
+        self.released_ = minted_regression(self.name, function, claim, recipe=recipe, plan=plan)
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -13,26 +13,11 @@ from scipy import special
 from reticent.frozen import frozen
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
-from reticent.mechanisms.base import FRESH_SECURE_NOISE
-from reticent.protect.learners.recipe import Plan, Recipe, reached
+from reticent.protect.learners.recipe import Plan, Recipe
 from reticent.training.features import scale_rows
 from reticent.validation import InputError, float_rows
 
 Floats = NDArray[np.float64]
-
-CHECKED = (
-    "every look at the records is a noisy sum, whose terms are bounded record by record",
-    "what a later sum depends on beside the records was released before it",
-)
-STATED = (
-    "one record is one row of features and its label; the map from raw data to features is fixed "
-    "and looks at one record at a time",
-    "encoder, scaling, classes, normaliser, learner, mechanism and ε were chosen without looking "
-    "at the private data",
-    "the data set has at most 2N records, N the public normaliser",
-    "nothing else computed from the private data is published: no loss, accuracy or timing",
-    "exp of the mathematical library is accurate to 16 units in the last place",
-)
 
 
 class Affine(NamedTuple):
@@ -94,37 +79,23 @@ class ReleasedLinear:
         return chosen
 
 
-def minted(  # noqa: PLR0913 - the parts of a release
+def minted(
     learner: str,
     affine: Affine,
+    claim: Guarantee,
     *,
     classes: NDArray[Any],
     recipe: Recipe,
     plan: Plan,
-    epsilon: float,
-    delta: float,
 ) -> ReleasedLinear:
-    """The release with its claim, if the plan's noise reaches it."""
-    spent = reached(plan, delta=delta)
-    if not spent <= epsilon:
-        raise InputError(f"epsilon must be >= {spent}, what the noise gives, got {epsilon}")
-    first = next(iter(plan.values())).noise
-    theorems = tuple(f"{name}: {step.noise.sensitivity.source}" for name, step in plan.items())
-    claim = Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        relation=first.sensitivity.relation,
-        unit=recipe.unit,
-        checked=(*theorems, f"{first.name} noise: {first.sampler}", FRESH_SECURE_NOISE, *CHECKED),
-        stated=STATED,
-    )
+    """The release, graded proven: the learner made it from the plan's noisy sums alone."""
     released = ReleasedLinear(
         learner=learner,
         weights=affine.weights,
         offsets=affine.offsets,
         classes_=np.array(classes),
         guarantee=claim,
-        mechanism=first.name,
+        mechanism=next(iter(plan.values())).noise.name,
         recipe=recipe,
         scales={name: step.noise.scale for name, step in plan.items()},
     )

@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from reticent.frozen import frozen
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
-from reticent.mechanisms.base import FRESH_SECURE_NOISE
-from reticent.protect.learners.recipe import Plan, reached
+from reticent.protect.learners.recipe import Plan
 from reticent.protect.learners.regression_recipe import RegressionRecipe
-from reticent.protect.learners.released_linear import CHECKED, STATED
 from reticent.training.features import clip_rows
 from reticent.validation import InputError, float_rows
 
@@ -62,36 +60,21 @@ def within(rows: Floats, bound: float) -> Floats:
     return clip_rows(clip_rows(rows, bound) / bound, 1.0)
 
 
-def minted_regression(  # noqa: PLR0913 - the parts of a release
+def minted_regression(
     learner: str,
-    weights: Floats,
-    offset: float,
+    function: tuple[Floats, float],
+    claim: Guarantee,
     *,
     recipe: RegressionRecipe,
     plan: Plan,
-    epsilon: float,
-    delta: float,
 ) -> ReleasedRegression:
-    """The release with its claim, if the plan's noise reaches it."""
-    spent = reached(plan, delta=delta)
-    if not spent <= epsilon:
-        raise InputError(f"epsilon must be >= {spent}, what the noise gives, got {epsilon}")
-    first = next(iter(plan.values())).noise
-    theorems = tuple(f"{name}: {step.noise.sensitivity.source}" for name, step in plan.items())
-    claim = Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        relation=first.sensitivity.relation,
-        unit=recipe.unit,
-        checked=(*theorems, f"{first.name} noise: {first.sampler}", FRESH_SECURE_NOISE, *CHECKED),
-        stated=STATED,
-    )
+    """The release, graded proven: the learner made it from the plan's noisy sums alone."""
     released = ReleasedRegression(
         learner=learner,
-        weights=weights,
-        offset=offset,
+        weights=function[0],
+        offset=function[1],
         guarantee=claim,
-        mechanism=first.name,
+        mechanism=next(iter(plan.values())).noise.name,
         recipe=recipe,
         scales={name: step.noise.scale for name, step in plan.items()},
     )
