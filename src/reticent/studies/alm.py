@@ -76,6 +76,13 @@ def mnist(on: str, run: Run) -> Outcome:
     return alm_mnist.study(alm_mnist.SPECS[on], run)
 
 
+def table1(on: str, run: Run) -> Outcome:
+    """Table 1: the sensitivity that Algorithm 2 finds, beside the paper's."""
+    from reticent.studies import alm_table1
+
+    return alm_table1.study(alm_table1.SPECS[on], run)
+
+
 def layers(on: str, run: Run) -> Outcome:
     """The stated limitation: utility loss by the number of protected layers."""
     from reticent.studies import alm_layers
@@ -87,5 +94,6 @@ ITEMS = {"noise": noise, "sampler": sampler}
 TRAINED = {
     "fig1": Trained(run=fig1, on=("digits", "cifar10"), in_folder=frozenset({"cifar10"})),
     "mnist": Trained(run=mnist, on=("mnist", "mnist5k"), in_folder=frozenset({"mnist"})),
+    "table1": Trained(run=table1, on=("cifar10", "digits"), in_folder=frozenset({"cifar10"})),
     "layers": Trained(run=layers, on=("digits", "mnist5k")),
 }

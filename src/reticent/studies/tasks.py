@@ -66,6 +66,33 @@ def cifar10(records: int, seed: int, folder: Path | None = None) -> Task:
     return _published(train, test, records, seed)
 
 
+def adult(records: int, seed: int, folder: Path | None = None) -> Task:
+    """UCI Adult, its own split."""
+    return _published(load("adult-train", folder), load("adult-test", folder), records, seed)
+
+
+def location(records: int, seed: int, folder: Path | None = None) -> Task:
+    """Foursquare check-ins of Bangkok."""
+    return _divided(load("location", folder), records, seed)
+
+
+def hospital100(records: int, seed: int, folder: Path | None = None) -> Task:
+    """Hospital stays with 100 main diagnoses."""
+    return _divided(load("hospital100", folder), records, seed)
+
+
+def trec(records: int, seed: int, folder: Path | None = None) -> Task:
+    """TREC questions as MiniLM's sentence vectors."""
+    from reticent.training.encoders.cache import cached_features
+    from reticent.training.encoders.named import encoder_of
+
+    encoder = encoder_of("minilm")
+    train, test = (
+        cached_features(load(f"trec-{part}", folder), encoder) for part in ("train", "test")
+    )
+    return _published(train, test, records, seed)
+
+
 def unit_root(features: NDArray[np.float32]) -> NDArray[np.float32]:
     """√features over its norm, row by row: entries ≥ 0 with long tails become comparable."""
     roots = np.sqrt(np.maximum(features, 0))
@@ -79,6 +106,10 @@ _TASKS: Mapping[str, Callable[[int, int, Path | None], Task]] = {
     "mnist5k": mnist5k,
     "mnist": mnist,
     "cifar10": cifar10,
+    "adult": adult,
+    "location": location,
+    "hospital100": hospital100,
+    "trec": trec,
 }
 
 

@@ -1,0 +1,21 @@
+"""What none of the papers has."""
+
+from __future__ import annotations
+
+from reticent.studies.trained import Outcome, Run, Trained
+
+_IN_FOLDER = ("cifar10", "mnist", "adult", "location", "hospital100", "trec")
+
+
+def learners(on: str, run: Run) -> Outcome:
+    """Learners with the noise inside beside noise on the optimum, proven."""
+    from reticent.studies import learners as study
+
+    return study.study(study.SPECS[on], run)
+
+
+TRAINED = {
+    "learners": Trained(
+        run=learners, on=("digits", "mnist5k", *_IN_FOLDER), in_folder=frozenset(_IN_FOLDER)
+    )
+}
