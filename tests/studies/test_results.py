@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from reticent.studies import alm_fig1, alm_layers, alm_mnist
+from reticent.studies import alm_fig1, alm_layers, alm_mnist, alm_table1, learners
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
+LEARNERS = ("cifar10", "location", "adult", "trec")
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
     "alm-layers": (alm_layers.SPECS["digits"],),
+    "alm-table1": (alm_table1.SPECS["cifar10"],),
+    **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
 }
 STUDY = {
     "command": "reticent reproduce alm layers",
@@ -50,11 +53,17 @@ def test_a_result_is_whole_and_names_no_path(name):
     text = (ROOT / "results" / f"{name}.json").read_text(encoding="utf-8")
     kept = json.loads(text)
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", kept["date"])
-    assert kept["command"].startswith("reticent reproduce alm ")
+    assert kept["command"].startswith(("reticent reproduce alm ", "reticent reproduce beyond "))
     assert not re.search(r"/(tmp|home|work|root|Users)\b", text)
     for table in kept["tables"]:
         assert table["rows"]
         assert {len(row) for row in table["rows"]} == {len(table["columns"])}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_row_of_the_learners_is_proven(name):
+    for table in read(f"learners-{name}")["tables"]:
+        assert {row[0] for row in table["rows"]} == {"proven"}
 
 
 def test_every_row_on_mnist_is_proven():
