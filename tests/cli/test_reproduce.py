@@ -41,7 +41,7 @@ def tiny(monkeypatch):
         ("alm layers --jobs 0", "jobs must be >= 1, got 0"),
         ("alm noise --on digits", "--on goes with an item that trains"),
         ("alm --out x.json", "--out goes with an item that trains"),
-        ("alm fig2", "item of alm must be one of noise, sampler, fig1, mnist, layers, got 'fig2'"),
+        ("alm fig2", "item of alm must be one of noise, sampler, fig1, mnist, table1, layers, got 'fig2'"),
     ],
 )
 def test_bad_input_is_one_line(command, line, said):
@@ -66,7 +66,7 @@ def test_without_an_item_only_exact_ones_are_run(command):
 def test_the_list_says_what_is_trained_on_what(command):
     out = command("reproduce")[1]
     assert "digits, cifar10" in out
-    assert "number of protected layers" in " ".join(out.split())
+    assert "The stated limitation" in " ".join(out.split())
 
 
 @pytest.mark.slow
