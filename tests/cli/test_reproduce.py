@@ -41,7 +41,10 @@ def tiny(monkeypatch):
         ("alm layers --jobs 0", "jobs must be >= 1, got 0"),
         ("alm noise --on digits", "--on goes with an item that trains"),
         ("alm --out x.json", "--out goes with an item that trains"),
-        ("alm fig2", "item of alm must be one of noise, sampler, fig1, mnist, table1, layers, got 'fig2'"),
+        (
+            "alm fig2",
+            "item of alm must be one of noise, sampler, fig1, mnist, table1, layers, got 'fig2'",
+        ),
     ],
 )
 def test_bad_input_is_one_line(command, line, said):
