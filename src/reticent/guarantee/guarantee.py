@@ -13,6 +13,7 @@ from reticent.guarantee.grade import (
     as_relation,
     check_gamma,
     refuse_proven,
+    restored,
 )
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError, describe, line, lines, non_negative, probability
@@ -55,9 +56,7 @@ class Guarantee:
 
     def __setstate__(self, state: list[object]) -> None:
         """A pickle proves nothing: what says proven is declared again."""
-        for field, value in zip(fields(self), state, strict=True):
-            lowered = Grade.DECLARED if value is Grade.PROVEN else value
-            object.__setattr__(self, field.name, lowered)
+        restored(self, state)
         self._check()
 
     def __post_init__(self) -> None:

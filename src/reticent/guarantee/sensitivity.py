@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 
 from reticent.guarantee.grade import (
@@ -13,6 +13,7 @@ from reticent.guarantee.grade import (
     as_relation,
     check_gamma,
     refuse_proven,
+    restored,
 )
 from reticent.validation import InputError, line, positive
 
@@ -47,9 +48,7 @@ class Sensitivity:
 
     def __setstate__(self, state: list[object]) -> None:
         """A pickle proves nothing: what says proven is declared again."""
-        for field, value in zip(fields(self), state, strict=True):
-            lowered = Grade.DECLARED if value is Grade.PROVEN else value
-            object.__setattr__(self, field.name, lowered)
+        restored(self, state)
         self._check()
 
     def __post_init__(self) -> None:

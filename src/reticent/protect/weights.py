@@ -33,9 +33,9 @@ ZERO_SUM = "only the coordinates in a fixed basis of the zero-sum space are nois
 STATED = (
     "one record is one row of features and its label; the map from raw data to features is fixed "
     "and looks at one record at a time",
-    "encoder, scaling, centre, classes, bound, penalty, normaliser, tolerance, mechanism and ε "
-    "were chosen without looking at the private data, but for a noisy mean where one is named, and "
-    "no step before the head was fitted on it",
+    "encoder, scaling, centre, classes and their weights, bound, penalty, normaliser, tolerance, "
+    "mechanism and ε were chosen without looking at the private data, but for a noisy mean where "
+    "one is named, and no step before the head was fitted on it",
     "the data set has at most 2N records, N the public normaliser",
     "nothing else computed from the private data is published: no loss, accuracy or timing",
     "exp of the mathematical library is accurate to 16 units in the last place",
