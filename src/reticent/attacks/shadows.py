@@ -1,0 +1,68 @@
+"""Shadow models: what an adversary trains on its own data to learn how a target would answer.
+
+One set serves LiRA, RMIA, reference attacks and attack networks alike. Which shadow saw which
+record is found by the records' content, so a record that no shadow saw is outside of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reticent.attacks.records import Records
+from reticent.attacks.targets import Target
+from reticent.validation import InputError
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shadows:
+    """k models, and for each of them the records of the pool that it was trained on."""
+
+    pool: Records
+    inside: Flags
+    """k × n: whether this shadow saw this record of the pool."""
+    models: Sequence[Target]
+
+    def __post_init__(self) -> None:
+        """One row for each model, one column for each record of the pool."""
+        if self.inside.shape != (len(self.models), len(self.pool)):
+            raise InputError(
+                f"inside must be {len(self.models)} models × {len(self.pool)} records,"
+                f" got {self.inside.shape}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    @property
+    def classes(self) -> NDArray[np.generic]:
+        """Those of every model."""
+        return self.models[0].classes
+
+    def saw(self, records: Records) -> Flags:
+        """k × records: whether a shadow was trained on an equal record."""
+        found = np.zeros((len(self), len(records)), dtype=bool)
+        for column, key in enumerate(records.keys):
+            for place in self._places.get(
+                key, ()
+            ):  # more than one where the pool holds equal records
+                found[:, column] |= self.inside[:, place]
+        return found
+
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """k × records × classes."""
+        return np.stack([model.logits(inputs) for model in self.models])
+
+    @cached_property
+    def _places(self) -> dict[bytes, list[int]]:
+        places: dict[bytes, list[int]] = {}
+        for row, key in enumerate(self.pool.keys):
+            places.setdefault(key, []).append(row)
+        return places

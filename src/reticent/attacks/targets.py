@@ -1,0 +1,247 @@
+"""Everything that can be attacked, behind one interface: logits, one column per class.
+
+Where a model shows probabilities only, its logits are their logarithms: equal up to a constant in
+each row, which no attack here depends on.
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from reticent.attacks.threat import Access
+from reticent.validation import InputError, count, float_array
+
+Floats = NDArray[np.float64]
+
+_SMALLEST = 1e-300
+"""A probability of 0 has no logarithm; all of them rank alike."""
+_OFF_BY = 1e-3
+"""Probabilities of a row may miss 1 by this much (they were rounded by whoever wrote them)."""
+
+
+class Target(ABC):
+    """A model as an adversary sees it."""
+
+    access: ClassVar[Access] = Access.SCORES
+    classes: NDArray[Any]
+
+    @abstractmethod
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """One row per query, one column per class."""
+
+    def probabilities(self, inputs: ArrayLike) -> Floats:
+        """Softmax of the logits."""
+        return np.asarray(special.softmax(self.logits(inputs), axis=1))
+
+    def labels(self, inputs: ArrayLike) -> NDArray[np.int64]:
+        """The index of the most probable class."""
+        return np.asarray(self.logits(inputs).argmax(axis=1), dtype=np.int64)
+
+
+class ModelTarget(Target):
+    """A fitted head of ours, or any estimator with ``predict_proba`` and ``classes_``."""
+
+    def __init__(self, model: Any) -> None:
+        if not hasattr(model, "classes_"):
+            raise InputError(f"target must be fitted (have classes_), got {type(model).__name__}")
+        self.model = model
+        self.classes = np.asarray(model.classes_)
+
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """The model's own where it has them."""
+        if hasattr(self.model, "logits"):
+            found = float_array("logits of the target", self.model.logits(inputs))
+            return _matching(found, len(np.asarray(inputs)), len(self.classes))
+        answers = float_array("probabilities of the target", self.model.predict_proba(inputs))
+        return _logarithms(_matching(answers, len(np.asarray(inputs)), len(self.classes)))
+
+
+class FunctionTarget(Target):
+    """A function from inputs to probabilities."""
+
+    def __init__(self, function: Callable[[Any], ArrayLike], *, classes: Sequence[Any]) -> None:
+        if not callable(function):
+            raise InputError(f"function must be callable, got {type(function).__name__}")
+        self._function = function
+        self.classes = _distinct(classes)
+
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """Logarithms of what the function answers."""
+        answers = float_array("answers of the target", self._function(inputs))
+        return _logarithms(_matching(answers, len(np.asarray(inputs)), len(self.classes)))
+
+
+class TorchTarget(Target):
+    """A torch module from a batch of inputs to logits; evaluated as it stands, without training."""
+
+    def __init__(self, module: Any, *, classes: Sequence[Any], batch: int = 512) -> None:
+        self.module = module
+        self.classes = _distinct(classes)
+        self._batch = count("batch", batch)
+
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """In batches, float32 in, float64 out; the module's mode is put back."""
+        import torch
+
+        rows, training = np.asarray(inputs), self.module.training
+        self.module.eval()
+        try:
+            with torch.no_grad():
+                parts = [
+                    self.module(torch.tensor(rows[start : start + self._batch]).float()).double()
+                    for start in range(0, len(rows), self._batch)
+                ]
+        finally:
+            self.module.train(training)
+        found = torch.cat(parts).numpy() if parts else np.empty((0, len(self.classes)))
+        checked = float_array("logits of the target", found)
+        return _matching(checked, len(rows), len(self.classes))
+
+
+class AnsweredTarget(Target):
+    """Somebody else's probabilities: a query is the number of a row in them."""
+
+    def __init__(self, probabilities: ArrayLike, *, classes: Sequence[Any]) -> None:
+        answers = float_array("probabilities", probabilities)
+        self.classes = _distinct(classes)
+        self._logits = _logarithms(_matching(answers, len(answers), len(self.classes)))
+
+    @classmethod
+    def read(cls, path: str | Path) -> AnsweredTarget:
+        """A CSV or parquet file with one column of probabilities for each class, named by it."""
+        from reticent.data import read_table
+
+        table = read_table(path, label=None)
+        if len(table.columns) != table.features.shape[1]:
+            raise InputError(f"{path} must have one column for each class, got a list column")
+        return cls(table.features.astype(np.float64), classes=table.columns)
+
+    def __len__(self) -> int:
+        return len(self._logits)
+
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """The rows with these numbers."""
+        rows = np.asarray(inputs)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise InputError(f"queries must be numbers of rows, got an array of {rows.dtype}")
+        if rows.size and not 0 <= rows.min() <= rows.max() < len(self):
+            raise InputError(f"queries must be rows 0 to {len(self) - 1}, got others")
+        found: Floats = self._logits[rows]
+        return found
+
+
+class TopTarget(Target):
+    """What is left where only the k largest probabilities are shown: the rest shares evenly."""
+
+    access = Access.TOP_SCORES
+
+    def __init__(self, target: Any, *, shown: int) -> None:
+        self._target = target_of(target)
+        self.classes = self._target.classes
+        self._shown = count("shown", shown)
+
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """Logarithms of what is shown, and of an even share of the rest."""
+        answers = self._target.probabilities(inputs)
+        hidden = len(self.classes) - self._shown
+        if hidden <= 0:
+            return _logarithms(answers)
+        rest = np.argpartition(answers, hidden - 1, axis=1)[:, :hidden]
+        share = np.take_along_axis(answers, rest, axis=1).mean(axis=1, keepdims=True)
+        np.put_along_axis(answers, rest, share, axis=1)
+        return _logarithms(answers)
+
+
+class RoundedTarget(Target):
+    """Probabilities rounded to some decimals."""
+
+    access = Access.ROUNDED_SCORES
+
+    def __init__(self, target: Any, *, decimals: int) -> None:
+        self._target = target_of(target)
+        self.classes = self._target.classes
+        self._decimals = count("decimals", decimals, at_least=0)
+
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """A probability that was rounded to 0 counts as a quarter of the last decimal."""
+        rounded = np.round(self._target.probabilities(inputs), self._decimals)
+        floored: Floats = np.log(np.maximum(rounded, 0.25 * 10.0**-self._decimals))
+        return floored
+
+
+class LabelTarget(Target):
+    """Labels only: the chosen class has probability 1."""
+
+    access = Access.LABELS
+
+    def __init__(self, target: Any) -> None:
+        self._target = target_of(target)
+        self.classes = self._target.classes
+
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """0 for the label, a very low number elsewhere."""
+        chosen = np.eye(len(self.classes))[self._target.labels(inputs)]
+        return _logarithms(chosen)
+
+
+def target_of(model: Any) -> Target:
+    """The model itself if it is a target, or a fitted model as one."""
+    if isinstance(model, Target):
+        return model
+    if hasattr(model, "logits") or hasattr(model, "predict_proba"):
+        return ModelTarget(model)
+    raise InputError(
+        "target must be a fitted model with predict_proba or one of reticent.attacks.targets,"
+        f" got {type(model).__name__}"
+    )
+
+
+def imported_target(name: str, *, classes: Sequence[Any] | None = None) -> Target:
+    """``module:attribute``: a fitted model, a target, or a function that gives probabilities."""
+    module, colon, attribute = name.partition(":")
+    if not colon or not module or not attribute:
+        raise InputError(f"target must be written module:attribute, got {name!r}")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"target {name!r} must be importable, got: {error}") from None
+    if isinstance(found, Target) or hasattr(found, "classes_"):
+        return target_of(found)
+    if classes is None:
+        raise InputError(f"classes must be given for {name!r}, which has none itself")
+    if hasattr(found, "state_dict"):
+        return TorchTarget(found, classes=classes)
+    return FunctionTarget(found, classes=classes)
+
+
+def _matching(answers: Floats, rows: int, classes: int) -> Floats:
+    if answers.shape != (rows, classes):
+        raise InputError(
+            f"target must answer {rows} records with {classes} numbers each, got {answers.shape}"
+        )
+    return answers
+
+
+def _logarithms(answers: Floats) -> Floats:
+    wrong = (answers < 0).any(axis=1) | ~(np.abs(answers.sum(axis=1) - 1) <= _OFF_BY)
+    if wrong.any():
+        raise InputError(
+            f"probabilities must be >= 0 and add up to 1, row {int(np.argmax(wrong))} does not"
+        )
+    logarithms: Floats = np.log(np.maximum(answers, _SMALLEST))
+    return logarithms
+
+
+def _distinct(classes: Sequence[Any]) -> NDArray[Any]:
+    found = np.asarray(list(classes))
+    if found.ndim != 1 or len(found) < 2 or len(set(found.tolist())) != len(found):
+        raise InputError("classes must be at least 2 different ones, got fewer")
+    return found
