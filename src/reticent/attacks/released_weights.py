@@ -1,0 +1,279 @@
+"""The exact likelihood-ratio attack on released weights: no shadow models, nothing estimated.
+
+The adversary knows every other record. w₀ and w₁ are the exact heads without and with x; the
+release is one of them plus noise of a known density, so Λ(x) = log f(w − w₁) − log f(w − w₀) is
+the best test that there is (Neyman and Pearson 1933). Under Gaussian noise it is μ_x-GDP, exactly:
+TPR(α) = Φ(Φ⁻¹(α) + μ_x), μ_x = ‖w₁ − w₀‖/σ (Dong, Roth, Su 2022). Noise is added to the coordinates
+in a fixed basis of the zero-sum space, so these are what is compared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from reticent.attacks.attack import Attack, Scores
+from reticent.attacks.records import Records
+from reticent.attacks.threat import Access, Threat
+from reticent.guarantee import Sensitivity
+from reticent.mechanisms import AdditiveMechanism, Gaussian
+from reticent.neighbours import LeaveOneOut
+from reticent.neighbours.differences import Differences
+from reticent.neighbours.leave_one_out import HEADS
+from reticent.protect import ReleasedHead
+from reticent.protect.budget import mechanism_of
+from reticent.training import SoftmaxHead
+from reticent.validation import (
+    InputError,
+    NotCoveredError,
+    count,
+    describe,
+    float_array,
+    open_probability,
+    probability,
+)
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+_MEAN_UNUSED = (
+    "the head was centred by a noisy mean; what that mean itself tells is not part of the score"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worlds:
+    """What is noised without and with each of m records (m × p, or p for one), and the noise.
+
+    >>> noise = Gaussian(scale=2.0, sensitivity=Sensitivity(l2=1.0))
+    >>> pair = Worlds(absent=np.array([0.0, 0.0]), present=np.array([1.0, 0.0]), noise=noise)
+    >>> float(pair.ratios([0.5, 3.0])), float(pair.ratios([2.5, 0.0]))
+    (0.0, 0.5)
+    """
+
+    absent: Floats
+    present: Floats
+    noise: AdditiveMechanism
+
+    def __post_init__(self) -> None:
+        """Two arrays of one shape."""
+        for name in ("absent", "present"):
+            object.__setattr__(self, name, float_array(name, getattr(self, name)))
+        if self.absent.shape != self.present.shape or self.absent.ndim not in (1, 2):
+            raise InputError(
+                "absent and present must be vectors, or rows of vectors, of one shape, got"
+                f" {self.absent.shape} and {self.present.shape}"
+            )
+
+    def ratios(self, release: ArrayLike) -> Floats:
+        """Λ: one for each record, or one for each release where there is one record.
+
+        ``release`` is one vector of p numbers; against one record it may be rows of them.
+        """
+        found = float_array("release", release)
+        if found.shape[-1:] != self.absent.shape[-1:] or found.ndim + self.absent.ndim > 3:
+            raise InputError(
+                f"release must be a vector of {self.absent.shape[-1]} numbers (against one record:"
+                f" or rows of them), got shape {found.shape}"
+            )
+        with_record = self.noise.log_density(found - self.present)
+        return np.asarray(with_record - self.noise.log_density(found - self.absent))
+
+    def simulated(self, runs: int, *, generator: np.random.Generator) -> tuple[Floats, Floats]:
+        """Λ of ``runs`` releases without the record, and of as many with it.
+
+        The noise is plain floats from a seed: for studies.
+        """
+        if self.absent.ndim != 1:
+            raise InputError(f"worlds must be of one record here, got {len(self.absent)}")
+        source, times = self.noise.with_float_noise(generator), range(count("runs", runs))
+        without = self.ratios(np.stack([source.release(self.absent) for _ in times]))
+        return without, self.ratios(np.stack([source.release(self.present) for _ in times]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfluenceMap:
+    """How far each record moves what is noised, and so what the release tells about it at most."""
+
+    noise: AdditiveMechanism
+    l1: Floats
+    l2: Floats
+    known: NDArray[np.bool_]
+    """Whether the record is one of the known ones (w₁ is their head), or w₀ is."""
+
+    def __len__(self) -> int:
+        return len(self.l2)
+
+    @property
+    def mu(self) -> Floats:
+        """μ_x = ‖w₁ − w₀‖/σ, exact; Gaussian noise only."""
+        if not isinstance(self.noise, Gaussian):
+            raise NotCoveredError(f"mu is one number of gaussian noise, got {self.noise.name}")
+        mu: Floats = self.l2 / self.noise.scale
+        return mu
+
+    def power(self, alpha: float) -> Floats:
+        """The chance that x is found at false-alarm rate α: Φ(Φ⁻¹(α) + μ_x); Gaussian only."""
+        threshold = stats.norm.ppf(open_probability("alpha", alpha))
+        return np.asarray(stats.norm.cdf(threshold + self.mu))
+
+    def epsilon(self, *, delta: float) -> Floats:
+        """ε_x at δ of the pair of worlds of each record.
+
+        Exact for Gaussian noise, and for the others at δ = 0, where it is the supremum of Λ; an
+        upper bound for them at δ > 0.
+        """
+        probability("delta", delta)
+        return np.array(
+            [self._epsilon(l1, l2, delta) for l1, l2 in zip(self.l1, self.l2, strict=True)]
+        )
+
+    def _epsilon(self, l1: float, l2: float, delta: float) -> float:
+        if not l2 > 0:  # the record changes nothing
+            return 0.0
+        moved = Sensitivity(l1=float(l1), l2=float(l2), source="one record's own change")
+        return type(self.noise)(scale=self.noise.scale, sensitivity=moved).epsilon(delta=delta)
+
+
+class ReleasedWeightsAttack(Attack[ReleasedHead]):
+    """Λ(x) against a released softmax head; above 0 its weights are likelier with x than without.
+
+    Args:
+        known: All other records: the training records as far as the adversary knows them. A record
+            that is scored and is among them is taken out once for w₀; else it is added for w₁.
+        class_weight: The public weights of classes, where the head was fitted with some.
+        threads: How many threads share the heads; all cores without it.
+    """
+
+    name: ClassVar[str] = "exact likelihood ratio of released weights"
+
+    def __init__(
+        self,
+        *,
+        known: Records,
+        class_weight: Mapping[Any, float] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(known, Records) or len(known) == 0:
+            raise InputError("known must be records, at least one, got none")
+        self.threat = Threat(
+            access=Access.RELEASE,
+            knows=("every other record", "the public numbers of the release"),
+        )
+        self.known = known
+        self._class_weight = class_weight
+        self._threads = threads
+
+    def scores(self, target: ReleasedHead, records: Records) -> Scores:
+        """Λ of each record."""
+        values = np.empty(len(records))
+        for rows, pair in self._pairs(target, records):
+            values[rows] = pair.ratios(target.coordinates.ravel())
+        notes = () if target.public.mean is None else (_MEAN_UNUSED,)
+        return Scores(
+            attack=self.name, threat=self.threat, values=values, decides_at=0.0, notes=notes
+        )
+
+    def worlds(self, target: ReleasedHead, records: Records) -> Worlds:
+        """w₀ and w₁ of each record, all held at once: for many releases of one head."""
+        shape = (len(records), target.coordinates.size)
+        absent, present = np.empty(shape), np.empty(shape)
+        for rows, pair in self._pairs(target, records):
+            absent[rows], present[rows] = pair.absent, pair.present
+        return Worlds(absent=absent, present=present, noise=noise_of(target))
+
+    def influence(self, target: ReleasedHead, records: Records) -> InfluenceMap:
+        """How far each record moves the released coordinates."""
+        l1, l2 = np.empty(len(records)), np.empty(len(records))
+        for rows, pair in self._pairs(target, records):
+            moved = pair.present - pair.absent
+            l1[rows], l2[rows] = np.abs(moved).sum(axis=1), np.linalg.norm(moved, axis=1)
+        return InfluenceMap(noise=noise_of(target), l1=l1, l2=l2, known=self._places(records) >= 0)
+
+    def _pairs(self, target: ReleasedHead, records: Records) -> Iterator[tuple[Rows, Worlds]]:
+        """The worlds of a few records at a time, with their places among the records."""
+        noise = noise_of(target)
+        around, places = self._neighbours(target), self._places(records)
+        full = around.coordinates.ravel()
+        inside, outside = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
+        if len(inside):
+            for rows, moved in _parts(inside, around.without(places[inside])):
+                yield (
+                    rows,
+                    Worlds(
+                        absent=full + moved, present=np.broadcast_to(full, moved.shape), noise=noise
+                    ),
+                )
+        if len(outside):
+            added = records.take(outside)
+            for rows, moved in _parts(outside, around.with_each(added.inputs, added.labels)):
+                yield (
+                    rows,
+                    Worlds(
+                        absent=np.broadcast_to(full, moved.shape), present=full + moved, noise=noise
+                    ),
+                )
+
+    def _neighbours(self, target: ReleasedHead) -> LeaveOneOut:
+        """The exact head on the known records, with the numbers of the release."""
+        head = _as_fitted(target, self._class_weight)
+        head.fit(self.known.inputs, self.known.labels)
+        numbers = head.certified().numbers
+        if numbers.shape != target.public.shape:
+            raise InputError(
+                f"known must have the {target.features} features of the release, got"
+                f" {self.known.inputs.shape[1]}"
+            )
+        if numbers.largest_weight != target.public.largest_weight:
+            raise InputError(
+                "class_weight must be that of the released head, with largest weight"
+                f" {target.public.largest_weight}, got {numbers.largest_weight}"
+            )
+        return LeaveOneOut(head, self.known.inputs, self.known.labels, threads=self._threads)
+
+    def _places(self, records: Records) -> Rows:
+        """Where each record stands among the known ones, −1 where it does not."""
+        places: dict[bytes, int] = {}
+        for place, key in enumerate(self.known.keys):
+            places.setdefault(key, place)
+        return np.array([places.get(key, -1) for key in records.keys], dtype=np.int64)
+
+
+def noise_of(target: ReleasedHead) -> AdditiveMechanism:
+    """The noise that a release says it was made with."""
+    if not isinstance(target, ReleasedHead):
+        raise InputError(f"target must be a ReleasedHead, got {describe(target)}")
+    return mechanism_of(target.mechanism)(
+        scale=target.scale, sensitivity=target.public.sensitivity(target.guarantee.relation)
+    )
+
+
+def _as_fitted(target: ReleasedHead, class_weight: Mapping[Any, float] | None) -> SoftmaxHead:
+    """The head that was released, before its fit, from the public numbers alone."""
+    public = target.public
+    if public.outputs != "softmax":
+        raise InputError(f"target must be a softmax head, got {public.outputs} outputs")
+    return SoftmaxHead(
+        penalty=public.penalty,
+        bound=public.bound,
+        classes=target.classes_.tolist(),
+        records=public.records,
+        intercept=public.intercept,
+        centre=target.centre,
+        norms=public.norms,
+        class_weight=class_weight,
+        tolerance=public.tolerance,
+    )
+
+
+def _parts(rows: Rows, found: Differences) -> Iterator[tuple[Rows, Floats]]:
+    """A few heads at a time as flat coordinates: they are kept in half the memory."""
+    for start in range(0, len(found), HEADS):
+        chosen = slice(start, start + HEADS)
+        part = Differences(relative=found.relative[chosen], errors=found.errors[chosen])
+        yield rows[chosen], part.coordinates.reshape(len(part), -1)
