@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Target, target_of
 from reticent.attacks.threat import Threat
-from reticent.validation import InputError, float_array
+from reticent.validation import InputError, finite, float_array
 
 Floats = NDArray[np.float64]
 Attacked = TypeVar("Attacked")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Scores:
     """The larger a score, the more its record looks like a member."""
 
@@ -39,14 +39,23 @@ class Scores:
         values = float_array("scores", self.values)
         if values.ndim != 1:
             raise InputError(f"scores must be one number for each record, got {values.shape}")
+        if self.decides_at is not None:
+            finite("decides_at", self.decides_at)
         object.__setattr__(self, "values", values)
+
+    def __len__(self) -> int:
+        return len(self.values)
 
 
 class Attack(ABC, Generic[Attacked]):
     """A way to tell members: its name, its threat model, and ``scores``."""
 
-    name: ClassVar[str]
     threat: Threat
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What stands in tables; most attacks set it once for the class."""
 
     @abstractmethod
     def scores(self, target: Attacked, records: Records) -> Scores:
@@ -56,7 +65,10 @@ class Attack(ABC, Generic[Attacked]):
 class ScoreAttack(Attack[Any]):
     """An attack that asks the target for probabilities: any model will do (``target_of``)."""
 
-    decides_at: ClassVar[float | None] = None
+    @property
+    def decides_at(self) -> float | None:
+        """Above it the attack says "member"; None where it leaves the threshold to others."""
+        return None
 
     def scores(self, target: Any, records: Records) -> Scores:
         """A score for each record, from what the target answers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from reticent.training.records import indices_of
 from reticent.validation import InputError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Records:
     """n inputs (features, images, texts, or numbers of rows) and n labels; no membership.
 
@@ -28,7 +29,7 @@ class Records:
     labels: NDArray[Any]
 
     def __init__(self, inputs: ArrayLike, labels: ArrayLike) -> None:
-        found, wanted = np.asarray(inputs), np.asarray(labels)
+        found, wanted = _array("inputs", inputs), _array("labels", labels)
         if found.ndim == 0 or wanted.shape != found.shape[:1]:
             raise InputError(
                 f"records must have one label each, got {found.shape} inputs and"
@@ -52,29 +53,62 @@ class Records:
     def take(self, rows: ArrayLike) -> Records:
         """The records at these positions (or of this mask), in this order."""
         chosen = np.asarray(rows)
+        if chosen.dtype.kind == "b" and chosen.shape != (len(self),):
+            raise InputError(f"mask must be of {len(self)} records, got shape {chosen.shape}")
+        if chosen.dtype.kind not in "biu" or chosen.ndim != 1:
+            raise InputError(f"rows must be whole numbers or a mask, got {chosen.dtype}")
+        if chosen.size and not -len(self) <= chosen.min() <= chosen.max() < len(self):
+            raise InputError(f"rows must be among 0 to {len(self) - 1}, got others")
         return Records(self.inputs[chosen], self.labels[chosen])
 
     def joined(self, others: Records) -> Records:
-        """These, then the others."""
+        """These, then the others; inputs of another shape are refused."""
+        if self.inputs.shape[1:] != others.inputs.shape[1:]:
+            raise InputError(
+                f"inputs must be of one shape to be joined, got {self.inputs.shape[1:]} and"
+                f" {others.inputs.shape[1:]}"
+            )
         return Records(
             np.concatenate([self.inputs, others.inputs]),
             np.concatenate([self.labels, others.labels]),
         )
 
     def among(self, classes: ArrayLike) -> NDArray[np.int64]:
-        """The place of each label in the list of classes; another label is refused."""
-        return indices_of(self.labels, np.asarray(classes))
+        """The place of each label in the list of classes; another label is refused.
+
+        Where one side is texts (columns of a file are), both are compared as texts.
+        """
+        labels, names = self.labels, np.asarray(classes)
+        if (labels.dtype.kind in "US") != (names.dtype.kind in "US"):
+            labels, names = labels.astype(np.str_), names.astype(np.str_)
+        return indices_of(labels, names)
 
     @cached_property
     def keys(self) -> tuple[bytes, ...]:
         """A hash of each record with its label: equal records are found by it. Keep it private."""
-        rows = np.ascontiguousarray(self.inputs.astype(_plain(self.inputs)))
         return tuple(
-            hashlib.sha256(row.tobytes() + b"\0" + str(label).encode()).digest()
-            for row, label in zip(rows, self.labels, strict=True)
+            hashlib.sha256(row + b"\0" + str(label).encode()).digest()
+            for row, label in zip(_contents(self.inputs), self.labels, strict=True)
         )
 
 
-def _plain(inputs: NDArray[Any]) -> Any:
-    """float32 and float64 rows of equal values are equal records."""
-    return np.float64 if inputs.dtype.kind in "fiub" else inputs.dtype
+def _array(name: str, value: ArrayLike) -> NDArray[Any]:
+    """Numbers or texts; a list of texts that became objects on the way is texts again."""
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{name} must be rectangular, got rows of unequal length") from None
+    if found.dtype.kind == "O" and all(isinstance(cell, str) for cell in found.flat):
+        found = found.astype(np.str_)
+    if found.dtype.kind not in "biufU":
+        raise InputError(f"{name} must hold numbers or texts, got an array of {found.dtype}")
+    return found
+
+
+def _contents(inputs: NDArray[Any]) -> Iterator[bytes]:
+    """The bytes of each row: equal values in other types, and −0, are equal."""
+    if inputs.dtype.kind == "U":  # whose bytes depend on the longest text of the array
+        yield from ("\0".join(map(str, np.atleast_1d(row))).encode() for row in inputs)
+    else:
+        numbers = np.ascontiguousarray(inputs.astype(np.float64) + 0.0)
+        yield from (row.tobytes() for row in numbers)

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Shadows:
     """k models, and for each of them the records of the pool that it was trained on."""
 
@@ -31,12 +31,18 @@ class Shadows:
     models: Sequence[Target]
 
     def __post_init__(self) -> None:
-        """One row for each model, one column for each record of the pool."""
+        """One row for each model, one column for each record of the pool; the same classes."""
+        if not self.models:
+            raise InputError("models must be at least one shadow, got none")
+        if np.asarray(self.inside).dtype != np.bool_:
+            raise InputError("inside must be true or false for each record, got other values")
         if self.inside.shape != (len(self.models), len(self.pool)):
             raise InputError(
                 f"inside must be {len(self.models)} models × {len(self.pool)} records,"
                 f" got {self.inside.shape}"
             )
+        if any(model.classes.tolist() != self.classes.tolist() for model in self.models):
+            raise InputError("models must have the same classes in the same order, got others")
 
     def __len__(self) -> int:
         return len(self.models)
@@ -50,9 +56,8 @@ class Shadows:
         """k × records: whether a shadow was trained on an equal record."""
         found = np.zeros((len(self), len(records)), dtype=bool)
         for column, key in enumerate(records.keys):
-            for place in self._places.get(
-                key, ()
-            ):  # more than one where the pool holds equal records
+            # More than one place where the pool holds equal records.
+            for place in self._places.get(key, ()):
                 found[:, column] |= self.inside[:, place]
         return found
 

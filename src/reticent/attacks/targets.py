@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from reticent.attacks.threat import Access
+from reticent.data.columns import open_columns
+from reticent.training import SigmoidHead
 from reticent.validation import InputError, count, float_array
 
 Floats = NDArray[np.float64]
@@ -52,6 +54,10 @@ class ModelTarget(Target):
     def __init__(self, model: Any) -> None:
         if not hasattr(model, "classes_"):
             raise InputError(f"target must be fitted (have classes_), got {type(model).__name__}")
+        if _has_several_labels(model):
+            raise InputError(
+                "target must give each record one label, got a sigmoid head, which gives several"
+            )
         self.model = model
         self.classes = np.asarray(model.classes_)
 
@@ -83,25 +89,30 @@ class TorchTarget(Target):
     """A torch module from a batch of inputs to logits; evaluated as it stands, without training."""
 
     def __init__(self, module: Any, *, classes: Sequence[Any], batch: int = 512) -> None:
+        if not (callable(module) and hasattr(module, "modules")):
+            raise InputError(f"module must be a torch module, got {type(module).__name__}")
         self.module = module
         self.classes = _distinct(classes)
         self._batch = count("batch", batch)
 
     def logits(self, inputs: ArrayLike) -> Floats:
-        """In batches, float32 in, float64 out; the module's mode is put back."""
+        """In batches, float32 in, float64 out; the mode of each submodule is put back."""
         import torch
 
-        rows, training = np.asarray(inputs), self.module.training
+        rows = _numbers(inputs)
+        place = next((weights.device for weights in self.module.parameters()), None)
+        modes = [(part, part.training) for part in self.module.modules()]
         self.module.eval()
         try:
             with torch.no_grad():
                 parts = [
-                    self.module(torch.tensor(rows[start : start + self._batch]).float()).double()
+                    _answers(self.module(torch.tensor(rows[start : start + self._batch]).to(place)))
                     for start in range(0, len(rows), self._batch)
                 ]
         finally:
-            self.module.train(training)
-        found = torch.cat(parts).numpy() if parts else np.empty((0, len(self.classes)))
+            for part, training in modes:
+                part.training = training
+        found = np.concatenate(parts) if parts else np.empty((0, len(self.classes)))
         checked = float_array("logits of the target", found)
         return _matching(checked, len(rows), len(self.classes))
 
@@ -110,19 +121,21 @@ class AnsweredTarget(Target):
     """Somebody else's probabilities: a query is the number of a row in them."""
 
     def __init__(self, probabilities: ArrayLike, *, classes: Sequence[Any]) -> None:
-        answers = float_array("probabilities", probabilities)
+        answers = np.atleast_1d(float_array("probabilities", probabilities))
         self.classes = _distinct(classes)
         self._logits = _logarithms(_matching(answers, len(answers), len(self.classes)))
 
     @classmethod
     def read(cls, path: str | Path) -> AnsweredTarget:
         """A CSV or parquet file with one column of probabilities for each class, named by it."""
-        from reticent.data import read_table
-
-        table = read_table(path, label=None)
-        if len(table.columns) != table.features.shape[1]:
-            raise InputError(f"{path} must have one column for each class, got a list column")
-        return cls(table.features.astype(np.float64), classes=table.columns)
+        table = open_columns(Path(path))
+        columns = [table.column(name, role="class") for name in table.names]
+        kinds = {(column.shape[1:], column.dtype.kind in "iuf") for column in columns}
+        if kinds != {((), True)} or len({len(column) for column in columns}) > 1:
+            raise InputError(
+                f"{table.file} must hold one column of numbers for each class, got texts or lists"
+            )
+        return cls(np.stack(columns, axis=1).astype(np.float64), classes=table.names)
 
     def __len__(self) -> int:
         return len(self._logits)
@@ -211,8 +224,9 @@ def imported_target(name: str, *, classes: Sequence[Any] | None = None) -> Targe
         raise InputError(f"target must be written module:attribute, got {name!r}")
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"target {name!r} must be importable, got: {error}") from None
+    except (ImportError, AttributeError, TypeError) as error:  # a TypeError for a name like .x
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"target {name!r} must be importable, got: {reason}") from None
     if isinstance(found, Target) or hasattr(found, "classes_"):
         return target_of(found)
     if classes is None:
@@ -220,6 +234,25 @@ def imported_target(name: str, *, classes: Sequence[Any] | None = None) -> Targe
     if hasattr(found, "state_dict"):
         return TorchTarget(found, classes=classes)
     return FunctionTarget(found, classes=classes)
+
+
+def _has_several_labels(model: Any) -> bool:
+    """Whether its logits are no softmax's: a SigmoidHead, or what was released of one."""
+    released = getattr(model, "public", None)
+    return isinstance(model, SigmoidHead) or getattr(released, "outputs", None) == "sigmoid"
+
+
+def _numbers(inputs: ArrayLike) -> NDArray[np.float32]:
+    rows = np.asarray(inputs)
+    if rows.dtype.kind not in "biuf":
+        raise InputError(f"inputs of a torch module must be numbers, got {rows.dtype}")
+    return rows.astype(np.float32)
+
+
+def _answers(outputs: Any) -> Floats:
+    if not hasattr(outputs, "detach"):
+        raise InputError(f"module must answer with one tensor, got {type(outputs).__name__}")
+    return np.asarray(outputs.detach().cpu().numpy(), dtype=np.float64)
 
 
 def _matching(answers: Floats, rows: int, classes: int) -> Floats:
