@@ -27,9 +27,9 @@ def test_margins_equal_a_loop():
 
 def test_margins_are_exact_where_probabilities_round():
     """p = 1 − 1e-40 rounds to 1, and its φ does not."""
-    logits = np.array([[0.0, -100.0, -120.0], [-900.0, 0.0, 0.0], [3000.0, 1.0, -3000.0]])
+    logits = np.array([[0.0, -100.0, -120.0], [-900.0, 0.0, 0.0], [1.0, 3000.0, -3000.0]])
     found = margins(logits, np.array([0, 0, 0]))
-    expected = [100 - math.log1p(math.exp(-20)), -900 - math.log(2), 2999.0]
+    expected = [100 - math.log1p(math.exp(-20)), -900 - math.log(2), -2999.0]
     assert found == pytest.approx(expected, rel=1e-15)
 
 
