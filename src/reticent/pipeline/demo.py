@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.attacks import loss_scores
+from reticent.attacks import MetricAttack, Records
 from reticent.audit import Measured, UtilityLoss, auc, utility_loss
 from reticent.data import Dataset, load, split
 from reticent.guarantee import Relation
@@ -207,10 +207,10 @@ def _unprotected(parts: _Parts, spec: DemoSpec) -> SoftmaxHead:
 def _judged(model: Any, parts: _Parts) -> _Judged:
     hits = model.predict(parts.features("test")) == parts.labels("test")
     inside, outside = (
-        loss_scores(model, parts.features(role), parts.labels(role))
+        MetricAttack("loss").scores(model, Records.of(parts.rows[role]))
         for role in ("private", "others")
     )
-    return _Judged(accuracy=float(np.mean(hits)), attack=auc(inside, outside))
+    return _Judged(accuracy=float(np.mean(hits)), attack=auc(inside.values, outside.values))
 
 
 @dataclass(frozen=True, kw_only=True)
