@@ -1,0 +1,213 @@
+"""What a white box shows of a record: its loss, activations and gradients (Nasr et al. 2019).
+
+Training has driven the gradients of members towards 0, those of other records less so. The cheap
+attack is −‖∇ℓ‖. For dense heads it needs one pass: the gradient of a layer is the product δ aᵀ of
+what comes back and what goes in, so its norm is ‖δ‖‖a‖ (for a softmax head ‖p − e_y‖‖h‖). A torch
+module is differentiated record by record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.attacks.attack import Attack, Scores
+from reticent.attacks.records import Records
+from reticent.attacks.targets import ModelTarget, TorchTarget
+from reticent.attacks.threat import Access, Threat
+from reticent.protect import ReleasedHead
+from reticent.training import MLPHead, SoftmaxHead
+from reticent.training.features import clip_rows, public_map
+from reticent.validation import InputError, count, float_rows
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+DenseLayers = list[tuple[Floats, Floats | None]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LayerView:
+    """One layer, record by record: what it gives, and the loss's gradient in its parameters."""
+
+    outputs: Floats
+    """records × width, before the activation."""
+    gradients: Floats
+    """records × outputs × inputs; where there is a bias, it is the last column."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WhiteBoxView:
+    """What is seen of n records inside a model."""
+
+    losses: Floats
+    labels: Labels
+    classes: int
+    norms: Floats
+    """records × layers: the norm of each layer's gradient, for all layers."""
+    layers: tuple[LayerView, ...]
+    """The last layers, the output at the end."""
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    @property
+    def gradient_norms(self) -> Floats:
+        """‖∇ℓ‖ over all parameters."""
+        return np.asarray(np.linalg.norm(self.norms, axis=1))
+
+
+class GradientNormAttack(Attack[Any]):
+    """−‖∇ℓ‖ of each record; for SoftmaxHead, MLPHead, ReleasedHead and torch modules."""
+
+    name = "gradient norm"
+
+    def __init__(self) -> None:
+        self.threat = Threat(access=Access.WEIGHTS)
+
+    def scores(self, target: Any, records: Records) -> Scores:
+        """The smaller the gradient, the higher the score."""
+        norms = white_box_view(target, records, last=1).gradient_norms
+        return Scores(attack=self.name, threat=self.threat, values=-norms)
+
+
+def white_box_view(target: Any, records: Records, *, last: int = 1) -> WhiteBoxView:
+    """Losses, and outputs and gradients of the ``last`` layers (norms of all of them)."""
+    count("last", last)
+    if len(records) == 0:
+        raise InputError("records must be at least one, got none")
+    if isinstance(target, TorchTarget):
+        from reticent.attacks.module_gradients import module_view
+
+        return module_view(target, records, last=last)
+    dense = dense_model(target, records)
+    passed = passes(dense, records.among(dense.classes))
+    return WhiteBoxView(
+        losses=passed.losses,
+        labels=passed.labels,
+        classes=len(dense.classes),
+        norms=passed.norms,
+        layers=tuple(passed.layer(place) for place in range(len(dense.layers))[-last:]),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DenseModel:
+    """Rows as the first layer meets them, layers (W, b or None), and tanh or relu between them."""
+
+    rows: Floats
+    layers: DenseLayers
+    activation: str
+    classes: NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Passes:
+    """One pass forth and one back through dense layers."""
+
+    losses: Floats
+    labels: Labels
+    inputs: list[Floats]
+    """What goes into each layer, with a constant 1 at the end where the layer has a bias."""
+    outputs: list[Floats]
+    residuals: list[Floats]
+    """The derivative of each record's loss in each layer's outputs."""
+
+    @property
+    def norms(self) -> Floats:
+        """‖δ‖‖a‖ of each layer."""
+        sizes = [
+            np.linalg.norm(back, axis=1) * np.linalg.norm(forth, axis=1)
+            for back, forth in zip(self.residuals, self.inputs, strict=True)
+        ]
+        return np.stack(sizes, axis=1)
+
+    def layer(self, place: int) -> LayerView:
+        """δ aᵀ in full."""
+        gradients = self.residuals[place][:, :, None] * self.inputs[place][:, None, :]
+        return LayerView(outputs=self.outputs[place], gradients=gradients)
+
+
+def passes(dense: DenseModel, labels: Labels) -> Passes:
+    """Cross-entropy of softmax outputs, differentiated by the chain rule."""
+    inputs: list[Floats] = []
+    outputs: list[Floats] = []
+    met = dense.rows
+    for place, (weight, bias) in enumerate(dense.layers):
+        if place:
+            met = np.tanh(outputs[-1]) if dense.activation == "tanh" else np.maximum(outputs[-1], 0)
+        given = met @ weight.T if bias is None else met @ weight.T + bias
+        outputs.append(given)
+        inputs.append(met if bias is None else np.hstack([met, np.ones((len(met), 1))]))
+    residuals = [softmax_residuals(outputs[-1], labels)]
+    for place in range(len(dense.layers) - 1, 0, -1):
+        back = residuals[0] @ dense.layers[place][0]
+        below = outputs[place - 1]
+        slope = 1 - np.tanh(below) ** 2 if dense.activation == "tanh" else below > 0
+        residuals.insert(0, back * slope)
+    losses = special.logsumexp(outputs[-1], axis=1) - outputs[-1][np.arange(len(labels)), labels]
+    return Passes(losses=losses, labels=labels, inputs=inputs, outputs=outputs, residuals=residuals)
+
+
+def softmax_residuals(logits: Floats, labels: Labels) -> Floats:
+    """p − e_y; 1 − p_y is the sum of the others, so that it does not round to 0 when p_y is 1.
+
+    >>> softmax_residuals(np.array([[0.0, 0.0, 0.0, 0.0]]), np.array([1])).tolist()
+    [[0.25, -0.75, 0.25, 0.25]]
+    """
+    rows = np.arange(len(labels))
+    residuals = np.asarray(special.softmax(logits, axis=1))
+    residuals[rows, labels] = 0.0
+    residuals[rows, labels] = -residuals.sum(axis=1)
+    return residuals
+
+
+def dense_model(target: Any, records: Records) -> DenseModel:
+    """Our heads as rows and layers; whatever has other weights is refused."""
+    model = target.model if isinstance(target, ModelTarget) else target
+    if isinstance(model, MLPHead):
+        check_is_fitted(model, "weights_")
+        rows = _rows(records, model.n_features_in_)
+        mapped = rows if model.bound is None else clip_rows(rows, model.bound)
+        return DenseModel(
+            rows=mapped,
+            layers=list(model.weights_),
+            activation=model.activation,
+            classes=model.classes_,
+        )
+    if isinstance(model, SoftmaxHead):
+        check_is_fitted(model, "weights_")
+        mapped = _mapped(model, model.centre, _rows(records, model.n_features_in_))
+        return _one_layer(mapped, model.weights_, model.classes_)
+    if isinstance(model, ReleasedHead) and model.public.outputs == "softmax":
+        mapped = _mapped(model.public, model.centre, _rows(records, model.features))
+        return _one_layer(mapped, model.weights, model.classes_)
+    raise InputError(
+        "target must be a SoftmaxHead, an MLPHead, a released softmax head or a TorchTarget,"
+        f" whose weights are seen, got {type(model).__name__}"
+    )
+
+
+def _one_layer(rows: Floats, weights: Floats, classes: NDArray[Any]) -> DenseModel:
+    return DenseModel(rows=rows, layers=[(weights, None)], activation="relu", classes=classes)
+
+
+def _mapped(numbers: Any, centre: Any, rows: Floats) -> Floats:
+    return public_map(
+        rows,
+        bound=numbers.bound,
+        intercept=numbers.intercept,
+        centre=centre,
+        norms=numbers.norms,
+    )
+
+
+def _rows(records: Records, features: int) -> Floats:
+    rows = float_rows("inputs", records.inputs)
+    if rows.shape[1] != features:
+        raise InputError(f"inputs must have the target's {features} features, got {rows.shape[1]}")
+    return rows
