@@ -37,6 +37,7 @@ LIBRARIES = (
     "opacus",
     "torch",
     "scikit-learn",
+    "adversarial-robustness-toolbox",
 )
 Cell = str | int | float
 

@@ -5,8 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from reticent.attacks.margins import margins, require_shadows, target_margins, views_of
+from reticent.attacks.margins import (
+    margins,
+    require_shadows,
+    shadow_margins,
+    target_margins,
+    views_of,
+)
 from reticent.attacks.records import Records
+from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import FunctionTarget
 from reticent.validation import InputError
 
@@ -51,6 +58,15 @@ def test_views_are_averaged_and_classes_found_by_name():
     odds = [math.log(p / (1 - p)) for p in (0.5, 0.25, 0.8, 0.4)]
     expected = [(odds[0] + odds[1]) / 2, -(odds[2] + odds[3]) / 2]
     assert target_margins(target, records, views) == pytest.approx(expected)
+
+
+def test_a_shadow_may_have_its_classes_in_another_order():
+    records = Records([[0.5], [0.8]], ["yes", "no"])
+    turned = FunctionTarget(lambda inputs: answers(inputs)[:, ::-1], classes=["no", "yes"])
+    models = [FunctionTarget(answers, classes=["yes", "no"]), turned]
+    shadows = Shadows(pool=records, inside=np.zeros((2, 2), dtype=bool), models=models)
+    found = shadow_margins(shadows, records, views_of(records, None))
+    assert found == pytest.approx(np.array([[0.0, -math.log(4)]] * 2))
 
 
 @pytest.mark.parametrize("augment", [lambda inputs: [], lambda inputs: [inputs, inputs[:1]]])

@@ -129,13 +129,18 @@ def normal_fits(others: Floats, chosen: Flags, *, fixed: bool) -> tuple[Floats, 
     counts = kept.sum(axis=1)
     middle = _medians(values, kept, counts)
     if fixed:
-        squares = np.square(values - middle[:, None]).sum(where=kept)
-        spread = np.full(len(middle), np.sqrt(squares / (counts.sum() - len(counts))))
+        free = counts.sum() - len(counts)
+        spread = np.full(len(middle), np.sqrt(_squares(values, kept, middle).sum() / free))
     else:
-        mean = values.sum(axis=1, where=kept) / counts
-        squares = np.square(values - mean[:, None]).sum(axis=1, where=kept)
-        spread = np.sqrt(squares / (counts - 1))
+        means = np.einsum("nk,nk->n", values, kept) / counts
+        spread = np.sqrt(_squares(values, kept, means) / (counts - 1))
     return middle, np.maximum(spread, _SMALLEST_SPREAD)
+
+
+def _squares(values: Floats, kept: Flags, around: Floats) -> Floats:
+    """The sum of each row's squared distances."""
+    distances = np.where(kept, values - around[:, None], 0.0)
+    return np.asarray(np.einsum("nk,nk->n", distances, distances))
 
 
 def _medians(values: Floats, kept: Flags, counts: NDArray[np.int64]) -> Floats:

@@ -41,16 +41,28 @@ def margins(logits: Floats, labels: NDArray[np.int64]) -> Floats:
 
 def target_margins(target: Target, records: Records, views: Sequence[ArrayLike]) -> Floats:
     """φ of each record, averaged over its views."""
-    labels = records.among(target.classes)
-    if len(target.classes) < 2:
-        raise InputError(f"target must have at least 2 classes, got {len(target.classes)}")
-    found: Floats = np.mean([margins(target.logits(view), labels) for view in views], axis=0)
-    return found
+    return _mean_margins(target, records.among(target.classes), views)
 
 
 def shadow_margins(shadows: Shadows, records: Records, views: Sequence[ArrayLike]) -> Floats:
     """Shadows × records, each model with its own order of classes."""
-    return np.stack([target_margins(model, records, views) for model in shadows.models])
+    common = shadows.models[0].classes
+    labels = records.among(common)  # once, for all models with these classes
+    return np.stack(
+        [
+            _mean_margins(model, labels, views)
+            if np.array_equal(model.classes, common)
+            else target_margins(model, records, views)
+            for model in shadows.models
+        ]
+    )
+
+
+def _mean_margins(target: Target, labels: NDArray[np.int64], views: Sequence[ArrayLike]) -> Floats:
+    if len(target.classes) < 2:
+        raise InputError(f"target must have at least 2 classes, got {len(target.classes)}")
+    found: Floats = np.mean([margins(target.logits(view), labels) for view in views], axis=0)
+    return found
 
 
 def views_of(records: Records, augment: Augment | None) -> Sequence[ArrayLike]:
