@@ -60,13 +60,16 @@ def test_views_are_averaged_and_classes_found_by_name():
     assert target_margins(target, records, views) == pytest.approx(expected)
 
 
-def test_a_shadow_may_have_its_classes_in_another_order():
+def test_shadows_may_have_their_classes_in_another_order_than_the_target():
     records = Records([[0.5], [0.8]], ["yes", "no"])
+    target = FunctionTarget(answers, classes=["yes", "no"])
     turned = FunctionTarget(lambda inputs: answers(inputs)[:, ::-1], classes=["no", "yes"])
-    models = [FunctionTarget(answers, classes=["yes", "no"]), turned]
-    shadows = Shadows(pool=records, inside=np.zeros((2, 2), dtype=bool), models=models)
-    found = shadow_margins(shadows, records, views_of(records, None))
-    assert found == pytest.approx(np.array([[0.0, -math.log(4)]] * 2))
+    shadows = Shadows(pool=records, inside=np.zeros((2, 2), dtype=bool), models=[turned] * 2)
+    views = views_of(records, None)
+    assert target_margins(target, records, views) == pytest.approx([0.0, -math.log(4)])
+    assert shadow_margins(shadows, records, views) == pytest.approx(
+        np.array([[0.0, -math.log(4)]] * 2)
+    )
 
 
 @pytest.mark.parametrize("augment", [lambda inputs: [], lambda inputs: [inputs, inputs[:1]]])

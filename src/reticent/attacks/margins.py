@@ -45,17 +45,9 @@ def target_margins(target: Target, records: Records, views: Sequence[ArrayLike])
 
 
 def shadow_margins(shadows: Shadows, records: Records, views: Sequence[ArrayLike]) -> Floats:
-    """Shadows × records, each model with its own order of classes."""
-    common = shadows.models[0].classes
-    labels = records.among(common)  # once, for all models with these classes
-    return np.stack(
-        [
-            _mean_margins(model, labels, views)
-            if np.array_equal(model.classes, common)
-            else target_margins(model, records, views)
-            for model in shadows.models
-        ]
-    )
+    """Shadows × records; all shadows have their classes in one order."""
+    labels = records.among(shadows.classes)
+    return np.stack([_mean_margins(model, labels, views) for model in shadows.models])
 
 
 def _mean_margins(target: Target, labels: NDArray[np.int64], views: Sequence[ArrayLike]) -> Floats:
