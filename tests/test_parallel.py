@@ -1,8 +1,10 @@
 """Tasks give the same rows in the same order, however many run at once."""
 
+import os
+
 import pytest
 
-from reticent.parallel import map_tasks
+from reticent.parallel import map_tasks, workers
 from reticent.randomness import seeded
 from reticent.validation import InputError
 
@@ -28,3 +30,10 @@ def test_progress_counts_up():
 def test_bad_jobs(jobs):
     with pytest.raises(InputError, match="jobs must be a whole number"):
         map_tasks(draw, range(2), jobs=jobs)
+    with pytest.raises(InputError, match="jobs must be a whole number"):
+        workers(jobs)
+
+
+def test_workers():
+    assert (workers(), workers(1), workers(3)) == (1, 1, 3)
+    assert 1 <= workers(-1) <= (os.cpu_count() or 1)

@@ -29,12 +29,23 @@ def map_tasks(
     ``jobs=1`` (the default) runs in this process; -1 takes every core. ``on_done`` is called in
     this process with the number of finished tasks: hang a progress bar on it.
     """
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
-        raise InputError(f"jobs must be a whole number other than 0 (-1: every core), got {jobs!r}")
-    runner = joblib.Parallel(n_jobs=jobs or 1, return_as="generator")
+    runner = joblib.Parallel(n_jobs=_checked(jobs), return_as="generator")
     rows: list[Row] = []
     for row in runner(joblib.delayed(function)(task) for task in tasks):
         rows.append(row)
         if on_done is not None:
             on_done(len(rows))
     return rows
+
+
+def workers(jobs: int | None = None) -> int:
+    """How many run at a time for this ``jobs``: -1 is every core, None is 1."""
+    return int(joblib.effective_n_jobs(_checked(jobs)))
+
+
+def _checked(jobs: int | None) -> int:
+    if jobs is None:
+        return 1
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0:
+        raise InputError(f"jobs must be a whole number other than 0 (-1: every core), got {jobs!r}")
+    return jobs

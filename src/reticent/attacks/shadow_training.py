@@ -18,9 +18,10 @@ from sklearn.base import clone
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Flags, Shadows
 from reticent.attacks.targets import ModelTarget
-from reticent.parallel import map_tasks
+from reticent.parallel import map_tasks, workers
 from reticent.randomness import seeded
 from reticent.training import MLPHead, SoftmaxHead
+from reticent.training.stacked_convex import can_stack, fit_parts
 from reticent.validation import InputError, open_probability
 from reticent.validation import count as whole
 
@@ -36,13 +37,15 @@ def train_shadows(  # noqa: PLR0913 - one argument for each thing an adversary c
     seed: int = 0,
     inside: ArrayLike | None = None,
     jobs: int = 1,
+    stacked: bool = True,
     on_done: OnDone | None = None,
 ) -> Shadows:
     """Fit ``count`` copies of ``head``, each on its own part of the pool.
 
     A shadow is what ``head`` becomes when it is fitted on these rows alone. Where training is
     random (``random_state``, or the ``seed`` of an MLPHead), each shadow has its own seed: the
-    adversary does not know the target's.
+    adversary does not know the target's. Softmax heads are trained many at once, to the same
+    tolerance.
 
     Args:
         head: A SoftmaxHead, an MLPHead, or any classifier in the manner of scikit-learn; it is
@@ -53,6 +56,7 @@ def train_shadows(  # noqa: PLR0913 - one argument for each thing an adversary c
         seed: Of the choice of records and of the shadows' training.
         inside: Which shadow sees which record (shadows × records), instead of count and share.
         jobs: How many are fitted at a time; -1 takes every core.
+        stacked: False for one after the other, whatever the head.
         on_done: Called with the number of shadows that are ready.
 
     >>> from sklearn.datasets import load_iris
@@ -65,7 +69,8 @@ def train_shadows(  # noqa: PLR0913 - one argument for each thing an adversary c
     chosen = (
         _given(inside, pool) if inside is not None else memberships(len(pool), count, share, seed)
     )
-    models = _one_by_one(plan, chosen, jobs=jobs, on_done=on_done)
+    train = _stacked if stacked and can_stack(plan.head) else _one_by_one
+    models = train(plan, chosen, jobs=jobs, on_done=on_done)
     _same_classes(models, plan)
     return Shadows(pool=pool, inside=chosen, models=[ModelTarget(model) for model in models])
 
@@ -143,6 +148,12 @@ def _is_seed(name: str, head: Any, parameters: dict[str, Any]) -> bool:
     owner, _, last = name.rpartition("__")
     of = parameters[owner] if owner else head
     return last == "random_state" or (last == "seed" and isinstance(of, MLPHead))
+
+
+def _stacked(plan: _Plan, inside: Flags, *, jobs: int, on_done: OnDone | None) -> list[Any]:
+    inputs, labels = plan.pool.inputs, plan.pool.labels
+    threads = workers(jobs)
+    return list(fit_parts(plan.head, inputs, labels, inside, threads=threads, on_done=on_done))
 
 
 def _one_by_one(plan: _Plan, inside: Flags, *, jobs: int, on_done: OnDone | None) -> list[Any]:

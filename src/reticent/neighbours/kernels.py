@@ -11,10 +11,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-Singles = NDArray[np.float32]
+from reticent.training.logit_changes import HALVINGS, INSIDE, small_expm1
 
-_INSIDE = np.float32(0.25)
-"""Up to here the polynomial of degree 6 below is right to float32."""
+Singles = NDArray[np.float32]
 
 
 # Infinities and NaN keep their meaning (no nnan, no ninf): a head that runs away must be seen.
@@ -38,7 +37,7 @@ def probability_changes(changes: Singles, probabilities: Singles, weights: Singl
             p = probabilities[row, c]
             part = moved[c * heads : (c + 1) * heads]
             for h in range(heads):
-                part[h] = _small_expm1(part[h] * scale)
+                part[h] = small_expm1(part[h] * scale)
             for _ in range(halvings):  # e^2x − 1 = e(e + 2) for e = e^x − 1
                 for h in range(heads):
                     part[h] *= part[h] + np.float32(2)
@@ -51,18 +50,11 @@ def probability_changes(changes: Singles, probabilities: Singles, weights: Singl
                 part[h] = p * (part[h] - total[h]) / (np.float32(1) + total[h])
 
 
-@numba.njit(nogil=True, cache=True, inline="always", fastmath={"contract"})
-def _small_expm1(x: np.float32) -> np.float32:
-    tail = np.float32(1 / 24) + x * (np.float32(1 / 120) + x * np.float32(1 / 720))
-    half = np.float32(0.5) + x * (np.float32(1 / 6) + x * tail)
-    return x + x * x * half
-
-
 @numba.njit(nogil=True, cache=True, fastmath={"reassoc"})
 def _halvings(moved: Singles) -> int:
     """How often the largest entry is halved until it lies inside; 8 reach beyond e^60."""
-    halvings, limit = 0, _INSIDE
-    while halvings < 8:
+    halvings, limit = 0, INSIDE
+    while halvings < HALVINGS:
         outside = 0
         for x in moved:
             outside += abs(x) > limit

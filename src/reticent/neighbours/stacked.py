@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 
 from reticent.neighbours.kernels import Singles, probability_changes
 from reticent.neighbours.preconditioner import Curved, Preconditioner
+from reticent.training.anderson import AndersonMixing
 
 Floats = NDArray[np.float64]
 
 ROWS = 2048
 """Rows of data multiplied at a time; their changes stay in the cache."""
-MEMORY = 3
-"""Steps that Anderson mixing looks back."""
-ROUNDING = 5e-6
-"""What float32 leaves of a difference, relatively."""
 MOST_PASSES = 40
 """Passes over the data after which a head is handed to Newton's method."""
 
@@ -134,77 +131,3 @@ class StackedHeads:
     @property
     def _shape(self) -> tuple[int, int]:
         return self.data.rows.shape[1], self.data.probabilities.shape[1]
-
-
-class AndersonMixing:
-    """Fixed-point steps of many heads, each mixed with its own last ones."""
-
-    def __init__(self, start: Singles, step: Singles) -> None:
-        self._points = [start]
-        self._steps = [step]
-        self._sizes = [_norms(step)]
-        self._stretch = np.ones(step.shape[1])
-        self.point = start + step
-
-    @property
-    def last(self) -> Singles:
-        """The last plain step."""
-        return self._steps[-1]
-
-    def scale_first(self, factors: Singles) -> None:
-        """Go this far along the first step instead of its full length."""
-        self.point = self._points[0] + self._steps[0] * factors.astype(np.float32)
-
-    def add(self, step: Singles) -> None:
-        """Take the step found at ``point``, mixed so that the linear model's residual is least."""
-        self._points = [*self._points[-MEMORY:], self.point]
-        self._steps = [*self._steps[-MEMORY:], step]
-        self._sizes.append(_norms(step))
-        bends = [step - other for other in self._steps[:-1]]
-        moves = [self.point - other for other in self._points[:-1]]
-        self._stretch = np.maximum(1, _norms(moves[-1]) / np.maximum(_norms(bends[-1]), 1e-300))
-        mixed = self.point + step
-        for factor, bend, move in zip(_least_squares(bends, step), bends, moves, strict=True):
-            mixed -= factor * (bend + move)
-        self.point = mixed
-
-    def relative_errors(self) -> Floats:
-        """An estimate: three times what is left if residuals shrink as slowly as they did lately.
-
-        Where the Hessian has changed much since the full optimum, a residual is shorter than the
-        way it stands for; the last move, divided by what it did to the residual, says by how much.
-        """
-        sizes = np.stack(self._sizes[-3:])
-        ratios = sizes[1:] / np.maximum(sizes[:-1], 1e-300)
-        shrinking = np.clip(ratios.max(axis=0), 0.01, 1.0)
-        size = np.maximum(_norms(self.point), 1e-300)
-        return np.asarray(3 * self._stretch * sizes[-1] * shrinking / size + ROUNDING)
-
-    def keep(self, chosen: NDArray[np.bool_]) -> None:
-        """Go on with these heads alone."""
-        if chosen.all():
-            return
-        self._points = [part[:, chosen] for part in self._points]
-        self._steps = [part[:, chosen] for part in self._steps]
-        self._sizes = [part[chosen] for part in self._sizes]
-        self._stretch = self._stretch[chosen]
-        self.point = self.point[:, chosen]
-
-
-def _norms(columns: Singles) -> Floats:
-    return np.asarray(np.sqrt(np.einsum("pm,pm->m", columns, columns).astype(np.float64)))
-
-
-def _least_squares(columns: list[Singles], target: Singles) -> list[Singles]:
-    """Per head, the factors with which the columns come nearest to the target."""
-    k = len(columns)
-    gram = np.empty((target.shape[1], k, k))
-    right = np.empty((target.shape[1], k, 1))
-    for i, one in enumerate(columns):
-        right[:, i, 0] = np.einsum("pm,pm->m", one, target)
-        for j in range(i + 1):
-            gram[:, i, j] = gram[:, j, i] = np.einsum("pm,pm->m", one, columns[j])
-    ridge = 1e-7 * np.trace(gram, axis1=1, axis2=2) + 1e-300
-    gram += ridge[:, None, None] * np.eye(k)
-    factors = np.linalg.solve(np.nan_to_num(gram) + 1e-300 * np.eye(k), np.nan_to_num(right))
-    return [factors[:, i, 0].astype(np.float32) for i in range(k)]

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from reticent.training.features import Norms, as_norms, public_map, radius
 from reticent.training.objective import LinearObjective
-from reticent.training.optimum import certified_minimum
+from reticent.training.optimum import Optimum, certified_minimum
 from reticent.validation import (
     InputError,
     count,
@@ -128,24 +128,32 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         ``start`` are coordinates near the optimum, as an earlier fit found them.
         """
         choices = self._choices()
-        rows, targets = self._checked_data(X, y)
-        self.classes_ = self._named(targets)
-        objective = self._objective(self._map(rows), targets, choices)
+        objective = self._loss_on(X, y, choices)
         numbers = self._numbers(objective, choices)
-        self.tolerance_ = numbers.tolerance
         found = certified_minimum(
-            objective, tolerance=self.tolerance_, start=_started(start, objective)
+            objective, tolerance=numbers.tolerance, start=_started(start, objective)
         )
-        self.coordinates_ = found.point
-        self.weights_ = self._unfolded(found.point)
-        self.optimum_gap_ = found.gradient_bound
-        self.n_iter_ = found.steps
+        self.stand_at(found, tolerance=numbers.tolerance)
         _FITS[self] = CertifiedFit(
             parameters=self._frozen_parameters(),
             coordinates=found.point.tobytes(),
             classes=tuple(self.classes_.tolist()),
             numbers=numbers,
         )
+        return self
+
+    def loss_on(self, X: ArrayLike, y: ArrayLike) -> LinearObjective:
+        """What ``fit`` minimises on these records; the head learns their classes and width."""
+        return self._loss_on(X, y, self._choices())
+
+    def stand_at(self, found: Optimum, *, tolerance: float) -> Self:
+        """Predict from a point that another solver found; nothing is certified by it."""
+        _FITS.pop(self, None)
+        self.tolerance_ = tolerance
+        self.coordinates_ = found.point
+        self.weights_ = self._unfolded(found.point)
+        self.optimum_gap_ = found.gradient_bound
+        self.n_iter_ = found.steps
         return self
 
     def certified(self) -> CertifiedFit:
@@ -176,6 +184,11 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         product: Floats = self._map(rows) @ self.weights_.T
         return product
+
+    def _loss_on(self, X: ArrayLike, y: ArrayLike, choices: Choices) -> LinearObjective:
+        rows, targets = self._checked_data(X, y)
+        self.classes_ = self._named(targets)
+        return self._objective(self._map(rows), targets, choices)
 
     @abstractmethod
     def _objective(self, h: Floats, targets: NDArray[Any], choices: Choices) -> LinearObjective: ...

@@ -28,6 +28,14 @@ def zero_sum_basis(classes: int) -> Floats:
     return basis
 
 
+def softmax_rows(logits: Floats) -> Floats:
+    """Softmax of each row; the logits are overwritten."""
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    answers: Floats = logits / logits.sum(axis=1, keepdims=True)
+    return answers
+
+
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxObjective(LinearObjective):
     """Σ w_y·CE(U V h, y): labels as indices, one public weight per class."""
@@ -76,11 +84,7 @@ class SoftmaxObjective(LinearObjective):
 
     def probabilities(self, block: slice, v: Floats) -> Floats:
         """Softmax of U V h."""
-        logits = (self.rows[block] @ v.T) @ self.basis.T
-        logits -= logits.max(axis=1, keepdims=True)
-        np.exp(logits, out=logits)
-        answers: Floats = logits / logits.sum(axis=1, keepdims=True)
-        return answers
+        return softmax_rows((self.rows[block] @ v.T) @ self.basis.T)
 
     def residual(self, block: slice, probabilities: Floats) -> Floats:
         """w·Uᵀ(p − e_y), record by record."""
