@@ -31,6 +31,10 @@ class Measured:
         """Whether the interval does."""
         return self.low <= value <= self.high
 
+    def to_dict(self) -> dict[str, float]:
+        """Plain numbers, as they stand in a JSON file."""
+        return dict(vars(self))
+
 
 def auc(members: ArrayLike, others: ArrayLike, *, confidence: float = 0.95) -> Measured:
     """The chance that a member's score is above a non-member's; ties count half.
@@ -42,16 +46,25 @@ def auc(members: ArrayLike, others: ArrayLike, *, confidence: float = 0.95) -> M
     >>> print(auc([0.9, 0.8, 0.7, 0.6], [0.5, 0.75, 0.3, 0.2]))
     0.875 [0.345, 0.989]
     """
-    inside, outside = float_array("members", members), float_array("others", others)
+    inside, outside = two_sides(members, others, at_least=2)
     open_probability("confidence", confidence)
-    if inside.ndim != 1 or outside.ndim != 1 or min(len(inside), len(outside)) < 2:
-        raise InputError("scores must be two lists of at least 2 numbers each")
     above = _placements(inside, outside)
     below = 1 - _placements(outside, inside)
     value = float(above.mean())
     error = math.sqrt(above.var(ddof=1) / len(above) + below.var(ddof=1) / len(below))
     low, high = _interval(value, error, min(len(inside), len(outside)), confidence)
     return Measured(value=value, low=low, high=high, confidence=confidence)
+
+
+def two_sides(members: ArrayLike, others: ArrayLike, *, at_least: int = 1) -> tuple[Floats, Floats]:
+    """Scores of members and of others as two lists of finite numbers."""
+    inside, outside = float_array("members", members), float_array("others", others)
+    if inside.ndim != 1 or outside.ndim != 1 or min(len(inside), len(outside)) < at_least:
+        raise InputError(
+            f"scores must be two lists of at least {at_least} numbers each, got shapes"
+            f" {inside.shape} and {outside.shape}"
+        )
+    return inside, outside
 
 
 def _placements(scores: Floats, among: Floats) -> Floats:
