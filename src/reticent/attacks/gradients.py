@@ -132,23 +132,38 @@ class Passes:
         return LayerView(outputs=self.outputs[place], gradients=gradients)
 
 
-def passes(dense: DenseModel, labels: Labels) -> Passes:
-    """Cross-entropy of softmax outputs, differentiated by the chain rule."""
+def forward(dense: DenseModel) -> tuple[list[Floats], list[Floats]]:
+    """What goes into each layer and what comes out of it, before the activation."""
     inputs: list[Floats] = []
     outputs: list[Floats] = []
-    met = dense.rows
     for place, (weight, bias) in enumerate(dense.layers):
-        if place:
-            met = np.tanh(outputs[-1]) if dense.activation == "tanh" else np.maximum(outputs[-1], 0)
-        given = met @ weight.T if bias is None else met @ weight.T + bias
-        outputs.append(given)
-        inputs.append(met if bias is None else np.hstack([met, np.ones((len(met), 1))]))
+        met = activated(outputs[-1], dense.activation) if place else dense.rows
+        inputs.append(met)
+        outputs.append(met @ weight.T if bias is None else met @ weight.T + bias)
+    return inputs, outputs
+
+
+def activated(outputs: Floats, activation: str) -> Floats:
+    """tanh, or what is above 0."""
+    return np.asarray(np.tanh(outputs) if activation == "tanh" else np.maximum(outputs, 0.0))
+
+
+def slopes(outputs: Floats, activation: str) -> Floats:
+    """The derivative of the activation at what goes into it."""
+    return np.asarray(1 - np.tanh(outputs) ** 2 if activation == "tanh" else outputs > 0, float)
+
+
+def passes(dense: DenseModel, labels: Labels) -> Passes:
+    """Cross-entropy of softmax outputs, differentiated by the chain rule."""
+    met, outputs = forward(dense)
+    inputs = [
+        rows if bias is None else np.hstack([rows, np.ones((len(rows), 1))])
+        for rows, (_, bias) in zip(met, dense.layers, strict=True)
+    ]
     residuals = [softmax_residuals(outputs[-1], labels)]
     for place in range(len(dense.layers) - 1, 0, -1):
         back = residuals[0] @ dense.layers[place][0]
-        below = outputs[place - 1]
-        slope = 1 - np.tanh(below) ** 2 if dense.activation == "tanh" else below > 0
-        residuals.insert(0, back * slope)
+        residuals.insert(0, back * slopes(outputs[place - 1], dense.activation))
     losses = special.logsumexp(outputs[-1], axis=1) - outputs[-1][np.arange(len(labels)), labels]
     return Passes(losses=losses, labels=labels, inputs=inputs, outputs=outputs, residuals=residuals)
 

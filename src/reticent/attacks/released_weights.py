@@ -221,7 +221,7 @@ class ReleasedWeightsAttack(Attack[ReleasedHead]):
 
     def _neighbours(self, target: ReleasedHead) -> LeaveOneOut:
         """The exact head on the known records, with the numbers of the release."""
-        head = _as_fitted(target, self._class_weight)
+        head = unfitted_head(target, self._class_weight)
         head.fit(self.known.inputs, self.known.labels)
         numbers = head.certified().numbers
         if numbers.shape != target.public.shape:
@@ -253,7 +253,7 @@ def noise_of(target: ReleasedHead) -> AdditiveMechanism:
     )
 
 
-def _as_fitted(target: ReleasedHead, class_weight: Mapping[Any, float] | None) -> SoftmaxHead:
+def unfitted_head(target: ReleasedHead, class_weight: Mapping[Any, float] | None) -> SoftmaxHead:
     """The head that was released, before its fit, from the public numbers alone."""
     public = target.public
     if public.outputs != "softmax":
