@@ -120,6 +120,12 @@ class TestBoundary:
         found = attack.scores(PLANE, line).values
         assert found == pytest.approx([0.3, 4.0, 7.0, 32.0], abs=1e-6)
 
+    def test_the_far_end_of_the_last_bracket_is_taken(self):
+        """Doubling from 1/1024: 0.3 lies in (¼, ½], then in (¼, ⅜]; 0.7 in (½, 1], then (½, ¾]."""
+        line = Records([[0.3], [0.7]], ["up", "up"])
+        attack = BoundaryAttack(farthest=1.0, directions=40, halvings=1)
+        assert attack.scores(PLANE, line).values.tolist() == [0.375, 0.75]
+
     def test_it_is_never_below_the_true_distance_and_falls_with_more_directions(self):
         rng = np.random.default_rng(0)
         rows = Records(rng.normal(size=(50, 3)), ["up"] * 50)

@@ -132,6 +132,21 @@ class TestTprAtFpr:
         for wrong in (1 - limits[:, 0] > 0.2, 1 - limits[:, 1] < 0.2):
             assert 0.3 * 0.05 * 3000 < wrong.sum() <= most
 
+    @pytest.mark.parametrize("confidence", [0.8, 0.99])
+    def test_a_quarter_of_the_risk_goes_to_each_event(self, confidence):
+        """The ranks by a search through beta distributions, then Clopper–Pearson."""
+        rng = np.random.default_rng(1)
+        members, others = rng.normal(size=80) + 1, rng.normal(size=120)
+        quarter, ranks = (1 - confidence) / 4, np.arange(1, 121)
+        shares = stats.beta(ranks, 121 - ranks)
+        few = ranks[shares.sf(0.1) <= quarter][-1]
+        many = ranks[shares.cdf(0.1) <= quarter][0]
+        falling = np.sort(others)[::-1]
+        low, high = (int((members >= falling[rank - 1]).sum()) for rank in (few, many))
+        found = tpr_at_fpr(members, others, fpr=0.1, confidence=confidence)
+        assert found.low == pytest.approx(stats.beta.ppf(quarter, low, 81 - low))
+        assert found.high == pytest.approx(stats.beta.isf(quarter, high + 1, 80 - high))
+
     def test_a_limit_that_no_score_reaches_is_open(self):
         others = np.arange(20.0)
         found = tpr_at_fpr(np.full(5, 100.0), others, fpr=0.5, confidence=1 - 1e-9)
