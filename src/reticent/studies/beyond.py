@@ -14,8 +14,20 @@ def learners(on: str, run: Run) -> Outcome:
     return study.study(study.SPECS[on], run)
 
 
+def plan_grid(on: str, run: Run) -> Outcome:
+    """Every learner on a grid of records × ε: what `plan` is fitted to."""
+    from reticent.studies import plan_grid as study
+
+    return study.study(study.SPECS[on], run)
+
+
 TRAINED = {
+    "plan-grid": Trained(
+        run=plan_grid,
+        on=("digits", *_IN_FOLDER, "shoppers"),
+        in_folder=frozenset((*_IN_FOLDER, "shoppers")),
+    ),
     "learners": Trained(
         run=learners, on=("digits", "mnist5k", *_IN_FOLDER), in_folder=frozenset(_IN_FOLDER)
-    )
+    ),
 }

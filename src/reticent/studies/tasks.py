@@ -76,6 +76,11 @@ def location(records: int, seed: int, folder: Path | None = None) -> Task:
     return _divided(load("location", folder), records, seed)
 
 
+def shoppers(records: int, seed: int, folder: Path | None = None) -> Task:
+    """Baskets of shoppers in 20 clusters."""
+    return _divided(load("purchase-shoppers-20", folder), records, seed)
+
+
 def hospital100(records: int, seed: int, folder: Path | None = None) -> Task:
     """Hospital stays with 100 main diagnoses."""
     return _divided(load("hospital100", folder), records, seed)
@@ -109,6 +114,7 @@ _TASKS: Mapping[str, Callable[[int, int, Path | None], Task]] = {
     "adult": adult,
     "location": location,
     "hospital100": hospital100,
+    "shoppers": shoppers,
     "trec": trec,
 }
 

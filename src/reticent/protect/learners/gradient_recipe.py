@@ -12,7 +12,9 @@ _UNIT = 2.0**-53
 _EXP_ERROR = 16 * _UNIT
 
 COUNT, MEAN, MOMENT, GRADIENT = "count", "mean", "second moment", "gradients"
-SHARES = {COUNT: 0.001, MEAN: 0.010, MOMENT: 0.100}
+SHARES = {COUNT: 0.001, MOMENT: 0.100}
+SMALLEST_MEAN, LARGEST_MEAN = 0.01, 0.2
+"""The share of the mean is between them."""
 REACH = 2.0**13
 """The weights are kept within this norm: a public operation, and far beyond what they reach."""
 
@@ -27,6 +29,7 @@ class GradientRecipe(Recipe):
     longest_step: float = 2.0
     logit_noise: float = 1.1
     preconditioned: bool = True
+    mean_share: float = SMALLEST_MEAN
 
     def steps(self, relation: Relation) -> dict[str, Step]:
         """Count, mean, second moment where it pays, and the gradients with what is left."""
@@ -34,8 +37,9 @@ class GradientRecipe(Recipe):
         sums = {COUNT: (1.0, 1, 0.0), MEAN: (1.0, d, 0.0)}
         if self.preconditioned:
             sums[MOMENT] = (1.0, d * (d + 1) // 2, 0.0)
+        shares = SHARES | {MEAN: self.mean_share}
         found = {
-            name: Step(sensitivity=self._moved(name, relation, *numbers), share=SHARES[name])
+            name: Step(sensitivity=self._moved(name, relation, *numbers), share=shares[name])
             for name, numbers in sums.items()
         }
         rest = 1 - sum(step.share for step in found.values())
