@@ -99,6 +99,26 @@ def test_each_shadow_has_its_own_seed(pool):
     assert states[0] != states[1]
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        SoftmaxHead(bound=5.0, penalty=0.01, tolerance=1e-6),
+        SoftmaxHead(bound=5.0, penalty=0.01, class_weight="balanced"),
+        MLPHead(layers=2, width=8, steps=30, batch=32),
+        RandomForestClassifier(n_estimators=3),
+    ],
+    ids=["softmax", "balanced", "dense", "forest"],
+)
+def test_stacked_or_one_by_one(pool, head):
+    fast = train_shadows(head, pool, count=4, seed=3)
+    slow = train_shadows(head, pool, count=4, seed=3, stacked=False)
+    assert np.array_equal(fast.inside, slow.inside)
+    for one, other in zip(fast.models, slow.models, strict=True):
+        assert repr(one.model.get_params()) == repr(other.model.get_params())
+    assert fast.logits(pool.inputs) == pytest.approx(slow.logits(pool.inputs), abs=1e-4)
+    assert np.abs(fast.logits(pool.inputs)[0] - fast.logits(pool.inputs)[2]).max() > 0.1
+
+
 @pytest.mark.slow  # starts processes
 def test_seed_and_jobs(pool):
     forest = RandomForestClassifier(n_estimators=3)

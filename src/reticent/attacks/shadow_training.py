@@ -20,8 +20,9 @@ from reticent.attacks.shadows import Flags, Shadows
 from reticent.attacks.targets import ModelTarget
 from reticent.parallel import map_tasks, workers
 from reticent.randomness import seeded
-from reticent.training import MLPHead, SoftmaxHead
-from reticent.training.stacked_convex import can_stack, fit_parts
+from reticent.training import MLPHead, SoftmaxHead, stacked_convex
+from reticent.training.mlp_head import trainer
+from reticent.training.stacked_convex import can_stack
 from reticent.validation import InputError, open_probability
 from reticent.validation import count as whole
 
@@ -44,8 +45,8 @@ def train_shadows(  # noqa: PLR0913 - one argument for each thing an adversary c
 
     A shadow is what ``head`` becomes when it is fitted on these rows alone. Where training is
     random (``random_state``, or the ``seed`` of an MLPHead), each shadow has its own seed: the
-    adversary does not know the target's. Softmax heads are trained many at once, to the same
-    tolerance.
+    adversary does not know the target's. Our heads are trained many at once: a SoftmaxHead to the
+    same tolerance, an MLPHead to the same weights up to rounding.
 
     Args:
         head: A SoftmaxHead, an MLPHead, or any classifier in the manner of scikit-learn; it is
@@ -69,8 +70,7 @@ def train_shadows(  # noqa: PLR0913 - one argument for each thing an adversary c
     chosen = (
         _given(inside, pool) if inside is not None else memberships(len(pool), count, share, seed)
     )
-    train = _stacked if stacked and can_stack(plan.head) else _one_by_one
-    models = train(plan, chosen, jobs=jobs, on_done=on_done)
+    models = plan.fit_all(chosen, stacked=stacked, jobs=jobs, on_done=on_done)
     _same_classes(models, plan)
     return Shadows(pool=pool, inside=chosen, models=[ModelTarget(model) for model in models])
 
@@ -126,6 +126,20 @@ class _Plan:
         known = getattr(self.head, "classes", None)
         return np.unique(self.pool.labels) if known is None else np.asarray(known)
 
+    def fit_all(
+        self, inside: Flags, *, stacked: bool, jobs: int, on_done: OnDone | None
+    ) -> list[Any]:
+        """Many at once where the head allows it, else one by one."""
+        data = self.pool.inputs, self.pool.labels, inside
+        if stacked and can_stack(self.head):
+            found = stacked_convex.fit_parts
+            return list(found(self.head, *data, threads=workers(jobs), on_done=on_done))
+        if stacked and isinstance(self.head, MLPHead):
+            seeds = [self.untrained(shadow).seed for shadow in range(len(inside))]
+            fit_parts = trainer("stacked_subsets").fit_parts
+            return list(fit_parts(self.head, *data, seeds, threads=workers(jobs), on_done=on_done))
+        return map_tasks(partial(_fitted, self), enumerate(inside), jobs=jobs, on_done=on_done)
+
     def untrained(self, shadow: int) -> Any:
         """The copy that becomes this shadow, with its own seed."""
         copied = clone(self.head)
@@ -148,16 +162,6 @@ def _is_seed(name: str, head: Any, parameters: dict[str, Any]) -> bool:
     owner, _, last = name.rpartition("__")
     of = parameters[owner] if owner else head
     return last == "random_state" or (last == "seed" and isinstance(of, MLPHead))
-
-
-def _stacked(plan: _Plan, inside: Flags, *, jobs: int, on_done: OnDone | None) -> list[Any]:
-    inputs, labels = plan.pool.inputs, plan.pool.labels
-    threads = workers(jobs)
-    return list(fit_parts(plan.head, inputs, labels, inside, threads=threads, on_done=on_done))
-
-
-def _one_by_one(plan: _Plan, inside: Flags, *, jobs: int, on_done: OnDone | None) -> list[Any]:
-    return map_tasks(partial(_fitted, plan), enumerate(inside), jobs=jobs, on_done=on_done)
 
 
 def _fitted(plan: _Plan, task: tuple[int, Flags]) -> Any:

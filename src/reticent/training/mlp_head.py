@@ -6,8 +6,10 @@ Training needs torch; a trained head predicts in float64 with numpy alone.
 from __future__ import annotations
 
 import copy
+import importlib
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +20,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from reticent.training.features import clip_rows
 from reticent.training.records import classified_records, indices_of
 from reticent.validation import InputError, count, describe, float_array, non_negative, positive
+
+if TYPE_CHECKING:  # it needs torch
+    from reticent.training.dense import Recipe
 
 Floats = NDArray[np.float64]
 Layers = list[tuple[Floats, Floats]]
@@ -90,12 +95,38 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Make the steps. Without records (``classes`` given) only the penalty acts."""
+        rows, labels = self.mapped_records(X, y)
+        trained = trainer("dense").train(rows, labels, self.recipe(rows.shape[1]))
+        return self.stand_at(trained)
+
+    def mapped_records(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
+        """What training sees of these records; the head learns their classes and width."""
         self._check_parameters()
         rows, labels = self._checked_data(X, y)
         self.classes_ = np.unique(labels) if self.classes is None else np.asarray(self.classes)
         if len(self.classes_) < 2:
             raise InputError(f"classes must be at least 2 classes, got {len(self.classes_)} class")
-        self.weights_ = self._trained(self._map(rows), indices_of(labels, self.classes_))
+        return self._map(rows), indices_of(labels, self.classes_)
+
+    def recipe(self, features: int) -> Recipe:
+        """The parameters as training takes them, for rows of this width and ``classes_``."""
+        recipe: Recipe = trainer("dense").Recipe(
+            sizes=(features, *[self.width] * (self.layers - 1), len(self.classes_)),
+            activation=self.activation,
+            penalty=self.penalty,
+            optimiser=self.optimiser,
+            learning_rate=self.learning_rate,
+            steps=self.steps,
+            batch=self.batch,
+            seed=self.seed,
+        )
+        return recipe
+
+    def stand_at(self, weights: Layers) -> Self:
+        """Predict with these weights, as training left them."""
+        if not all(np.isfinite(part).all() for layer in weights for part in layer):
+            raise InputError("weights must stay finite, got NaN or infinity: lower learning_rate")
+        self.weights_ = weights
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -171,30 +202,6 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("X must fit float32, got larger entries; scale them or give a bound")
         return rows
 
-    def _trained(self, rows: Floats, labels: NDArray[np.int64]) -> Layers:
-        try:
-            from reticent.training import dense
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            raise InputError(
-                "torch must be installed to fit MLPHead: pip install 'reticent[torch]'"
-            ) from None
-        recipe = dense.Recipe(
-            sizes=(rows.shape[1], *[self.width] * (self.layers - 1), len(self.classes_)),
-            activation=self.activation,
-            penalty=self.penalty,
-            optimiser=self.optimiser,
-            learning_rate=self.learning_rate,
-            steps=self.steps,
-            batch=self.batch,
-            seed=self.seed,
-        )
-        weights = dense.train(rows, labels, recipe)
-        if not all(np.isfinite(part).all() for layer in weights for part in layer):
-            raise InputError("weights must stay finite, got NaN or infinity: lower learning_rate")
-        return weights
-
     def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
         return classified_records(self, X, y, declared=self.classes is not None)
 
@@ -215,6 +222,18 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             positive("bound", self.bound)
         if self.classes is not None and len(set(self.classes)) != len(self.classes):
             raise InputError("classes must be distinct, got one twice")
+
+
+def trainer(name: str) -> ModuleType:
+    """A module of this package that trains dense heads, which needs torch."""
+    try:
+        return importlib.import_module(f"reticent.training.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise InputError(
+            "torch must be installed to fit MLPHead: pip install 'reticent[torch]'"
+        ) from None
 
 
 def _one_of(name: str, value: object, choices: tuple[str, str]) -> None:
