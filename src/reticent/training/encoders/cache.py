@@ -78,12 +78,13 @@ def cached_features(
     return replace(data, inputs=_joined(parts), source=_source(data, encoder), columns=())
 
 
-def cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+def cache_folder(folder: str | os.PathLike[str] | None = None, *, kind: str = "features") -> Path:
     """The folder of features inside the given or the usual one, made where it is missing.
 
     Only its owner can read it (mode 0700), and write: whoever writes there chooses the features.
+    What else is kept there has a folder of its own ``kind``.
     """
-    path = (Path(folder).expanduser() if folder else usual_folder()) / "features"
+    path = (Path(folder).expanduser() if folder else usual_folder()) / kind
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.chmod(0o700)  # one that was there before; refused by the system if another user's
