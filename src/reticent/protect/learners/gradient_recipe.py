@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from reticent import bounds
@@ -30,11 +31,18 @@ class GradientRecipe(Recipe):
     logit_noise: float = 1.1
     preconditioned: bool = True
     mean_share: float = SMALLEST_MEAN
+    intercept: float = 0.0
+    """A constant entry beside unit rows, which are then scaled to norm 1 again; 0 for none."""
+
+    @property
+    def width(self) -> int:
+        """The number of entries of a row that gradients are formed of."""
+        return self.features + (1 if self.intercept else 0)
 
     def steps(self, relation: Relation) -> dict[str, Step]:
         """Count, mean, second moment where it pays, and the gradients with what is left."""
-        d = self.features
-        sums = {COUNT: (1.0, 1, 0.0), MEAN: (1.0, d, 0.0)}
+        d = self.width
+        sums = {COUNT: (1.0, 1, 0.0), MEAN: (1.0, self.features, 0.0)}
         if self.preconditioned:
             sums[MOMENT] = (1.0, d * (d + 1) // 2, 0.0)
         shares = SHARES | {MEAN: self.mean_share}
@@ -46,6 +54,14 @@ class GradientRecipe(Recipe):
         clip = self.clip * (1 + 2.0**-40)
         gradients = self._moved(GRADIENT, relation, clip, d * self.classes, self._residual_error())
         return found | {GRADIENT: Step(sensitivity=gradients, share=rest, times=self.steps_taken)}
+
+    def gathered(self, std: float, *, records: float, spread: float) -> float:
+        """The noise on a logit after all steps, if each had length 1; at most."""
+        return spread * math.sqrt(self.steps_taken) * std / (self.clip * records)
+
+    def step_length(self, gathered: float) -> float:
+        """As long as keeps the noise on a logit within the limit."""
+        return min(self.longest_step, self.logit_noise / gathered)
 
     def _moved(
         self, name: str, relation: Relation, bound: float, size: int, term_error: float

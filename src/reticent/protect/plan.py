@@ -1,0 +1,257 @@
+"""What to use, and what it will cost, from public numbers alone.
+
+The rule is documented in docs/theory.md E.4. Its constants are fitted to what every learner reached
+on public data sets (``reticent reproduce beyond plan-grid``); a test fits them anew from the
+committed results and compares.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from reticent.guarantee import Relation
+from reticent.guarantee.grade import as_relation
+from reticent.mechanisms.profiles import gaussian
+from reticent.protect.learners.class_means import ClassMeansHead
+from reticent.protect.learners.gradient_recipe import GRADIENT
+from reticent.protect.learners.noisy_gradient import NoisyGradientHead
+from reticent.protect.learners.preconditioner import UNKNOWN_SPREAD
+from reticent.protect.learners.recipe import planned
+from reticent.protect.learners.statistics import STATISTICS, std_of
+from reticent.protect.penalty import LOGIT_NOISE
+from reticent.validation import InputError, count, open_probability, positive, probability
+
+NOISY_GRADIENT, CLASS_MEANS, WEIGHTS = "noisy-gradient", "class-means", "weights"
+
+PROTOTYPE_SIGNAL = 2.5
+"""Where labels are clusters of the features: the signal above which class means are better."""
+PURE_SIGNAL = 20.0
+"""δ = 0: the N·ε/((C − 1)·d) above which noise on the optimum is better than class means."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossCurve:
+    """logit(loss) = constant + Σ slope·ln(number), ± half the width of the range."""
+
+    constant: float
+    signal: float
+    """The slope of ln(N·μ)."""
+    features: float
+    classes: float
+    half: float
+
+    def centre(self, signal: float, features: int, classes: int) -> float:
+        """logit of the loss in the middle of the range."""
+        logs = self.features * math.log(features) + self.classes * math.log(classes)
+        return self.constant + self.signal * math.log(signal) + logs
+
+
+CURVE = LossCurve(constant=0.0, signal=-1.0, features=0.5, classes=1.0, half=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """Public numbers: what may be known before a record is seen.
+
+    ``prototypes`` says that the labels themselves were made by the nearest prototype (clusters of
+    the features, as in Shokri's Location and Purchase data): a fact about the labels' making, which
+    is public or is not used.
+    """
+
+    records: int
+    features: int
+    classes: int
+    epsilon: float
+    delta: float
+    relation: Relation | str
+    bound: float = 1.0
+    records_each: int = 1
+    prototypes: bool = False
+
+    def __post_init__(self) -> None:
+        """Every number is checked."""
+        for name in ("records", "features", "records_each"):
+            count(name, getattr(self, name))
+        count("classes", self.classes, at_least=2)
+        positive("epsilon", self.epsilon)
+        probability("delta", self.delta)
+        positive("bound", self.bound)
+        as_relation(self.relation)
+
+    @property
+    def moved(self) -> int:
+        """How many terms of a sum one neighbour step touches."""
+        touched = 1 if as_relation(self.relation) is Relation.ADD_REMOVE else 2
+        return touched * self.records_each
+
+    @property
+    def shift(self) -> float:
+        """The μ that (ε, δ) buys for a sum of terms of norm 1."""
+        return gaussian.shift(self.epsilon, self.delta) / self.moved
+
+    @property
+    def signal(self) -> float:
+        """N·μ/(C·√d): about the length of a class mean over its noise."""
+        return self.records * self.shift / (self.classes * math.sqrt(self.features))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossRange:
+    """A predicted range of the utility loss 1 − after/before; it held the loss in 4 cells of 5."""
+
+    low: float
+    likely: float
+    high: float
+
+    def __str__(self) -> str:
+        """Percent."""
+        return f"{self.likely:.1%} [{self.low:.1%}, {self.high:.1%}]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """Which learner and noise, why, and what to expect."""
+
+    situation: Situation
+    learner: str
+    mechanism: str
+    why: tuple[str, ...]
+    logit_noise: float
+    """The standard deviation of the noise on one logit, at most."""
+    loss: LossRange | None
+    """None where no data were measured: δ = 0, or class means."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def plan(situation: Situation) -> Advice:
+    """The learner that loses least, as far as public numbers tell.
+
+    >>> advice = plan(
+    ...     Situation(
+    ...         records=50_000,
+    ...         features=1_280,
+    ...         classes=10,
+    ...         epsilon=1.0,
+    ...         delta=1e-5,
+    ...         relation="add-remove",
+    ...     )
+    ... )
+    >>> advice.learner, advice.mechanism
+    ('noisy-gradient', 'gaussian')
+    """
+    if situation.delta == 0:
+        return _pure(situation)
+    if situation.prototypes and situation.signal >= PROTOTYPE_SIGNAL:
+        why = (
+            "The labels are clusters of the features: the nearest noisy mean is then the best rule,"
+            f" once a mean stands out of its noise (signal {situation.signal:.2g} ≥"
+            f" {PROTOTYPE_SIGNAL:g}).",
+        )
+        noise = _class_means_noise(situation, "gaussian")
+        return _advice(situation, CLASS_MEANS, "gaussian", why, noise, loss=None)
+    why = (
+        "Noisy gradients lose least at every measured number of records and ε when δ > 0"
+        f" (signal N·μ/(C·√d) = {situation.signal:.2g}).",
+    )
+    noise = _gradient_noise(situation)
+    loss = predicted_loss(situation)
+    return _advice(situation, NOISY_GRADIENT, "gaussian", why, noise, loss=loss)
+
+
+def predicted_loss(situation: Situation, curve: LossCurve = CURVE) -> LossRange:
+    """The range of the utility loss of noisy gradients, fitted on public data (δ > 0)."""
+    reach = situation.records * situation.shift
+    centre = curve.centre(reach, situation.features, situation.classes)
+    low, likely, high = (_logistic(centre + side * curve.half) for side in (-1, 0, 1))
+    return LossRange(low=low, likely=likely, high=high)
+
+
+def records_needed(situation: Situation, loss: float, curve: LossCurve = CURVE) -> tuple[int, int]:
+    """From how many records on the loss would likely fall below this, and almost surely.
+
+    The second number is where the upper end of the range does.
+    """
+    if situation.delta == 0:
+        raise InputError("delta must be > 0 to predict records, got 0: nothing was measured there")
+    wanted = math.log(open_probability("loss", loss) / (1 - loss))
+    rest = wanted - curve.centre(1.0, situation.features, situation.classes)
+    found = (math.exp((rest - side * curve.half) / curve.signal) for side in (0, 1))
+    likely, surely = (math.ceil(reach / situation.shift) for reach in found)
+    return likely, surely
+
+
+def _pure(situation: Situation) -> Advice:
+    """δ = 0: gradients do not compose well, so one release has to do."""
+    weights = (situation.classes - 1) * situation.features
+    signal = situation.records * situation.epsilon / (situation.moved * weights)
+    if signal >= PURE_SIGNAL:
+        why = (f"δ = 0 and many records for each weight (N·ε/((C−1)·d) = {signal:.3g}).",)
+        return _advice(situation, WEIGHTS, "l2-laplace", why, LOGIT_NOISE, loss=None)
+    why = (f"δ = 0 and few records for each weight (N·ε/((C−1)·d) = {signal:.3g}).",)
+    noise = _class_means_noise(situation, "laplace")
+    return _advice(situation, CLASS_MEANS, "laplace", why, noise, loss=None)
+
+
+def _advice(
+    situation: Situation,
+    learner: str,
+    mechanism: str,
+    why: tuple[str, ...],
+    logit_noise: float,
+    *,
+    loss: LossRange | None,
+) -> Advice:
+    return Advice(
+        situation=situation,
+        learner=learner,
+        mechanism=mechanism,
+        why=why,
+        logit_noise=logit_noise,
+        loss=loss,
+    )
+
+
+def _gradient_noise(situation: Situation) -> float:
+    """By the recipe that the learner will follow; whitened rows may spread over all directions."""
+    recipe = NoisyGradientHead(**_numbers(situation))._recipe(situation.features, situation.classes)
+    noise = planned(recipe, mechanism="gaussian", **_budget(situation))[GRADIENT].noise
+    spread = situation.features if recipe.preconditioned else UNKNOWN_SPREAD
+    std = std_of(noise, situation.features * situation.classes)
+    gathered = recipe.gathered(std, records=situation.records, spread=spread)
+    return recipe.step_length(gathered) * gathered
+
+
+def _class_means_noise(situation: Situation, mechanism: str) -> float:
+    """σ·C/N on a mean of one class, over the variance that scores are divided by."""
+    head = ClassMeansHead(mechanism=mechanism, **_numbers(situation))
+    recipe = head._recipe(situation.features, situation.classes)
+    noise = planned(recipe, mechanism=mechanism, **_budget(situation))[STATISTICS].noise
+    size = (situation.features + 1) * situation.classes
+    std = std_of(noise, size) / recipe.sums * situation.classes / situation.records
+    return std * min(UNKNOWN_SPREAD, situation.features)
+
+
+def _numbers(situation: Situation) -> dict[str, Any]:
+    return {
+        "classes": range(situation.classes),
+        "records": situation.records,
+        "records_each": situation.records_each,
+        **_budget(situation),
+    }
+
+
+def _budget(situation: Situation) -> dict[str, Any]:
+    return {
+        "epsilon": situation.epsilon,
+        "delta": situation.delta,
+        "relation": as_relation(situation.relation),
+    }
+
+
+def _logistic(value: float) -> float:
+    return 0.5 * (1 + math.tanh(value / 2))
