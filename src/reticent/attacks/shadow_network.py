@@ -1,0 +1,207 @@
+"""Shadow attacks with a trained network: Shokri et al. (2017), and the one of the ALM paper.
+
+A shadow model answers with probabilities for records that it saw and for as many that it did not. A
+network learns to tell these two kinds of answers apart, and is then shown the target's answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.attacks.attack import ScoreAttack
+from reticent.attacks.attack_network import MembershipNetwork, NetworkRecipe, trained_network
+from reticent.attacks.records import Records
+from reticent.attacks.shadows import Flags, Shadows
+from reticent.attacks.targets import Target
+from reticent.attacks.threat import Access, Threat
+from reticent.randomness import seeded
+from reticent.validation import InputError, count
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+SHOKRI: Final = NetworkRecipe()
+ALM: Final = NetworkRecipe(hidden=(64,) * 5, penalty=0.0, learning_rate=1e-3, batch=32, passes=50)
+"""Five hidden layers and the learning rate as published; widths and passes are not."""
+ALM_ROWS: Final = 2_000
+
+
+class ShadowRows(NamedTuple):
+    """Answers of shadow models, the places of the true classes, and whether the shadow saw them."""
+
+    probabilities: Floats
+    places: Places
+    inside: Flags
+
+    def take(self, rows: NDArray[np.int64] | Flags) -> ShadowRows:
+        """The rows at these positions, or of this mask."""
+        return ShadowRows(self.probabilities[rows], self.places[rows], self.inside[rows])
+
+
+def shadow_rows(shadows: Shadows, *, seed: int, at_most: int | None = None) -> ShadowRows:
+    """As many rows "in" as "out", of each shadow and so of all of them.
+
+    Args:
+        shadows: Models with the pool that they saw parts of.
+        seed: Of the choice on the larger side, and of the rows that are kept.
+        at_most: Rows that are kept, half of them "in"; None for all.
+    """
+    rng = seeded("rows of shadows", count("seed", seed, at_least=0))
+    saw, places = shadows.saw(shadows.pool), shadows.pool.among(shadows.classes)
+    if not (saw.any(axis=1) & ~saw.all(axis=1)).all():
+        raise InputError("shadows must each have members and non-members, got one side only")
+    parts = []
+    for model, inside in zip(shadows.models, saw, strict=True):
+        chosen = balanced(inside, rng)
+        probabilities = model.probabilities(shadows.pool.inputs[chosen])
+        parts.append(ShadowRows(probabilities, places[chosen], inside[chosen]))
+    joined = ShadowRows(*map(np.concatenate, zip(*parts, strict=True)))
+    if at_most is None or at_most >= len(joined.inside):
+        return joined
+    return joined.take(balanced(joined.inside, rng, each=at_most // 2))
+
+
+def balanced(inside: Flags, rng: np.random.Generator, *, each: int | None = None) -> Places:
+    """Positions of equally many members and others, by default of all of the smaller side."""
+    sides = [rng.permutation(np.flatnonzero(side)) for side in (inside, ~inside)]
+    size = min(len(side) for side in sides)
+    size = size if each is None else min(size, each)
+    return np.sort(np.concatenate([side[:size] for side in sides]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShokriAttack(ScoreAttack):
+    """One network for each class, on the probabilities of all classes; above 0: member.
+
+    A class with members or others of the shadows alone is judged by a network of all classes, and a
+    note says so.
+
+    Args:
+        shadows: Models like the target. In the paper each was trained on as many records as the
+            target, and none of its records was the target's.
+        recipe: Of each network.
+        seed: Of the choice of rows and of the networks' initial weights.
+    """
+
+    shadows: Shadows
+    recipe: NetworkRecipe = SHOKRI
+    seed: int = 0
+    name = "shadow networks"
+    threat = Threat(access=Access.SCORES, knows=("shadow models", "the labels of the records"))
+
+    @property
+    def decides_at(self) -> float:
+        """Even odds."""
+        return 0.0
+
+    def _values(self, target: Target, records: Records) -> Floats:
+        _require_classes(target, self.shadows)
+        probabilities, places = target.probabilities(records.inputs), records.among(target.classes)
+        values = np.empty(len(places))
+        for place in np.unique(places):
+            network = self._networks.get(int(place)) or self._common
+            values[places == place] = network.log_odds(probabilities[places == place])
+        return values
+
+    def _notes(self, target: Target, records: Records) -> tuple[str, ...]:
+        said = f"{len(self.shadows)} shadows, {len(self._rows.inside):,} rows"
+        missing = [str(target.classes[place]) for place in self._missing(records, target)]
+        if not missing:
+            return (said,)
+        return said, f"classes without rows of both kinds, judged by all: {', '.join(missing)}"
+
+    def _missing(self, records: Records, target: Target) -> list[int]:
+        places = np.unique(records.among(target.classes)).tolist()
+        return [place for place in places if place not in self._networks]
+
+    @cached_property
+    def _rows(self) -> ShadowRows:
+        return shadow_rows(self.shadows, seed=self.seed)
+
+    @cached_property
+    def _networks(self) -> dict[int, MembershipNetwork]:
+        """By the place of the class."""
+        found = {}
+        for place in np.unique(self._rows.places).tolist():
+            rows = self._rows.take(self._rows.places == place)
+            if rows.inside.any() and not rows.inside.all():
+                found[place] = self._trained(rows)
+        return found
+
+    @cached_property
+    def _common(self) -> MembershipNetwork:
+        return self._trained(self._rows)
+
+    def _trained(self, rows: ShadowRows) -> MembershipNetwork:
+        return trained_network(rows.probabilities, rows.inside, recipe=self.recipe, seed=self.seed)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AlmAttack(ScoreAttack):
+    """One network on the probabilities and the one-hot label; above 0: member.
+
+    Args:
+        shadows: One model of the victim's shape; with several, the rows are drawn from all.
+        rows: How many answers it learns from, half of them "in".
+        recipe: Of the network.
+        seed: Of the choice of rows and of the network's initial weights.
+    """
+
+    shadows: Shadows
+    rows: int = ALM_ROWS
+    recipe: NetworkRecipe = ALM
+    seed: int = 0
+    name = "ALM's shadow network"
+    threat = Threat(
+        access=Access.SCORES, knows=("a shadow model of its shape", "the labels of the records")
+    )
+
+    def __post_init__(self) -> None:
+        """At least one row of each kind."""
+        count("rows", self.rows, at_least=2)
+
+    @property
+    def decides_at(self) -> float:
+        """Even odds."""
+        return 0.0
+
+    def _values(self, target: Target, records: Records) -> Floats:
+        _require_classes(target, self.shadows)
+        places = records.among(target.classes)
+        rows = with_label(target.probabilities(records.inputs), places)
+        return self._network.log_odds(rows)
+
+    def _notes(self, target: Target, records: Records) -> tuple[str, ...]:  # noqa: ARG002
+        return (f"shadows: {len(self.shadows)}, rows: {len(self._rows.inside):,}",)
+
+    @cached_property
+    def _rows(self) -> ShadowRows:
+        return shadow_rows(self.shadows, seed=self.seed, at_most=self.rows)
+
+    @cached_property
+    def _network(self) -> MembershipNetwork:
+        rows = with_label(self._rows.probabilities, self._rows.places)
+        return trained_network(rows, self._rows.inside, recipe=self.recipe, seed=self.seed)
+
+
+def with_label(probabilities: Floats, places: Places) -> Floats:
+    """Rows (probability vector, one-hot label).
+
+    >>> with_label(np.array([[0.9, 0.1]]), np.array([1])).tolist()
+    [[0.9, 0.1, 0.0, 1.0]]
+    """
+    return np.hstack([probabilities, np.eye(probabilities.shape[1])[places]])
+
+
+def _require_classes(target: Target, shadows: Shadows) -> None:
+    """A network reads the classes by their columns."""
+    if target.classes.tolist() != shadows.classes.tolist():
+        raise InputError(
+            f"target must have the shadows' {len(shadows.classes)} classes in the same order, got"
+            f" {len(target.classes)} classes or another order"
+        )
