@@ -9,10 +9,12 @@ import typer
 import reticent
 from reticent.cli import (
     account,
+    attack,
     calibrate,
     demo,
     fit,
     ledger,
+    plan,
     pretrain,
     protect,
     released,
@@ -45,6 +47,7 @@ def options(
 
 
 app.command("demo")(demo.demo)
+app.command("plan")(plan.plan)
 app.command("calibrate")(calibrate.calibrate)
 app.command("account")(account.account)
 app.command("pretrain")(pretrain.pretrain)
@@ -52,5 +55,6 @@ app.command("fit")(fit.fit)
 app.command("protect")(protect.protect)
 app.command("predict")(released.predict)
 app.command("verify")(released.verify)
+app.command("attack")(attack.attack)
 app.add_typer(ledger.app, name="ledger")
 app.command("reproduce")(reproduce.reproduce)

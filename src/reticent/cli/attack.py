@@ -1,0 +1,273 @@
+"""``reticent attack``: who can tell the members of a model, and how well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reticent.cli.options import Json
+from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.private_table import Embedding, EncoderName, Person, listed, read_private
+from reticent.cli.progress import stages
+from reticent.validation import InputError, finite
+
+if TYPE_CHECKING:
+    from reticent.attacks import Records
+    from reticent.attacks.targets import Target
+    from reticent.pipeline.attacking import Attacked, AttackPlan
+
+GATE = 3
+RATE = 0.01
+"""The false positive rate at which the table gives the true positive rate."""
+
+TargetName = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        help="OUT of fit or protect (or its folder); a .csv or .parquet of probabilities, one"
+        " column for each class, a row for each member and then for each non-member; or"
+        " module:attribute, a fitted model, torch module or function.",
+    ),
+]
+Members = Annotated[Path, typer.Option(help="Records it was trained on: .npz, .csv or .parquet.")]
+NonMembers = Annotated[
+    Path, typer.Option("--nonmembers", help="Others of the same kind, in the same form.")
+]
+Shadow = Annotated[
+    Path | None,
+    typer.Option(
+        help="The adversary's own records, about twice as many as the members; no member is one.",
+        show_default=False,
+    ),
+]
+Population = Annotated[
+    Path | None,
+    typer.Option(
+        help="Records that RMIA compares with; by default those of --shadow.", show_default=False
+    ),
+]
+Label = Annotated[str, typer.Option(help="The column of labels.")]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        help="What a function or torch module answers, column by column, comma-separated.",
+        show_default=False,
+    ),
+]
+Names = Annotated[
+    str, typer.Option(help="all (those that are possible), or names, comma-separated.")
+]
+ShadowCount = Annotated[int, typer.Option("--shadows", help="How many shadow models.")]
+ShadowModel = Annotated[
+    str | None,
+    typer.Option(
+        help="softmax, mlp or logistic; by default what the target is, else mlp.",
+        show_default=False,
+    ),
+]
+Top = Annotated[
+    int | None,
+    typer.Option(help="Show the adversary the K largest probabilities.", show_default=False),
+]
+Decimals = Annotated[
+    int | None,
+    typer.Option(help="Show it probabilities of so many decimals.", show_default=False),
+]
+LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Show it labels alone.")]
+Slices = Annotated[
+    bool, typer.Option("--slices", help="The strongest attack by class and by confidence.")
+]
+ScoresOut = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write each record's scores: .csv or .parquet, a private file.", show_default=False
+    ),
+]
+FailAbove = Annotated[
+    float | None,
+    typer.Option(
+        help="Exit with 3 where the lower limit of an attack's AUC is above this.",
+        show_default=False,
+    ),
+]
+Confidence = Annotated[float, typer.Option(help="That all intervals hold together.")]
+Seed = Annotated[int, typer.Option(help="Of the shadow models and of the attacks' own draws.")]
+Jobs = Annotated[int, typer.Option(help="Shadow models trained at a time; -1 takes every core.")]
+
+
+def attack(
+    target: TargetName,
+    members: Members,
+    nonmembers: NonMembers,
+    shadow: Shadow = None,
+    population: Population = None,
+    label: Label = "label",
+    classes: Classes = None,
+    person: Person = None,
+    embedding: Embedding = None,
+    encoder: EncoderName = None,
+    attacks: Names = "all",
+    shadows: ShadowCount = 32,
+    shadow_model: ShadowModel = None,
+    top: Top = None,
+    decimals: Decimals = None,
+    labels_only: LabelsOnly = False,
+    slices: Slices = False,
+    fail_above: FailAbove = None,
+    scores_out: ScoresOut = None,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    json: Json = False,
+) -> None:
+    """Attack a model: can members be told from others, by whom, and how well?
+
+    Membership is used to measure the attacks, and never given to one of them. Shadow models are
+    trained on --shadow; those of online attacks on random halves of the records themselves.
+    """
+    from reticent.audit import write_scores
+    from reticent.pipeline.attack_target import described, open_target
+    from reticent.pipeline.attacking import AttackPlan, View, attack_model
+
+    plan = AttackPlan(
+        attacks=_names(attacks),
+        shadow_model=shadow_model,
+        shadow_count=shadows,
+        view=View(top=top, decimals=decimals, labels_only=labels_only),
+        confidence=confidence,
+        seed=seed,
+        jobs=jobs,
+    )
+    _refuse_early(scores_out, fail_above)
+    opened = open_target(target, classes=None if classes is None else listed(classes))
+    form = {"label": label, "person": person, "embedding": embedding, "encoder": encoder}
+    inner = _records(members, opened, form)
+    outer = _records(nonmembers, opened, form, start=len(inner))
+    with stages() as stage:
+        found = attack_model(
+            opened,
+            inner,
+            outer,
+            shadow=None if shadow is None else _records(shadow, opened, form),
+            population=None if population is None else _records(population, opened, form),
+            plan=plan,
+            stage=stage,
+        )
+    if scores_out is not None:
+        write_scores(
+            scores_out,
+            list(found.scores.values()),
+            labels=found.records.labels,
+            members=found.inside,
+        )
+    if json:
+        print_json({"target": described(opened), **_document(found, slices, fail_above)})
+    else:
+        _print(found, described(opened), plan)
+        _print_rest(found, slices, fail_above, scores_out)
+    if fail_above is not None and found.above(fail_above):
+        raise typer.Exit(GATE)
+
+
+def _names(attacks: str) -> Any:
+    return "all" if attacks == "all" else tuple(name.strip() for name in attacks.split(","))
+
+
+def _refuse_early(scores_out: Path | None, fail_above: float | None) -> None:
+    """Before hours of work."""
+    if fail_above is not None and not 0 <= finite("--fail-above", fail_above) <= 1:
+        raise InputError(f"--fail-above must be an AUC in [0, 1], got {fail_above}")
+    if scores_out is None:
+        return
+    if scores_out.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(f"--scores-out must end in .csv or .parquet, got {scores_out.name!r}")
+    if not scores_out.parent.is_dir():
+        raise InputError(f"--scores-out must be a file in a folder that exists, got {scores_out}")
+
+
+def _records(path: Path, target: Target, form: dict[str, Any], *, start: int = 0) -> Records:
+    """Features and labels of a file; labels alone do where the target's answers were written."""
+    from reticent.attacks import Records
+    from reticent.attacks.targets import AnsweredTarget
+    from reticent.pipeline.attack_target import labels_alone
+
+    if isinstance(target, AnsweredTarget):
+        alone = labels_alone(path, label=form["label"], start=start)
+        if alone is not None:
+            return alone
+    return Records.of(read_private(path, classes=[str(name) for name in target.classes], **form))
+
+
+def _document(found: Attacked, slices: bool, fail_above: float | None) -> dict[str, Any]:
+    document = found.to_dict()
+    if slices:
+        document["slices"] = [
+            vars(part) | {"auc": part.auc.to_dict()} for part in found.slices.slices
+        ]
+        document["too_small_slices"] = list(found.slices.too_small)
+    if fail_above is not None:
+        document["above"] = {"limit": fail_above, "attacks": list(found.above(fail_above))}
+    return document
+
+
+def _print(found: Attacked, target: str, plan: AttackPlan) -> None:
+    from reticent.audit.attack_report import rate_name
+
+    first = next(iter(found.reports.values()))
+    measured = first.tpr_at_fpr.keys() & {RATE}
+    columns = ["attack", "AUC", "TPR − FPR", *(rate_name(rate) for rate in measured)]
+    rows = [
+        (name, *(report.row()[column] for column in columns[1:]))
+        for name, report in found.reports.items()
+    ]
+    print_table(f"{target}: {first.members:,} members, {first.others:,} others", columns, rows)
+    print_line(
+        f"intervals: {100 * plan.confidence:g} % for all {len(rows)} attacks together; 0.5 and 0"
+        " are guessing"
+    )
+    for reason in () if measured else first.refused[:1]:
+        print_line(f"not measured: {reason}")
+    threats = {name: str(report.threat) for name, report in found.reports.items()}
+    for threat, names in _grouped(threats):
+        print_line(f"{names}: {threat}")
+
+
+def _grouped(texts: dict[str, str]) -> list[tuple[str, str]]:
+    """Each text once, with the attacks that it is about."""
+    names: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        names.setdefault(text, []).append(name)
+    return [(text, ", ".join(group)) for text, group in names.items()]
+
+
+def _print_rest(
+    found: Attacked, slices: bool, fail_above: float | None, scores_out: Path | None
+) -> None:
+    for reason, names in _grouped(found.skipped):
+        print_line(f"left out: {names}: {reason}")
+    for note in found.notes:
+        print_line(f"note: {note}")
+    if slices:
+        _print_slices(found)
+    print_line(f"verdict: {found.verdict}")
+    if scores_out is not None:
+        print_line(f"scores written to {scores_out}: private, for they say who may be a member")
+    if fail_above is not None and (above := found.above(fail_above)):
+        print_line(f"AUC above {fail_above:g}: {', '.join(above)}")
+
+
+def _print_slices(found: Attacked) -> None:
+    rows = [
+        (f"{part.by} {part.name}", str(part.members), str(part.others), str(part.auc),
+         f"{part.corrected:.2g}", "leaks" if part.leaks else "no leak found")
+        for part in found.slices.slices
+    ]  # fmt: skip
+    print_table(
+        f"{found.strongest} by slice; p-values by Holm's rule",
+        ("slice", "members", "others", "AUC", "p", "verdict"),
+        rows,
+    )
+    if found.slices.too_small:
+        print_line(f"too few records: {', '.join(found.slices.too_small)}")
