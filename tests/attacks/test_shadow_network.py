@@ -154,7 +154,7 @@ def test_a_class_without_both_kinds_of_rows_is_judged_by_all():
     answers = {0: [0.8, 0.1, 0.1], 1: [0.2, 0.7, 0.1], 2: [0.1, 0.1, 0.8]}
     target = FunctionTarget(lambda x: [answers[int(row[0])] for row in x], classes=[0, 1, 2])
     labels = np.repeat([0, 1, 2], [30, 30, 6])
-    pool = Records(labels[:, None], labels)
+    pool = Records(np.column_stack([labels, np.arange(66)]), labels)
     inside = (np.arange(66) % 2 == 0) | (labels == 2)
     shadows = Shadows(pool=pool, inside=inside[None], models=[target])
     found = ShokriAttack(shadows=shadows, recipe=QUICK).scores(target, pool)
