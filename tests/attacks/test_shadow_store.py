@@ -151,7 +151,7 @@ class TestDamage:
 
 
 def _logits(pool, folder, _):
-    return train_shadows(HEADS["linear"], pool, count=4, store=folder).logits(pool.inputs)
+    return train_shadows(HEADS["softmax"], pool, count=4, store=folder).logits(pool.inputs)
 
 
 @pytest.mark.slow  # starts processes
