@@ -27,28 +27,49 @@ NOISY_GRADIENT, CLASS_MEANS, WEIGHTS = "noisy-gradient", "class-means", "weights
 
 PROTOTYPE_SIGNAL = 2.5
 """Where labels are clusters of the features: the signal above which class means are better."""
+LARGEST_SIGNAL = 50.0
+"""Beyond it the measured loss falls no further: what is left is not the noise's doing."""
 PURE_SIGNAL = 20.0
 """δ = 0: the N·ε/((C − 1)·d) above which noise on the optimum is better than class means."""
 
 
 @dataclass(frozen=True, kw_only=True)
+class LossRange:
+    """A predicted range of the utility loss 1 − after/before; it held the loss in 4 cells of 5."""
+
+    low: float
+    likely: float
+    high: float
+
+    def __str__(self) -> str:
+        """Percent."""
+        return f"{self.likely:.1%} [{self.low:.1%}, {self.high:.1%}]"
+
+
+@dataclass(frozen=True, kw_only=True)
 class LossCurve:
-    """logit(loss) = constant + Σ slope·ln(number), ± half the width of the range."""
+    """logit(loss) = constant + slope·ln(signal), ± half the width of the range."""
 
     constant: float
-    signal: float
-    """The slope of ln(N·μ)."""
-    features: float
-    classes: float
+    slope: float
     half: float
 
-    def centre(self, signal: float, features: int, classes: int) -> float:
-        """logit of the loss in the middle of the range."""
-        logs = self.features * math.log(features) + self.classes * math.log(classes)
-        return self.constant + self.signal * math.log(signal) + logs
+    def range(self, signal: float) -> LossRange:
+        """The predicted losses at this signal."""
+        centre = self.constant + self.slope * math.log(min(signal, LARGEST_SIGNAL))
+        low, likely, high = (_logistic(centre + side * self.half) for side in (-1, 0, 1))
+        return LossRange(low=low, likely=likely, high=high)
+
+    def signals(self, loss: float) -> tuple[float, float]:
+        """From which signal on the loss is likely below this, and the upper end of its range too.
+
+        Beyond LARGEST_SIGNAL neither is measured.
+        """
+        rest = math.log(loss / (1 - loss)) - self.constant
+        return math.exp(rest / self.slope), math.exp((rest - self.half) / self.slope)
 
 
-CURVE = LossCurve(constant=0.0, signal=-1.0, features=0.5, classes=1.0, half=1.0)
+CURVE = LossCurve(constant=-0.9, slope=-1.0, half=1.4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,19 +116,6 @@ class Situation:
     def signal(self) -> float:
         """N·μ/(C·√d): about the length of a class mean over its noise."""
         return self.records * self.shift / (self.classes * math.sqrt(self.features))
-
-
-@dataclass(frozen=True, kw_only=True)
-class LossRange:
-    """A predicted range of the utility loss 1 − after/before; it held the loss in 4 cells of 5."""
-
-    low: float
-    likely: float
-    high: float
-
-    def __str__(self) -> str:
-        """Percent."""
-        return f"{self.likely:.1%} [{self.low:.1%}, {self.high:.1%}]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,23 +173,24 @@ def plan(situation: Situation) -> Advice:
 
 def predicted_loss(situation: Situation, curve: LossCurve = CURVE) -> LossRange:
     """The range of the utility loss of noisy gradients, fitted on public data (δ > 0)."""
-    reach = situation.records * situation.shift
-    centre = curve.centre(reach, situation.features, situation.classes)
-    low, likely, high = (_logistic(centre + side * curve.half) for side in (-1, 0, 1))
-    return LossRange(low=low, likely=likely, high=high)
+    return curve.range(situation.signal)
 
 
-def records_needed(situation: Situation, loss: float, curve: LossCurve = CURVE) -> tuple[int, int]:
+def records_needed(
+    situation: Situation, loss: float, curve: LossCurve = CURVE
+) -> tuple[int | None, int | None]:
     """From how many records on the loss would likely fall below this, and almost surely.
 
-    The second number is where the upper end of the range does.
+    The second number is where the upper end of the range does. None: not within what was measured.
     """
     if situation.delta == 0:
         raise InputError("delta must be > 0 to predict records, got 0: nothing was measured there")
-    wanted = math.log(open_probability("loss", loss) / (1 - loss))
-    rest = wanted - curve.centre(1.0, situation.features, situation.classes)
-    found = (math.exp((rest - side * curve.half) / curve.signal) for side in (0, 1))
-    likely, surely = (math.ceil(reach / situation.shift) for reach in found)
+    likely, surely = (
+        math.ceil(situation.records * signal / situation.signal)
+        if signal <= LARGEST_SIGNAL
+        else None
+        for signal in curve.signals(open_probability("loss", loss))
+    )
     return likely, surely
 
 

@@ -18,6 +18,7 @@ from reticent.guarantee import Relation
 from reticent.pipeline import Table
 from reticent.protect.plan import (
     CLASS_MEANS,
+    LARGEST_SIGNAL,
     NOISY_GRADIENT,
     LossCurve,
     LossRange,
@@ -93,9 +94,10 @@ def _cell(on: str, delta: float, row: Sequence[str]) -> Cell:
 
 def fitted(cells: Sequence[Cell]) -> LossCurve:
     """Least squares on logits; the width from data sets that were left out one at a time."""
-    slopes = _slopes(cells)
+    constant, slope = _slopes(cells)
     left_out = np.concatenate([np.abs(_residuals(*_without(cells, on))) for on in _names(cells)])
-    return _curve(slopes, half=float(np.quantile(left_out, _COVERED)))
+    half = float(np.quantile(left_out, _COVERED))
+    return LossCurve(constant=float(constant), slope=float(slope), half=half)
 
 
 def left_out_ranges(cells: Sequence[Cell]) -> dict[str, LossCurve]:
@@ -170,25 +172,10 @@ def _residuals(slopes: Floats, cells: Sequence[Cell]) -> Floats:
 
 
 def _logs(cells: Sequence[Cell]) -> Floats:
-    rows = [
-        (
-            1.0,
-            math.log(cell.situation.records * cell.situation.shift),
-            math.log(cell.situation.features),
-            math.log(cell.situation.classes),
-        )
-        for cell in cells
-    ]
-    return np.array(rows)
+    signals = (min(cell.situation.signal, LARGEST_SIGNAL) for cell in cells)
+    return np.array([(1.0, math.log(signal)) for signal in signals])
 
 
 def _logits(cells: Sequence[Cell]) -> Floats:
     losses = np.clip([cell.loss(NOISY_GRADIENT) for cell in cells], _LEAST, _MOST)
     return np.asarray(np.log(losses / (1 - losses)))
-
-
-def _curve(slopes: Floats, *, half: float) -> LossCurve:
-    constant, signal, features, classes = (float(value) for value in slopes)
-    return LossCurve(
-        constant=constant, signal=signal, features=features, classes=classes, half=half
-    )

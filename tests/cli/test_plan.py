@@ -1,0 +1,63 @@
+"""``reticent plan``: public numbers in, advice out."""
+
+import json
+
+import pytest
+
+from reticent.cli.main import BAD_INPUT, run
+
+NUMBERS = "plan --records 50000 --features 1280 --classes 10 --epsilon 1 --relation add-remove"
+
+
+@pytest.fixture
+def command(capsys):
+    def call(line):
+        code = run(line.split())
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_advice_for_people(command):
+    code, text, _ = command(f"{NUMBERS} --delta 1e-5")
+    assert code == 0
+    assert text.startswith("use: noisy-gradient, gaussian noise")
+    assert "utility loss:" in text
+    assert "Records needed" in text
+
+
+def test_advice_for_programs(command):
+    code, text, _ = command(f"{NUMBERS} --delta 1e-5 --loss 0.1 --json")
+    assert code == 0
+    advice = json.loads(text)
+    assert advice["learner"] == "noisy-gradient"
+    assert advice["loss"]["low"] < advice["loss"]["likely"] < advice["loss"]["high"]
+    (needed,) = advice["records_needed"]
+    assert needed["loss"] == 0.1
+    assert needed["likely"] < needed["surely"]
+
+
+def test_what_was_not_measured_is_said(command):
+    code, text, _ = command(f"{NUMBERS} --pure")
+    assert code == 0
+    assert "not predicted" in text
+    assert "--pure" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (NUMBERS, "delta must be said"),
+        (NUMBERS.replace(" --relation add-remove", " --delta 1e-5"), "--relation must be"),
+        (f"{NUMBERS} --delta 1e-5 --loss 2", "loss must be"),
+        (f"{NUMBERS} --pure --loss 0.1", "delta must be > 0"),
+        (f"{NUMBERS} --delta nan", "delta must be"),
+        (f"{NUMBERS.replace('50000', '0')} --delta 1e-5", "records must be"),
+    ],
+)
+def test_bad_input_gets_one_line(command, line, message):
+    code, _, errors = command(line)
+    assert code == BAD_INPUT
+    assert message in errors
+    assert errors.strip().count("\n") == 0

@@ -1,0 +1,143 @@
+"""plan looks at public numbers only, and says what the learners then do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reticent.pipeline.learning import NAMES
+from reticent.protect.learners import NoisyGradientHead
+from reticent.protect.plan import (
+    CURVE,
+    PURE_SIGNAL,
+    LossCurve,
+    Situation,
+    plan,
+    predicted_loss,
+    records_needed,
+)
+from reticent.validation import InputError
+
+CIFAR = Situation(
+    records=50_000, features=1_280, classes=10, epsilon=1.0, delta=1e-5, relation="add-remove"
+)
+SMALL = replace(CIFAR, records=500, features=64)
+
+
+@pytest.mark.parametrize(
+    ("situation", "learner", "mechanism"),
+    [
+        (CIFAR, "noisy-gradient", "gaussian"),
+        (SMALL, "noisy-gradient", "gaussian"),
+        (replace(CIFAR, prototypes=True), "class-means", "gaussian"),
+        (replace(SMALL, prototypes=True), "noisy-gradient", "gaussian"),
+        (replace(SMALL, delta=0.0), "class-means", "laplace"),
+        (replace(CIFAR, delta=0.0, features=64), "weights", "l2-laplace"),
+    ],
+)
+def test_the_choice(situation, learner, mechanism):
+    advice = plan(situation)
+    assert (advice.learner, advice.mechanism) == (learner, mechanism)
+    assert advice.learner in NAMES
+    assert advice.why
+    assert 0 < advice.logit_noise < 20
+
+
+def test_at_the_pure_threshold_one_record_decides():
+    weights = 9 * 64
+    enough = replace(SMALL, delta=0.0, records=int(PURE_SIGNAL * weights))
+    assert plan(enough).learner == "weights"
+    assert plan(replace(enough, records=enough.records - 1)).learner == "class-means"
+    assert plan(replace(enough, relation="replace-one")).learner == "class-means"
+
+
+def test_only_noisy_gradients_have_a_measured_loss():
+    assert plan(CIFAR).loss == predicted_loss(CIFAR)
+    assert plan(replace(CIFAR, prototypes=True)).loss is None
+    assert plan(replace(CIFAR, delta=0.0)).loss is None
+
+
+@pytest.mark.parametrize("better", [{"records": 100_000}, {"epsilon": 2.0}, {"delta": 1e-4}])
+def test_the_loss_falls_with_records_and_budget(better):
+    before, after = predicted_loss(CIFAR), predicted_loss(replace(CIFAR, **better))
+    assert after.low < before.low < before.likely < before.high
+    assert after.likely < before.likely
+    assert after.high < before.high
+
+
+@pytest.mark.parametrize("worse", [{"classes": 100}, {"relation": "replace-one"}])
+def test_the_loss_grows_with_classes_and_with_what_a_neighbour_touches(worse):
+    assert predicted_loss(replace(CIFAR, **worse)).likely > predicted_loss(CIFAR).likely
+
+
+def test_replacing_one_costs_as_much_as_a_person_with_two_records():
+    replaced = replace(CIFAR, relation="replace-one")
+    assert predicted_loss(replaced) == predicted_loss(replace(CIFAR, records_each=2))
+    assert replaced.signal == CIFAR.signal / 2
+
+
+@pytest.mark.parametrize("loss", [0.3, 0.05, 0.01])
+def test_the_records_needed_are_those_at_which_the_loss_is_reached(loss):
+    likely, surely = records_needed(CIFAR, loss)
+    assert likely < surely
+    assert predicted_loss(replace(CIFAR, records=likely)).likely == pytest.approx(loss, rel=1e-2)
+    assert predicted_loss(replace(CIFAR, records=likely)).likely <= loss
+    assert predicted_loss(replace(CIFAR, records=surely)).high <= loss
+    assert predicted_loss(replace(CIFAR, records=surely - 1)).high > loss
+
+
+def test_a_curve_by_hand():
+    curve = LossCurve(constant=1.0, slope=-2.0, half=0.5)
+    centre = 1.0 - 2.0 * np.log(SMALL.signal)
+    found = predicted_loss(SMALL, curve)
+    expected = 1 / (1 + np.exp(-np.array([centre - 0.5, centre, centre + 0.5])))
+    assert [found.low, found.likely, found.high] == pytest.approx(expected.tolist())
+    assert CURVE.half > 0
+
+
+def test_the_signal_is_a_class_mean_over_its_noise():
+    assert SMALL.signal == pytest.approx(500 * SMALL.shift / (10 * 8))
+
+
+def test_the_predicted_noise_is_that_of_the_learner():
+    """The logits of a head that learnt from nothing at all are noise alone."""
+    situation = replace(SMALL, records=1_000)
+    rows = np.random.default_rng(0).normal(size=(200, 64))
+    numbers = {"classes": range(10), "records": 1_000, "epsilon": 1.0, "delta": 1e-5}
+    found = [
+        NoisyGradientHead(relation="add-remove", **numbers)
+        .fit(np.zeros((1_000, 64)), np.zeros(1_000, dtype=int))
+        .released_.logits(rows)
+        for _ in range(5)
+    ]
+    std = np.mean([np.std(logits - logits.mean(axis=0)) for logits in found])
+    predicted = plan(situation).logit_noise
+    # "At most": momentum has not brought the last steps in, and weights stay on zero rows' logits.
+    assert 0.2 * predicted < std < 1.2 * predicted
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"records": 0}, "records must be"),
+        ({"features": 0}, "features must be"),
+        ({"classes": 1}, "classes must be"),
+        ({"epsilon": float("nan")}, "epsilon must be"),
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"delta": 1.0}, "delta must be"),
+        ({"bound": -1.0}, "bound must be"),
+        ({"records_each": 0}, "records_each must be"),
+        ({"relation": "near"}, "relation must be"),
+    ],
+)
+def test_bad_numbers_get_one_line(wrong, message):
+    with pytest.raises(InputError, match=message):
+        replace(CIFAR, **wrong)
+
+
+def test_bad_losses_get_one_line():
+    for loss in (0.0, 1.0, float("nan")):
+        with pytest.raises(InputError, match="loss must be"):
+            records_needed(CIFAR, loss)
+    with pytest.raises(InputError, match="delta must be > 0"):
+        records_needed(replace(CIFAR, delta=0.0), 0.05)
