@@ -1,0 +1,355 @@
+"""Attacks on encoders (EncoderMI, Liu et al. 2021): how alike the views of a record are.
+
+Contrastive training pulls the views of its images together, and an overfitted encoder does so less
+for other images. The adversary makes n views of a record, and the n(n−1)/2 cosines between their
+features are what it sees. Three ways to read them, all learnt on shadow encoders:
+
+- "vector" (V): sorted, by a network with two hidden layers of 256;
+- "set" (S): by a network that does not know their order (Zaheer et al. 2017);
+- "threshold" (T): their mean, against the best threshold.
+
+With several shadow encoders the mean is also LiRA's statistic: each record is compared with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.attacks.attack import Attack, Scores
+from reticent.attacks.lira import Mode, offline_scores, one_of, online_scores, shadow_threat
+from reticent.attacks.margins import require_shadows
+from reticent.attacks.records import Records
+from reticent.attacks.shadows import Flags
+from reticent.attacks.threat import Access, Threat
+from reticent.attacks.threshold import best_threshold
+from reticent.randomness import seeded
+from reticent.training.contrastive.augmentations import Augmentation
+from reticent.training.encoders.base import Encoder
+from reticent.training.encoders.torch_encoder import checked_images, prepared
+from reticent.training.encoders.torch_extra import functional, nn, torch
+from reticent.validation import InputError, count, describe, float_array
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Classifier = Literal["vector", "set", "threshold"]
+
+VIEWS: Final = 10
+WIDTHS: Final = {"vector": 256, "set": 64}
+STEPS: Final = 60
+LEARNING_RATE: Final = 1e-3
+DECAY: Final = 1e-2
+_CHUNK: Final = 512  # records whose views are held at once
+_SMALLEST: Final = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShadowEncoder:
+    """An encoder of the adversary, the records that it was trained on, and others."""
+
+    encoder: Encoder
+    members: Records
+    others: Records
+
+    def __post_init__(self) -> None:
+        """An encoder, and records on both sides."""
+        check_encoder("shadow", self.encoder)
+        for side in (self.members, self.others):
+            if not isinstance(side, Records) or len(side) == 0:
+                raise InputError("members and others must be Records, at least one each, got none")
+
+    def saw(self, records: Records) -> Flags:
+        """Whether it was trained on an equal image; labels have no part in it."""
+        inside = set(_unlabelled(self.members).keys)
+        return np.array([key in inside for key in _unlabelled(records).keys], dtype=bool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Views:
+    """Several views of each record: a function of the record, whichever others stand beside it."""
+
+    augmentation: Augmentation
+    number: int = VIEWS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Two views at least: one has nothing to be compared with."""
+        if not isinstance(self.augmentation, Augmentation):
+            raise InputError(f"augmentation must be one, got {describe(self.augmentation)}")
+        count("number", self.number, at_least=2)
+        count("seed", self.seed, at_least=0)
+
+    def of(self, records: Records) -> Singles:
+        """(records, number, height, width, channels)."""
+        images = prepared(checked_images(records.inputs))
+        keys = _unlabelled(records).keys
+        views = [self._of_one(image, key) for image, key in zip(images, keys, strict=True)]
+        return np.stack(views)
+
+    def cosines(self, encoder: Encoder, records: Records) -> Floats:
+        """(records, pairs of views): what the attacks read."""
+        if len(records) == 0:
+            raise InputError("records must be at least one, got none")
+        starts = range(0, len(records), _CHUNK)
+        parts = (records.take(np.arange(len(records))[at : at + _CHUNK]) for at in starts)
+        return np.concatenate([pairwise_cosines(self._features(encoder, part)) for part in parts])
+
+    def _of_one(self, image: torch.Tensor, key: bytes) -> Singles:
+        word = int(seeded("views of a record", self.seed, key.hex()).integers(2**63))
+        repeated = image.expand(self.number, *image.shape)
+        views = self.augmentation(repeated, torch.Generator().manual_seed(word))
+        return np.asarray(views.numpy().transpose(0, 2, 3, 1), dtype=np.float32)
+
+    def _features(self, encoder: Encoder, records: Records) -> Floats:
+        views = self.of(records)
+        answers = encoder.encode(views.reshape(-1, *views.shape[2:]))
+        features = float_array("features of the encoder", answers)
+        if features.ndim != 2 or len(features) != len(records) * self.number:
+            raise InputError(
+                f"encoder must answer {len(records) * self.number} images with one row each,"
+                f" got {features.shape}"
+            )
+        return features.reshape(len(records), self.number, -1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EncoderMI(Attack[Encoder]):
+    """What shadow encoders teach about the cosines between a record's views; above 0: member.
+
+    Args:
+        shadows: Encoders of the adversary's, best of the target's kind, with their records.
+        views: With the augmentation that the target was trained with, or a guess.
+        classifier: "vector", "set" or "threshold".
+        seed: Of the initial weights of the network.
+    """
+
+    shadows: Sequence[ShadowEncoder]
+    views: Views
+    classifier: Classifier = "set"
+    seed: int = 0
+    threat: Threat = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Known words only, and a shadow."""
+        _check_knowledge(self.shadows, self.views)
+        one_of("classifier", self.classifier, ("vector", "set", "threshold"))
+        count("seed", self.seed, at_least=0)
+        knows = ("shadow encoders with their records", "augmentations of the inputs")
+        object.__setattr__(self, "threat", Threat(access=Access.ENCODER, knows=knows))
+
+    @property
+    def name(self) -> str:
+        """With the classifier."""
+        return f"EncoderMI, {self.classifier}"
+
+    def scores(self, target: Encoder, records: Records) -> Scores:
+        """Log odds; for the threshold how far the mean is above it."""
+        check_encoder("target", target)
+        cosines = self.views.cosines(target, records)
+        threshold, network = self._learnt
+        values = cosines.mean(axis=1) - threshold if network is None else network.log_odds(cosines)
+        return Scores(attack=self.name, threat=self.threat, values=values, decides_at=0.0)
+
+    @cached_property
+    def _learnt(self) -> tuple[float, CosineNetwork | None]:
+        members, others = (
+            np.concatenate(
+                [
+                    self.views.cosines(shadow.encoder, getattr(shadow, side))
+                    for shadow in self.shadows
+                ]
+            )
+            for side in ("members", "others")
+        )
+        if self.classifier == "threshold":
+            return best_threshold(members.mean(axis=1), others.mean(axis=1)), None
+        return 0.0, learnt_network(members, others, classifier=self.classifier, seed=self.seed)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EncoderLira(Attack[Encoder]):
+    """LiRA with the mean cosine between a record's views in the place of φ.
+
+    Args:
+        shadows: At least 2 that did not see a record; for "online" also 2 that saw it. One σ is
+            used for all records, as encoders are few.
+        views: The same ones are shown to the target and to all shadows.
+        mode: "online" or "offline", see ``Lira``.
+    """
+
+    shadows: Sequence[ShadowEncoder]
+    views: Views
+    mode: Mode = "offline"
+    threat: Threat = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Known words only; the threat follows from the mode."""
+        _check_knowledge(self.shadows, self.views)
+        one_of("mode", self.mode, ("online", "offline"))
+        threat = replace(shadow_threat(self.mode, augmented=True), access=Access.ENCODER)
+        object.__setattr__(self, "threat", threat)
+
+    @property
+    def name(self) -> str:
+        """With the mode."""
+        return f"LiRA on an encoder, {self.mode}"
+
+    def scores(self, target: Encoder, records: Records) -> Scores:
+        """Of the target's mean cosine among those of the shadows."""
+        check_encoder("target", target)
+        saw = np.stack([shadow.saw(records) for shadow in self.shadows])
+        require_shadows(~saw, at_least=2, which="did not see it")
+        if self.mode == "online":
+            require_shadows(saw, at_least=2, which="saw it (or use mode='offline')")
+        own, *others = (
+            self.views.cosines(encoder, records).mean(axis=1)
+            for encoder in (target, *(shadow.encoder for shadow in self.shadows))
+        )
+        compare = online_scores if self.mode == "online" else offline_scores
+        return Scores(
+            attack=self.name,
+            threat=self.threat,
+            values=compare(own, np.stack(others), saw, fixed=True),
+            notes=(f"{len(self.shadows)} shadows, one σ for all records",),
+        )
+
+
+def pairwise_cosines(features: Floats) -> Floats:
+    """(records, views, d) to (records, pairs): first (0, 1), (0, 2), then (1, 2) and on.
+
+    Features of 0 have no direction: their cosines are 0.
+
+    >>> pairwise_cosines(np.array([[[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]]])).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(features, axis=2, keepdims=True)
+    directions = features / np.maximum(lengths, _SMALLEST)
+    first, second = np.triu_indices(features.shape[1], k=1)
+    found: Floats = (directions @ directions.transpose(0, 2, 1))[:, first, second]
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CosineNetwork:
+    """A network with the centre and spread of the cosines that it learnt from."""
+
+    network: nn.Module
+    ordered: bool
+    centre: Singles
+    spread: Singles
+
+    def log_odds(self, cosines: Floats) -> Floats:
+        """One number for each record."""
+        if cosines.shape[1:] != self.centre.shape:
+            raise InputError(f"cosines must be {len(self.centre)}, got shape {cosines.shape}")
+        with torch.inference_mode():
+            odds = self.network(self.scaled(cosines))
+        return np.asarray(odds.numpy(), dtype=np.float64)
+
+    def scaled(self, cosines: Floats) -> torch.Tensor:
+        """In units of the spread; sorted, the largest first, where the network knows an order."""
+        rows = _descending(cosines) if self.ordered else cosines
+        return torch.from_numpy((rows.astype(np.float32) - self.centre) / self.spread)
+
+
+class SetNetwork(nn.Module):
+    """A network of each cosine, the mean over them, and a network of the mean: no order counts."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.each = nn.Sequential(
+            nn.Linear(1, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
+        )
+        self.all = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+
+    def forward(self, cosines: torch.Tensor) -> torch.Tensor:
+        """Log odds, one for each row."""
+        odds: torch.Tensor = self.all(self.each(cosines[:, :, None]).mean(dim=1))[:, 0]
+        return odds
+
+
+def learnt_network(
+    members: Floats, others: Floats, *, classifier: Literal["vector", "set"], seed: int
+) -> CosineNetwork:
+    """Fit a network to tell the cosines of members from others', both sides with equal weight."""
+    rows = np.concatenate([members, others])
+    ordered = classifier == "vector"
+    with torch.random.fork_rng(devices=[]):  # torch's own generator is left as it was
+        torch.manual_seed(seed)
+        network = _vector_network(rows.shape[1]) if ordered else SetNetwork(WIDTHS["set"])
+    found = _standardised(network, rows, ordered=ordered)
+    wanted = torch.cat([torch.ones(len(members)), torch.zeros(len(others))])
+    weights = torch.where(wanted > 0, 0.5 / len(members), 0.5 / len(others))
+    _train(network, found.scaled(rows), wanted, weights)
+    return found
+
+
+def _train(
+    network: nn.Module, rows: torch.Tensor, wanted: torch.Tensor, weights: torch.Tensor
+) -> None:
+    """Few steps, each on all rows: shadows have few records, and many steps learn them by heart."""
+    optimiser = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=DECAY)
+    with torch.inference_mode(mode=False), torch.enable_grad():
+        for _ in range(STEPS):
+            optimiser.zero_grad()
+            losses = functional.binary_cross_entropy_with_logits(
+                network(rows), wanted, weights, reduction="sum"
+            )
+            losses.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+
+
+def _standardised(network: nn.Module, rows: Floats, *, ordered: bool) -> CosineNetwork:
+    """One centre for each place of the sorted cosines; the same for all where there is no order."""
+    seen = _descending(rows) if ordered else rows
+    axis = 0 if ordered else None
+    shape = np.zeros(rows.shape[1], dtype=np.float32)
+    return CosineNetwork(
+        network=network,
+        ordered=ordered,
+        centre=(shape + seen.mean(axis=axis)).astype(np.float32),
+        spread=np.maximum(shape + seen.std(axis=axis), 1e-6).astype(np.float32),
+    )
+
+
+def _descending(rows: Floats) -> Floats:
+    return np.asarray(-np.sort(-rows, axis=1))
+
+
+def _vector_network(pairs: int) -> nn.Module:
+    width = WIDTHS["vector"]
+    return nn.Sequential(
+        nn.Linear(pairs, width),
+        nn.ReLU(),
+        nn.Linear(width, width),
+        nn.ReLU(),
+        nn.Linear(width, 1),
+        nn.Flatten(0),
+    )
+
+
+def check_encoder(name: str, encoder: object) -> None:
+    """Refuses what is no ``Encoder``; a text can encode itself, but is none."""
+    if not all(callable(getattr(encoder, part, None)) for part in ("encode", "fingerprint")):
+        raise InputError(
+            f"{name} must be an encoder (have encode and fingerprint), got {describe(encoder)}"
+        )
+
+
+def _check_knowledge(shadows: object, views: object) -> None:
+    if not isinstance(shadows, Sequence) or not shadows:
+        raise InputError("shadows must be a list of at least one ShadowEncoder, got none")
+    if not all(isinstance(shadow, ShadowEncoder) for shadow in shadows):
+        raise InputError("shadows must be ShadowEncoder each, got something else")
+    if not isinstance(views, Views):
+        raise InputError(f"views must be Views, got {describe(views)}")
+
+
+def _unlabelled(records: Records) -> Records:
+    """An encoder is trained without labels: equal images are equal records."""
+    return Records(records.inputs, np.zeros(len(records), dtype=np.int64))
