@@ -73,7 +73,14 @@ SPECS: Mapping[str, tuple[Learners, ...]] = {
     "mnist": (Learners(on="mnist", records=60_000, penalties=(1e-5,)),),
     "adult": (Learners(on="adult", records=32_561),),
     "location": (Learners(on="location", records=4_000),),
-    "hospital100": (Learners(on="hospital100", records=50_000, penalties=(1e-5,)),),
+    "hospital100": (
+        Learners(
+            on="hospital100",
+            records=20_000,
+            penalties=(1e-5,),
+            plan=((0.5, ALL[:1]), (1.0, ALL[:-1]), (3.0, ALL[:1]), (8.0, ALL[:1])),
+        ),
+    ),
     "trec": (Learners(on="trec", records=5_452),),
 }
 

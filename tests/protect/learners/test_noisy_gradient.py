@@ -16,7 +16,11 @@ from reticent.protect import load, save, verify
 from reticent.protect.learners import NoisyGradientHead
 from reticent.protect.learners.exact_rows import on_grid, unit_rows
 from reticent.protect.learners.gradient_recipe import GradientRecipe
-from reticent.protect.learners.noisy_gradient import _gradient, _symmetric_release
+from reticent.protect.learners.noisy_gradient import (
+    _gradient,
+    _symmetric_release,
+    _with_intercept,
+)
 from reticent.protect.learners.preconditioner import preconditioner
 from reticent.protect.learners.recipe import planned, reached
 from reticent.validation import InputError
@@ -208,3 +212,42 @@ def test_the_noise_is_that_of_the_shares():
     assert plan["gradients"].noise.scale == pytest.approx(
         0.1 * math.sqrt(100 / 0.889) / mu, rel=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    ("records", "features", "share"),
+    [(50_000, 1_280, 0.01), (1_000, 64, 64 / (0.2 * 1_000) ** 2), (200, 1_280, 0.2)],
+)
+def test_the_mean_gets_what_keeps_its_noise_short(records, features, share):
+    """Between 1 and 20 %; in the middle, the share at which √d/(μ·√share·N) is 0.2."""
+    model = head(records=records)
+    mu = gaussian.shift(1.0, 1e-5)
+    wanted = share if share in (0.01, 0.2) else share / mu**2
+    assert model._recipe(features, 10).mean_share == pytest.approx(min(wanted, 0.2))
+
+
+def test_without_delta_the_mean_gets_the_largest_share():
+    assert head(delta=0.0, mechanism="laplace")._recipe(64, 10).mean_share == 0.2
+
+
+def test_two_classes_of_unequal_size_are_learnt():
+    """Rows that say nothing: the larger class is the answer, which centred rows cannot hold."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5_000, 20)), (rng.random(5_000) < 0.2).astype(int)
+    model = head(classes=range(2), records=5_000, epsilon=8.0).fit(X, y)
+    assert model.released_.recipe.intercept == 0.05
+    assert model.score(X, y) > 0.75  # 0.80; without an intercept 0.5
+
+
+def test_an_intercept_keeps_each_row_its_record_s_own():
+    rows = unit_rows(np.random.default_rng(1).normal(size=(50, 7)), np.zeros(7))
+    rows[3] = 0.0
+    longer = _with_intercept(rows, 0.05)
+    assert longer.shape == (50, 8)
+    assert (np.linalg.norm(longer, axis=1) <= 1).all()
+    assert longer[:, 7] == pytest.approx(
+        np.where(np.arange(50) == 3, 1.0, 0.05 / 1.0025**0.5), rel=1e-4
+    )
+    alone = _with_intercept(rows[10:11], 0.05)
+    assert np.array_equal(alone[0], longer[10])
+    assert np.array_equal(longer * 2**20, np.trunc(longer * 2**20))

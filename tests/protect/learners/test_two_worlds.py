@@ -123,6 +123,16 @@ def test_the_whole_transcript_stays_within_mu(kind, relation, each, records):
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_two_classes_and_their_intercept_stay_within_mu(relation):
+    kind, mu = NoisyGradientHead, gaussian.shift(1.0, 1e-5)
+    numbers = {"records": RECORDS, "epsilon": 1.0, "delta": 1e-5, "relation": relation}
+    learner = kind(classes=range(2), **numbers)
+    one, other = neighbours(kind, relation)
+    found = mu_between(transcript(learner, one, silent), transcript(learner, other, silent))
+    assert 0.7 * mu < found <= mu
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_real_answers_among_other_records(kind, relation):
     """Answers drawn in one world are given in both; the other records' floats count too."""
