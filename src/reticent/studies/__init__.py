@@ -19,7 +19,11 @@ STUDIES: Mapping[str, Mapping[str, Callable[[], Table]]] = {
     "slides": slides.ITEMS,
     "beyond": {},
 }
-TRAINED: Mapping[str, Mapping[str, Trained]] = {"alm": alm.TRAINED, "beyond": beyond.TRAINED}
+TRAINED: Mapping[str, Mapping[str, Trained]] = {
+    "alm": alm.TRAINED,
+    "slides": slides.TRAINED,
+    "beyond": beyond.TRAINED,
+}
 
 __all__ = [
     "STUDIES",

@@ -90,10 +90,18 @@ def layers(on: str, run: Run) -> Outcome:
     return alm_layers.study(alm_layers.SPECS[on], run)
 
 
+def attack(on: str, run: Run) -> Outcome:
+    """The paper's membership inference attack on an unprotected head, and LiRA."""
+    from reticent.studies import alm_attack
+
+    return alm_attack.study(alm_attack.SPECS[on], run)
+
+
 ITEMS = {"noise": noise, "sampler": sampler}
 TRAINED = {
     "fig1": Trained(run=fig1, on=("digits", "cifar10"), in_folder=frozenset({"cifar10"})),
     "mnist": Trained(run=mnist, on=("mnist", "mnist5k"), in_folder=frozenset({"mnist"})),
     "table1": Trained(run=table1, on=("cifar10", "digits"), in_folder=frozenset({"cifar10"})),
     "layers": Trained(run=layers, on=("digits", "mnist5k")),
+    "attack": Trained(run=attack, on=("mnist5k", "digits")),
 }

@@ -1,10 +1,11 @@
-"""The lecture on membership inference and differential privacy: its two counting examples."""
+"""The lecture on membership inference and differential privacy: its counting examples and table."""
 
 from __future__ import annotations
 
 from reticent.guarantee import Relation, Sensitivity
 from reticent.mechanisms import DiscreteLaplace, Laplace, Logistic
 from reticent.pipeline import Table
+from reticent.studies.trained import Outcome, Run, Trained
 
 COUNT = Sensitivity(
     l1=1.0, relation=Relation.ADD_REMOVE, source="one person changes a count by one"
@@ -43,4 +44,13 @@ def smokers() -> Table:
     )
 
 
+def table(on: str, run: Run) -> Outcome:
+    """Accuracies of victims and the precision of shadow attacks; LiRA beside them."""
+    from reticent.studies import slides_table
+
+    return slides_table.study(slides_table.SPECS[on], run)
+
+
+_IN_FOLDER = ("location", "mnist", "adult")
 ITEMS = {"smokers": smokers}
+TRAINED = {"table": Trained(run=table, on=(*_IN_FOLDER, "digits"), in_folder=frozenset(_IN_FOLDER))}

@@ -1,0 +1,130 @@
+"""The slides' table of shadow attacks: accuracies of the victim and the attack's precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reticent.attacks.attack_network import NetworkRecipe
+from reticent.audit import Measured
+from reticent.audit.repeats import over_repeats
+from reticent.pipeline import Table
+from reticent.studies.losses import bare
+from reticent.studies.membership import (
+    READING,
+    Membership,
+    Victim,
+    attack_rows,
+    over_seeds,
+    seeds_above,
+    trials,
+)
+from reticent.studies.trained import Outcome, Run
+
+PUBLISHED: Mapping[str, tuple[str, str, str]] = {  # training, test, precision
+    "adult": (".848", ".842", ".503"),
+    "mnist": (".984", ".928", ".517"),
+    "location": ("1.000", ".673", ".678"),
+}
+LEAKAGE: Mapping[str, str] = {"adult": ".0023", "mnist": ".0035", "location": ".3600"}
+"""TPR − FPR of Lu et al., Table 5, whose victims have a convexified loss."""
+FIGURES = ("AUC", "TPR − FPR", "TPR at 1 % FPR")
+
+SPECS: Mapping[str, Membership] = {
+    "location": Membership(
+        on="location",
+        members=1_200,
+        attack="shokri",
+        network=NetworkRecipe(),
+        shadows=20,
+        around=24,
+        victim=Victim(),
+    ),
+    "mnist": Membership(
+        on="mnist",
+        members=10_000,
+        attack="shokri",
+        network=NetworkRecipe(passes=10),
+        shadows=5,
+        around=0,
+        victim=Victim(passes=30),
+    ),
+    "adult": Membership(
+        on="adult",
+        members=10_000,
+        attack="shokri",
+        network=NetworkRecipe(passes=10),
+        shadows=10,
+        around=0,
+        victim=Victim(passes=30),
+    ),
+    "digits": Membership(
+        on="digits",
+        members=400,
+        attack="shokri",
+        network=NetworkRecipe(),
+        shadows=8,
+        around=24,
+        victim=Victim(penalty=0.0),
+    ),
+}
+
+
+def study(spec: Membership, run: Run) -> Outcome:
+    """The slides' columns, and what the attacks find in figures that the slides lack."""
+    cells = trials(spec, run)
+    return Outcome(
+        specifications=(spec,), tables=(_slides_table(spec, cells), _attack_table(spec, cells))
+    )
+
+
+def _slides_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
+    attack = next(iter(cells[0]["attacks"]))
+    found = {
+        "training accuracy": over_repeats([cell["training"] for cell in cells]),
+        "test accuracy": over_repeats([cell["test"] for cell in cells]),
+        "attack precision": over_seeds(cells, attack, "precision"),
+        "attack recall": over_seeds(cells, attack, "recall"),
+    }
+    published = (*PUBLISHED.get(spec.on, ("–",) * 3), "–")
+    return Table(
+        title=f"The slides' table of shadow attacks: {spec.on}, {spec.members:,} members",
+        columns=("figure", "published", "ours", "low", "high"),
+        rows=tuple(
+            (name, value, *_with_ends(ours))
+            for (name, ours), value in zip(found.items(), published, strict=True)
+        ),
+        notes=(
+            "The published victims were trained by online services; ours is a dense network with "
+            f"{spec.victim.width} tanh units (Lu et al., Table 4), {spec.victim.passes} passes.",
+            f"Shadow networks: {spec.shadows} shadow models, each on {spec.members:,} of "
+            f"{2 * spec.members:,} records that are not the victim's, and one network for each "
+            "class. Members and others are equally many, so guessing has a precision of .500.",
+            READING.format(seeds=spec.seeds),
+        ),
+    )
+
+
+def _attack_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
+    published = (
+        ("shadow networks (Lu et al.)", "–", LEAKAGE[spec.on], "–") if spec.on in LEAKAGE else None
+    )
+    notes = ["Lu et al. attack victims with a convexified loss (Table 5)."] if published else []
+    if spec.around:
+        notes.append(
+            f"LiRA has {spec.around} shadow models on halves of the records that are scored. It is "
+            f"above the shadow networks: {seeds_above(cells, FIGURES)}."
+        )
+    return Table(
+        title=f"Attacks on {spec.on}: {spec.members:,} members and as many others",
+        columns=("attack", *FIGURES),
+        rows=(*([published] if published else []), *attack_rows(cells, FIGURES)),
+        notes=(*notes, READING.format(seeds=spec.seeds)),
+    )
+
+
+def _with_ends(found: Measured | None) -> tuple[str, str, str]:
+    if found is None:
+        return "–", "–", "–"
+    value, low, high = (bare(number, 4) for number in (found.value, found.low, found.high))
+    return value, low, high
