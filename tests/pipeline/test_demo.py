@@ -15,6 +15,7 @@ SMALL = dataclasses.replace(
     epsilons=(0.1, 1e4),
     mechanisms=(("gaussian", False), ("laplace", True)),
     draws=2,
+    shadows=4,
 )
 
 
@@ -24,8 +25,10 @@ def test_the_whole_way_and_again_from_the_cache(tmp_path):
     found = demonstrate(SMALL, cache=tmp_path, stage=lambda *progress: told.append(progress))
     assert {stage for stage, _, _ in told} == {
         "SimCLR epochs", "encoding", "unprotected heads", "releases",
+        "shadow models, online: unprotected", "attacks: unprotected",
+        "shadow models, online: released", "attacks: released",
     }  # fmt: skip
-    before, released = found.tables
+    before, released, attacks = found.tables
     assert [row[0] for row in before.rows] == ["pixels", "SimCLR features"]
     assert float(before.rows[0][1]) > 0.8  # 0.94 ± 0.012
     assert [row[:2] for row in released.rows] == [
@@ -33,6 +36,13 @@ def test_the_whole_way_and_again_from_the_cache(tmp_path):
     ]  # fmt: skip
     assert float(released.rows[1][4]) > float(released.rows[0][4])
     assert "Grade: proven." in released.notes[0]
+    assert [row[:2] for row in attacks.rows] == [
+        ("unprotected", "loss"), ("unprotected", "lira-online"),
+        ("ε ≤ 10000", "loss"), ("ε ≤ 10000", "lira-online"), ("ε ≤ 10000", "released-weights"),
+    ]  # fmt: skip
+    assert "the guarantee allows 1.000" in attacks.notes[-1]
+    assert float(attacks.rows[-1][2].split()[0]) > 0.55  # 0.75 ± 0.016
+    assert "The head, ε ≤ 10000: leak found by" in " ".join(found.verdict)
     assert found.released.guarantee.grade is Grade.PROVEN
     assert found.released.guarantee.epsilon == 0.1
     save(found.released, tmp_path / "head")

@@ -119,7 +119,7 @@ def attack(
     scores_out: ScoresOut = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
-    jobs: Jobs = 1,
+    jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
     """Attack a model: can members be told from others, by whom, and how well?

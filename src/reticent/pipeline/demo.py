@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,8 @@ from reticent.audit import Measured, UtilityLoss, auc, utility_loss
 from reticent.data import Dataset, load, split
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
+from reticent.pipeline.attack_recipes import Stage
+from reticent.pipeline.demo_attacks import Stronger, stronger
 from reticent.pipeline.protecting import HeadSpec, Wanted, fit_head
 from reticent.pipeline.table import Table
 from reticent.protect import ReleasedHead, release_weights
@@ -31,9 +32,6 @@ from reticent.training.public_whitening import PublicWhitening
 
 if TYPE_CHECKING:
     from reticent.training.contrastive import SimCLRSpec
-
-Stage = Callable[[str, int, int], object]
-"""Told what is being done, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +52,7 @@ class DemoSpec:
     )
     """Each with or without δ = 0."""
     draws: int = 5
+    shadows: int = 16
     unprotected_penalty: float = 1e-5
     intercept: float = 0.1
     seed: int = 0
@@ -80,6 +79,7 @@ class DemoSpec:
             encoder=dataclasses.replace(SimCLRSpec.digits(), epochs=40, width=16),
             epsilons=(1.0, 16.0),
             draws=3,
+            shadows=8,
         )
 
 
@@ -137,9 +137,11 @@ def demonstrate(
         tell("unprotected heads", number + 1, 2)
     before = {parts.name: _judged(heads[parts.name], parts) for parts in (pixels, features)}
     rows = _releases(features, heads[features.name], spec, tell)
+    attacks = _stronger(features, heads[features.name], rows, spec, tell)
+    third = attacks.table(f"3. Stronger attacks on the head on {features.name}")
     return Demonstration(
-        tables=(_before_table(before, spec), _release_table(rows, spec)),
-        verdict=_verdict(before, features.name, rows),
+        tables=(_before_table(before, spec), _release_table(rows, spec), third),
+        verdict=_verdict(before, features.name, rows, attacks),
         released=rows[0].draws[0],
     )
 
@@ -246,6 +248,17 @@ def _releases(
     return found
 
 
+def _stronger(
+    parts: _Parts, unprotected: SoftmaxHead, rows: list[_Release], spec: DemoSpec, tell: Stage
+) -> Stronger:
+    """On the release with the largest ε of the first mechanism, which is Gaussian."""
+    weakest = rows[len(spec.epsilons) - 1].draws[0]
+    members, others = (Records.of(parts.rows[role]) for role in ("private", "others"))
+    return stronger(
+        unprotected, weakest, members, others, shadows=spec.shadows, seed=spec.seed, stage=tell
+    )
+
+
 def _draws(private: Dataset, wanted: Wanted, number: int) -> list[ReleasedHead]:
     """One fit, released several times: to show the spread, each at the full ε."""
     head = fit_head(private, wanted.head(private.features.shape[1], len(private.classes)))
@@ -306,20 +319,25 @@ def _release_row(row: _Release) -> tuple[str, ...]:
     )
 
 
-def _verdict(before: dict[str, _Judged], encoded: str, rows: list[_Release]) -> tuple[str, ...]:
+def _verdict(
+    before: dict[str, _Judged], encoded: str, rows: list[_Release], attacks: Stronger
+) -> tuple[str, ...]:
     first = rows[0].draws[0].mechanism
     released = [row for row in rows if row.draws[0].mechanism == first]
     return (
         *(_told(name, found) for name, found in before.items()),
+        *attacks.verdict,
         f"Without protection the head on {encoded} is right for {before[encoded].accuracy:.1%}. "
         "Released weights:",
         *(f"  {row.draws[0].guarantee}: {row.loss}" for row in released),
-        "Each guarantee covers every attack, this one and stronger ones, under the assumptions "
-        "that its certificate lists.",
+        "Each guarantee covers every attack, these and stronger ones, under the assumptions that "
+        "its certificate lists.",
     )
 
 
 def _told(name: str, found: _Judged) -> str:
     if found.attack.low > 0.5:
-        return f"On {name} the unprotected head gives members away: AUC {found.attack}."
-    return f"On {name} this attack finds no leak: AUC {found.attack}. Others may."
+        return (
+            f"On {name} the unprotected head gives members away by their loss: AUC {found.attack}."
+        )
+    return f"On {name} the loss attack finds no leak: AUC {found.attack}. Others may."
