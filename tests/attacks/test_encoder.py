@@ -186,7 +186,7 @@ def flat(function):
 @pytest.mark.parametrize("mode", ["online", "offline"])
 def test_lira_against_a_loop(mode, images):
     """Six encoders of known formulas; which of them saw a record is found by its image."""
-    pool, views = unlabelled(images[:8]), Views(augmentation=NOISE, number=3)
+    pool, views = Records(images[:8], ["seen"] * 8), Views(augmentation=NOISE, number=3)
     functions = [lambda x, shift=shift: np.tanh(x - shift) for shift in (0, 0.3, 0.5, 0.8, 1, 2)]
     inside = np.random.default_rng(0).permuted(np.tile([True] * 3 + [False] * 3, (8, 1)), axis=1).T
     shadows = [
@@ -257,6 +257,8 @@ def test_views_are_those_of_the_augmentation(images):
     noisy = Views(augmentation=NOISE, number=500).of(unlabelled(images[:1]))[0]
     errors = (noisy - images[0]).mean(axis=0) * np.sqrt(500) / 0.3
     assert np.abs(errors).max() < 6  # 64 standard normals: one above it has probability 1.3e-7
+    each = VIEWS.of(unlabelled(images[:20])) - images[:20, None]
+    assert len(np.unique(each[:, :, 0, 0, 0].round(5))) > 150  # every record has its own noise
     assert (noisy - images[0]).std() == pytest.approx(0.3, abs=0.01)  # 8 σ of 32,000 numbers
 
 
