@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from reticent.studies import alm_fig1, alm_layers, alm_mnist, alm_table1, learners
+from reticent.studies import alm_fig1, alm_layers, alm_mnist, alm_table1, learners, plan_grid
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
-LEARNERS = ("cifar10", "location", "adult", "trec")
+LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
     "alm-layers": (alm_layers.SPECS["digits"],),
     "alm-table1": (alm_table1.SPECS["cifar10"],),
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
+    "plan": (),
+    **{f"plan-grid-{name}": (spec,) for name, spec in plan_grid.SPECS.items()},
 }
 STUDY = {
     "command": "reticent reproduce alm layers",
@@ -53,7 +55,7 @@ def test_a_result_is_whole_and_names_no_path(name):
     text = (ROOT / "results" / f"{name}.json").read_text(encoding="utf-8")
     kept = json.loads(text)
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", kept["date"])
-    assert kept["command"].startswith(("reticent reproduce alm ", "reticent reproduce beyond "))
+    assert kept["command"].startswith(("reticent reproduce ", "python tools/"))
     assert not re.search(r"/(tmp|home|work|root|Users)\b", text)
     for table in kept["tables"]:
         assert table["rows"]
