@@ -125,6 +125,13 @@ def test_sure_records_are_taken_with_their_own_probability():
     assert stats.binomtest(taken, 20_000, 0.6).pvalue > 1e-6
 
 
+def test_a_record_of_which_the_target_is_surer_elsewhere_is_none_of_the_class():
+    target = FunctionTarget(lambda x: np.tile([0.45, 0.4, 0.15], (len(x), 1)), classes=list("abc"))
+    rule = Search(confidence=0.3, iterations=60)
+    with pytest.raises(SynthesisFailed, match=r"class b must .* 0 of 5 were found and 0\.4 was"):
+        synthesized(target, space=BITS, per_class=5, rng=rng(), search=rule)
+
+
 def test_marginals_match_within_each_class_and_nothing_else_does():
     """Two features that always agree: each keeps its marginal, the agreement is gone."""
     ones = np.arange(1000) < 300
