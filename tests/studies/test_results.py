@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from reticent.studies import alm_fig1, alm_layers, alm_mnist, alm_table1, learners, plan_grid
+from reticent.studies import (
+    alm_attack,
+    alm_fig1,
+    alm_layers,
+    alm_mnist,
+    alm_table1,
+    learners,
+    plan_grid,
+)
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
@@ -17,6 +25,7 @@ SPECS = {
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
     "alm-layers": (alm_layers.SPECS["digits"],),
     "alm-table1": (alm_table1.SPECS["cifar10"],),
+    "alm-attack": (alm_attack.SPECS["mnist5k"],),
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_grid.SPECS.items()},
