@@ -87,7 +87,7 @@ def _print(advice: Advice, needed: list[tuple[float, int | None, int | None]]) -
     if advice.loss is None:
         print_line("utility loss: not predicted here (measured for noisy gradients and δ > 0 only)")
     else:
-        print_line(f"utility loss: {advice.loss}, a range that held in 4 of 5 measured cells")
+        print_line(f"utility loss: {advice.loss}, a range that held in 9 of 10 measured cells")
     print_line(f"next: {_command(advice)}")
     if needed:
         print_table(

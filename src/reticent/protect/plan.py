@@ -35,7 +35,7 @@ PURE_SIGNAL = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class LossRange:
-    """A predicted range of the utility loss 1 − after/before; it held the loss in 4 cells of 5."""
+    """A predicted range of the utility loss 1 − after/before; it held the loss in 9 cells of 10."""
 
     low: float
     likely: float
@@ -69,7 +69,7 @@ class LossCurve:
         return math.exp(rest / self.slope), math.exp((rest - self.half) / self.slope)
 
 
-CURVE = LossCurve(constant=-0.9, slope=-1.0, half=1.4)
+CURVE = LossCurve(constant=-0.8224, slope=-1.0925, half=1.5109)
 
 
 @dataclass(frozen=True, kw_only=True)
