@@ -76,7 +76,7 @@ def test_replacing_one_costs_as_much_as_a_person_with_two_records():
     assert replaced.signal == CIFAR.signal / 2
 
 
-@pytest.mark.parametrize("loss", [0.3, 0.05, 0.01])
+@pytest.mark.parametrize("loss", [0.3, 0.1, 0.05])
 def test_the_records_needed_are_those_at_which_the_loss_is_reached(loss):
     likely, surely = records_needed(CIFAR, loss)
     assert likely < surely
@@ -84,6 +84,15 @@ def test_the_records_needed_are_those_at_which_the_loss_is_reached(loss):
     assert predicted_loss(replace(CIFAR, records=likely)).likely <= loss
     assert predicted_loss(replace(CIFAR, records=surely)).high <= loss
     assert predicted_loss(replace(CIFAR, records=surely - 1)).high > loss
+
+
+def test_beyond_what_was_measured_nothing_is_promised():
+    likely, surely = records_needed(CIFAR, 0.01)
+    assert likely is not None
+    assert surely is None
+    assert records_needed(CIFAR, 1e-4) == (None, None)
+    more = replace(CIFAR, records=10_000_000)
+    assert predicted_loss(more) == predicted_loss(replace(more, records=20_000_000))
 
 
 def test_a_curve_by_hand():
