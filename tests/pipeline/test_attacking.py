@@ -151,6 +151,7 @@ def test_released_weights_and_means(released, means):
     assert found.reports["released-means"].auc.low > 0.5  # 20 records behind each mean
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said(head):
     needs_shadow = {
         "modified-entropy-per-class", "shokri", "alm", "salem", "reference", "lira-offline",
@@ -212,6 +213,7 @@ def test_labels_alone(head):
         View(top=1, labels_only=True)
 
 
+@pytest.mark.slow
 def test_labels_may_be_texts_where_classes_are_numbers(head):
     texts = [Records(part.inputs, part.labels.astype(str)) for part in (MEMBERS, OTHERS, SHADOW)]
     plan = AttackPlan(attacks=("loss", "shokri"), **SMALL)
@@ -289,6 +291,7 @@ class TestShadows:
             again.models[3].model.coordinates, found.models[3].model.coordinates
         )
 
+    @pytest.mark.slow
     def test_networks_learn_from_few(self, head):
         plan = AttackPlan(attacks=("alm",), shadow_count=6)
         notes = attack_model(head, MEMBERS, OTHERS, shadow=SHADOW, plan=plan).reports["alm"].notes
