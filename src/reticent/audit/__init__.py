@@ -1,27 +1,57 @@
-"""What protection costs and what a model tells: metrics with intervals."""
+"""What protection costs, what a model tells, and whether a claimed ε stands.
+
+Metrics with intervals, lower bounds on ε, audits of claims.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from reticent.audit.attack_report import AttackReport, measured_attack
+from reticent.audit.canaries import Canaries, insert_canaries
+from reticent.audit.error_counts import clopper_pearson_epsilon, gdp_epsilon, jeffreys_epsilon
+from reticent.audit.lower_bound import LowerBound, divided
+from reticent.audit.many_runs import SeparateRuns, ThresholdGrid, many_runs
 from reticent.audit.metrics import Measured, auc
+from reticent.audit.one_run import one_run, one_run_epsilon, one_run_gdp_epsilon
 from reticent.audit.rates import balanced_accuracy, leakage, precision, share_above, tpr_at_fpr
 from reticent.audit.roc import Roc, ceiling, roc
 from reticent.audit.score_file import write_scores
 from reticent.audit.slices import Slice, Sliced, deciles, holm, sliced
 from reticent.audit.utility import UtilityLoss, utility_loss
 
+if TYPE_CHECKING:
+    from reticent.audit.release import ReleaseAudit, audit_release
+
 __all__ = [
     "AttackReport",
+    "Canaries",
+    "LowerBound",
     "Measured",
+    "ReleaseAudit",
     "Roc",
+    "SeparateRuns",
     "Slice",
     "Sliced",
+    "ThresholdGrid",
     "UtilityLoss",
     "auc",
+    "audit_release",
     "balanced_accuracy",
     "ceiling",
+    "clopper_pearson_epsilon",
     "deciles",
+    "divided",
+    "gdp_epsilon",
     "holm",
+    "insert_canaries",
+    "jeffreys_epsilon",
     "leakage",
+    "many_runs",
     "measured_attack",
+    "one_run",
+    "one_run_epsilon",
+    "one_run_gdp_epsilon",
     "precision",
     "roc",
     "share_above",
@@ -30,3 +60,12 @@ __all__ = [
     "utility_loss",
     "write_scores",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The audit of releases needs the solvers of neighbours, which compile when loaded."""
+    if name not in ("ReleaseAudit", "audit_release"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from reticent.audit import release
+
+    return getattr(release, name)
