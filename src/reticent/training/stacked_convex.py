@@ -63,8 +63,8 @@ def fit_parts(
         raise InputError("head must be a SoftmaxHead without 'balanced' weights to be stacked")
     models: list[SoftmaxHead] = []
     with (
-        threadpool_limits(limits=1 if count("threads", threads) > 1 else None, user_api="blas"),
-        ThreadPoolExecutor(threads) as pool,
+        threadpool_limits(limits=1, user_api="blas"),
+        ThreadPoolExecutor(count("threads", threads)) as pool,
     ):
         problem = _Problem.of(head, np.asarray(X), np.asarray(y), inside)
         for found in pool.map(problem.fitted, groups(inside)):
