@@ -43,7 +43,8 @@ def tiny(monkeypatch):
         ("alm --out x.json", "--out goes with an item that trains"),
         (
             "alm fig2",
-            "item of alm must be one of noise, sampler, fig1, mnist, table1, layers, got 'fig2'",
+            "item of alm must be one of noise, sampler, fig1, mnist, table1, layers, attack,"
+            " got 'fig2'",
         ),
     ],
 )

@@ -15,17 +15,20 @@ from reticent.studies import (
     alm_table1,
     learners,
     plan_grid,
+    slides_table,
 )
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
 LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
+ATTACKED = ("location",)
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
     "alm-layers": (alm_layers.SPECS["digits"],),
     "alm-table1": (alm_table1.SPECS["cifar10"],),
     "alm-attack": (alm_attack.SPECS["mnist5k"],),
+    **{f"slides-table-{name}": (slides_table.SPECS[name],) for name in ATTACKED},
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_grid.SPECS.items()},
@@ -75,6 +78,15 @@ def test_a_result_is_whole_and_names_no_path(name):
 def test_every_row_of_the_learners_is_proven(name):
     for table in read(f"learners-{name}")["tables"]:
         assert {row[0] for row in table["rows"]} == {"proven"}
+
+
+def test_lira_finds_more_than_the_papers_attacks():
+    for name, table in (("alm-attack", 0), ("slides-table-location", 1)):
+        *_, network, lira = read(name)["tables"][table]["rows"]
+        assert lira[0] == "LiRA, online"
+        lows = [float(cell.split("[")[1].split(",")[0]) for cell in lira[1:]]
+        highs = [float(cell.split(", ")[1].rstrip("]")) for cell in network[1:]]
+        assert all(low > high for low, high in zip(lows, highs, strict=True))
 
 
 def test_every_row_on_mnist_is_proven():
