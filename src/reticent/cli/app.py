@@ -10,6 +10,7 @@ import reticent
 from reticent.cli import (
     account,
     attack,
+    audit,
     calibrate,
     demo,
     fit,
@@ -56,5 +57,6 @@ app.command("protect")(protect.protect)
 app.command("predict")(released.predict)
 app.command("verify")(released.verify)
 app.command("attack")(attack.attack)
+app.command("audit")(audit.audit)
 app.add_typer(ledger.app, name="ledger")
 app.command("reproduce")(reproduce.reproduce)
