@@ -62,6 +62,11 @@ FOR_GAUSSIAN = {
         guesses=halving_guesses(CANARIES), bound=GDP_BY_COUNTS
     ),
 }
+MANY_GUESSES = {
+    "one run, 20 numbers of guesses": of_canaries(
+        guesses=[(k, k) for k in range(5, 101, 5)], bound=BY_COUNTS
+    )
+}
 CREDIBLE = {
     "jeffreys": of_runs(reading=JEFFREYS),
     "jeffreys, fixed threshold": of_runs(reading=JEFFREYS, threshold=0.5),
@@ -80,7 +85,7 @@ def by_name(audits):
 
 @pytest.mark.slow
 class TestEveryBound:
-    @by_name(FOR_ALL | FOR_GAUSSIAN | CREDIBLE)
+    @by_name(FOR_ALL | FOR_GAUSSIAN | MANY_GUESSES | CREDIBLE)
     def test_finds_nothing_in_nothing(self, audit):
         assert not wrong_too_often(wrong(audit, NOTHING, 500), 500)
 
