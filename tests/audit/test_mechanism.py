@@ -215,6 +215,15 @@ def test_the_bound_is_wrong_as_seldom_as_it_says():
     assert wrong <= stats.binom.isf(RARE, audits, beta)
 
 
+def test_what_is_learnt_from_is_not_counted():
+    """A function that tells all until half of the runs are done, and nothing afterwards."""
+
+    def fading(answer, runs):
+        return np.where(np.arange(runs) < runs // 2, answer, 2)
+
+    assert audited(fading, 0, 1, runs=1_000).bound.epsilon == 0
+
+
 def test_what_is_counted_is_the_second_half():
     rng = seeded("counted")
     found = audited(lambda answer, runs: rng.integers(3, size=runs), 0, 1, runs=1_001)

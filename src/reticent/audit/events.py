@@ -61,7 +61,7 @@ def scorers(
         yield _repeated(learnt, other)
     if learnt.values is not None:
         yield _linear(learnt.values, other)
-        shown = _differing(learnt.values, other, answers)
+        shown = _differing(learnt.values, other)
         yield _trees(learnt, other, shown, seed)
         if (np.isfinite(learnt.values) & (np.rint(learnt.values) != learnt.values)).any():
             yield _bits(learnt, other, shown, answers, seed)
@@ -166,15 +166,13 @@ def _boosted(
     return lambda outputs: np.asarray(model.decision_function(features(outputs)))
 
 
-def _differing(values: Floats, other: Flags, answers: Answers | None) -> Integers:
-    """The coordinates that differ most between the inputs."""
-    if answers is not None:
-        distance = np.abs(answers.other - answers.one)
-    else:
-        sides = [np.nan_to_num(values[side]) for side in (~other, other)]
-        spread = np.hypot(sides[0].std(axis=0), sides[1].std(axis=0))
-        moved = np.abs(sides[1].mean(axis=0) - sides[0].mean(axis=0))
-        distance = moved / np.where(spread > 0, spread, 1.0)
+def _differing(values: Floats, other: Flags) -> Integers:
+    """The coordinates whose mean or spread differs most between the inputs."""
+    one, two = (np.nan_to_num(values[side]) for side in (~other, other))
+    spreads = one.std(axis=0), two.std(axis=0)
+    scale = np.maximum(*spreads)
+    moved = np.maximum(np.abs(two.mean(axis=0) - one.mean(axis=0)), np.abs(np.subtract(*spreads)))
+    distance = moved / np.where(scale > 0, scale, 1.0)
     return np.sort(np.argsort(-distance, kind="stable")[:_COORDINATES])
 
 
