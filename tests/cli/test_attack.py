@@ -39,6 +39,7 @@ def folder(tmp_path_factory, digits):
     assert run(f"fit {fitted} --penalty 1e-5 --out {folder}/head".split()) == 0
     terms = "--epsilon 4 --delta 1e-5 --relation add-remove"
     (folder / "released").mkdir()
+    (folder / "folder.csv").mkdir()
     assert run(f"protect {fitted} {terms} --out {folder}/released/head".split()) == 0
     return folder
 
@@ -135,6 +136,7 @@ def test_slices(attack):
     lines = " ".join(out.split())
     assert "loss by slice; p-values by Holm's rule" in lines
     assert "class d0" in lines
+    assert "a slice leaks where p ≤ 0.05: the strongest of 1 attacks was chosen" in lines
     assert "too few records: confidence 01 of 10" in lines  # members are surer
     document = json.loads(attack("--attacks loss --slices --json")[1])
     names = {part["name"] for part in document["slices"] if part["by"] == "class"}
@@ -237,6 +239,9 @@ class TestOtherTargets:
         ("--attacks loss --target nowhere:model", "'nowhere:model' must be importable"),
         ("--attacks loss --target FOLDER/members.csv", "must hold one column of numbers for each"),
         ("--attacks loss --members FOLDER/members-labels.csv", "must have a column of features"),
+        ("--attacks loss --decimals 400", "decimals must be at most 15"),
+        ("--attacks loss --scores-out FOLDER/folder.csv", "--scores-out must be a file in a fold"),
+        ("--attacks loss --nonmembers FOLDER/members.csv", "must differ from the rest"),
         ("--attacks lira-online --shadow-model tree", "shadow model must be one of softmax, mlp"),
     ],
 )
@@ -246,6 +251,19 @@ def test_bad_input_is_one_line_and_writes_nothing(attack, folder, tmp_path, more
     assert (code, out, error.count("\n")) == (BAD_INPUT, "", 1)
     assert message in error
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("role", ["members", "nonmembers", "shadow", "population"])
+def test_columns_in_another_order_are_refused(attack, digits, tmp_path, role):
+    X, y = digits["others"]
+    turned = tmp_path / "turned.csv"
+    write(turned, [*FEATURES[::-1], "digit"], zip_rows(X[:, ::-1], [f"d{digit}" for digit in y]))
+    code, out, error = attack(f"--attacks loss --{role} {turned}")
+    assert (code, out, error.count("\n")) == (BAD_INPUT, "", 1)
+    assert "must have its columns in the order of" in error
+    moved = tmp_path / "moved.csv"  # the label may stand anywhere
+    write(moved, ["digit", *FEATURES], [[f"d{d}", *row] for row, d in zip(X, y, strict=True)])
+    assert attack(f"--attacks loss --nonmembers {moved}")[0] == 0
 
 
 def test_a_fit_and_a_release_of_one_name(attack, folder):

@@ -27,6 +27,17 @@ def test_advice_for_people(command):
     assert "Records needed" in text
 
 
+@pytest.mark.parametrize("budget", ["--delta 1e-5", "--pure", "--pure --records 50"])
+def test_the_next_command_is_one_that_protect_takes(command, tmp_path, budget):
+    _, text, _ = command(f"{NUMBERS} --bound 3 {budget}")
+    line = text.split("next: reticent ")[1].split("…")[0]
+    assert ("--bound 3" in line) == ("--learner weights" in line)
+    file = tmp_path / "none.csv"  # options are refused before files
+    given = f"--label y --classes a,b --out {tmp_path}/out"
+    code, _, errors = command(f"{line.replace('FILE', str(file))} {given}")
+    assert (code, "path must be a file" in errors) == (BAD_INPUT, True)
+
+
 def test_advice_for_programs(command):
     code, text, _ = command(f"{NUMBERS} --delta 1e-5 --loss 0.1 --json")
     assert code == 0

@@ -324,6 +324,26 @@ def test_bad_plans(changes, message):
         AttackPlan(**changes)
 
 
+@pytest.mark.parametrize("part", [MEMBERS, MEMBERS.take(np.arange(5))], ids=["all", "some"])
+def test_others_that_are_all_members_are_refused(head, part):
+    plan = AttackPlan(attacks=("loss",))
+    with pytest.raises(InputError, match="must differ from the rest, got records that are on both"):
+        attack_model(head, MEMBERS, part, plan=plan)
+    with pytest.raises(InputError, match="must differ from the rest, got records that are on both"):
+        attack_model(head, part, MEMBERS, plan=plan)
+
+
+@pytest.mark.parametrize("error", [KeyError, IndexError, RuntimeError, AttributeError, ValueError])
+def test_what_a_model_raises_is_named_and_not_quoted(error):
+    def function(inputs):
+        raise error(f"private {inputs[0, 0]}")
+
+    target = FunctionTarget(function, classes=range(10))
+    with pytest.raises(InputError, match=f"got {error.__name__}: are they") as caught:
+        attack_model(target, MEMBERS, OTHERS)
+    assert "private" not in str(caught.value)
+
+
 def test_bad_records(head):
     nobody = Records(np.zeros((0, 64)), np.zeros(0, dtype=int))
     with pytest.raises(InputError, match="members must be records, got none"):

@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 
 _SMALLEST = 1e-300
 """A probability of 0 has no logarithm; all of them rank alike."""
+_MOST_DECIMALS = 15
+"""A float64 below 1 has no more of its own."""
 _OFF_BY = 1e-3
 """Probabilities of a row may miss 1 by this much (they were rounded by whoever wrote them)."""
 
@@ -182,6 +184,8 @@ class RoundedTarget(Target):
         self._target = target_of(target)
         self.classes = self._target.classes
         self._decimals = count("decimals", decimals, at_least=0)
+        if self._decimals > _MOST_DECIMALS:
+            raise InputError(f"decimals must be at most {_MOST_DECIMALS}, got {decimals}")
 
     def logits(self, inputs: ArrayLike) -> Floats:
         """A probability that was rounded to 0 counts as a quarter of the last decimal."""

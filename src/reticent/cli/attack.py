@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -142,6 +143,8 @@ def attack(
     )
     _refuse_early(scores_out, fail_above)
     opened = open_target(target, classes=None if classes is None else listed(classes))
+    if embedding is None:
+        _refuse_other_order(label, members, nonmembers, shadow, population)
     form = {"label": label, "person": person, "embedding": embedding, "encoder": encoder}
     inner = _records(members, opened, form)
     outer = _records(nonmembers, opened, form, start=len(inner))
@@ -183,8 +186,24 @@ def _refuse_early(scores_out: Path | None, fail_above: float | None) -> None:
         return
     if scores_out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"--scores-out must end in .csv or .parquet, got {scores_out.name!r}")
-    if not scores_out.parent.is_dir():
+    if scores_out.is_dir() or not scores_out.parent.is_dir():
         raise InputError(f"--scores-out must be a file in a folder that exists, got {scores_out}")
+    if not os.access(scores_out.parent, os.W_OK):
+        raise InputError(f"--scores-out must be in a folder to write to, got {scores_out.parent}")
+
+
+def _refuse_other_order(label: str, first: Path, *files: Path | None) -> None:
+    """The same columns in another order would be other features, and tell the files apart."""
+    from reticent.data.columns import open_columns
+
+    names = open_columns(first, texts=[label]).names
+    order = [name for name in names if name != label]
+    for path in files:
+        own = order if path is None else open_columns(path, texts=[label]).names
+        if sorted(own) == sorted(names) and [name for name in own if name != label] != order:
+            raise InputError(
+                f"{path} must have its columns in the order of {first.name}, got another"
+            )
 
 
 def _records(path: Path, target: Target, form: dict[str, Any], *, start: int = 0) -> Records:
@@ -268,6 +287,10 @@ def _print_slices(found: Attacked) -> None:
         f"{found.strongest} by slice; p-values by Holm's rule",
         ("slice", "members", "others", "AUC", "p", "verdict"),
         rows,
+    )
+    print_line(
+        f"a slice leaks where p ≤ {1 - found.each:.2g}: the strongest of {len(found.reports)}"
+        " attacks was chosen"
     )
     if found.slices.too_small:
         print_line(f"too few records: {', '.join(found.slices.too_small)}")

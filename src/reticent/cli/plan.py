@@ -102,10 +102,13 @@ def _shown(records: int | None) -> str:
 
 
 def _command(advice: Advice) -> str:
+    from reticent.protect.plan import WEIGHTS
+
     asked = advice.situation
     budget = f"--delta {asked.delta:g}" if asked.delta else "--pure"
+    bound = f" --bound {asked.bound:g}" if advice.learner == WEIGHTS else ""  # others refuse it
     return (
         f"reticent protect --private FILE --learner {advice.learner} --mechanism {advice.mechanism}"
         f" --epsilon {asked.epsilon:g} {budget} --relation {asked.relation}"
-        f" --records {asked.records} --bound {asked.bound:g} …"
+        f" --records {asked.records}{bound} …"
     )

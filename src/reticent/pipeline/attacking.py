@@ -33,6 +33,8 @@ from reticent.validation import InputError, count, open_probability
 
 Flags = NDArray[np.bool_]
 ALL: Final = "all"
+_MODEL_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, RuntimeError)
+"""What somebody's model raises at inputs that are not its own; torch's are RuntimeErrors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,10 +171,11 @@ class Attacked:
         if self.confidences is not None:
             by["confidence"] = deciles(self.confidences)
         values = self.scores[self.strongest].values
-        return sliced(values, self.inside, by, confidence=self._each)
+        return sliced(values, self.inside, by, confidence=self.each)
 
     @property
-    def _each(self) -> float:
+    def each(self) -> float:
+        """The confidence of each report, and of the slices."""
         return corrected(self.confidence, len(self.reports))
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,6 +221,7 @@ def attack_model(  # noqa: PLR0913 - the target, what is known of it, and how it
     inner, outer = _named("members", members, names), _named("others", others, names)
     own = None if shadow is None else _named("shadow", shadow, names)
     around = None if population is None else _named("population", population, names)
+    _refuse_same(inner, outer)
     records = inner.joined(outer)
     if isinstance(seen, AnsweredTarget) and records.inputs.ndim > 1:
         seen = RecordedTarget(seen, records)
@@ -274,6 +278,17 @@ def _named(role: str, records: Records, classes: NDArray[Any]) -> Records:
         raise InputError(f"{role} must have labels of the target's classes: {error}") from None
 
 
+def _refuse_same(inner: Records, outer: Records) -> None:
+    """Where all of one side are on the other too, nothing can be told."""
+    sides = {"members": set(inner.keys), "others": set(outer.keys)}
+    common = sides["members"] & sides["others"]
+    for role, keys in sides.items():
+        if keys == common:
+            raise InputError(
+                f"{role} must differ from the rest, got records that are on both sides"
+            )
+
+
 def _refuse_other_inputs(target: Target, records: Records, **more: Records | None) -> None:
     """Before any shadow is trained; what a model says itself may quote a private row."""
     shape = records.inputs.shape[1:]
@@ -287,7 +302,7 @@ def _refuse_other_inputs(target: Target, records: Records, **more: Records | Non
         target.logits(records.inputs[:1])
     except InputError:
         raise
-    except (ValueError, TypeError) as error:
+    except _MODEL_ERRORS as error:
         raise InputError(
             f"target must answer inputs of shape {shape}, got {type(error).__name__}: are they"
             " what it was trained on?"
