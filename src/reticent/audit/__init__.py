@@ -21,11 +21,13 @@ from reticent.audit.slices import Slice, Sliced, deciles, holm, sliced
 from reticent.audit.utility import UtilityLoss, utility_loss
 
 if TYPE_CHECKING:
+    from reticent.audit.mechanism import FunctionAudit, audit_function
     from reticent.audit.release import ReleaseAudit, audit_release
 
 __all__ = [
     "AttackReport",
     "Canaries",
+    "FunctionAudit",
     "LowerBound",
     "Measured",
     "ReleaseAudit",
@@ -36,6 +38,7 @@ __all__ = [
     "ThresholdGrid",
     "UtilityLoss",
     "auc",
+    "audit_function",
     "audit_release",
     "balanced_accuracy",
     "ceiling",
@@ -62,10 +65,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """The audit of releases needs the solvers of neighbours, which compile when loaded."""
-    if name not in ("ReleaseAudit", "audit_release"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from reticent.audit import release
+_HOMES = {
+    "FunctionAudit": "mechanism",
+    "ReleaseAudit": "release",
+    "audit_function": "mechanism",
+    "audit_release": "release",
+}
 
-    return getattr(release, name)
+
+def __getattr__(name: str) -> Any:
+    """The audits load with their first use: solvers of neighbours compile, classifiers are large."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
