@@ -74,7 +74,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The audits load with their first use: solvers of neighbours compile, classifiers are large."""
+    """Audits load with their first use: solvers of neighbours compile, classifiers are large."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
