@@ -201,3 +201,15 @@ class TestForms:
 def test_refusals(members, options, message):
     with pytest.raises(InputError, match=message):
         measured_attack(scores([1.0, 0.0, 0.5, 0.2]), members, **options)
+
+
+@pytest.mark.parametrize("middle", [0.25, 0.75])
+def test_few_members_side_by_side_are_no_leak(middle):
+    """Five scores next to each other have hardly any variance, and happen by chance."""
+    others = np.linspace(0, 1, 200)
+    values = np.concatenate([middle + np.linspace(-0.01, 0.01, 5), others])
+    inside = np.arange(205) < 5
+    area = auc(values[inside], others, confidence=1 - 0.01 / 2)
+    assert not area.contains(0.5)
+    assert stats.mannwhitneyu(values[inside], others).pvalue > 0.05
+    assert not measured_attack(scores(values, decides_at=2.0), inside, confidence=0.99).leaks

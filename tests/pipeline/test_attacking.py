@@ -308,6 +308,12 @@ def test_records_on_both_sides_are_noted(head):
     )
 
 
+def test_copies_are_noted(head):
+    twice = MEMBERS.joined(MEMBERS.take(np.arange(4)))
+    found = attack_model(head, twice, OTHERS, plan=AttackPlan(attacks=("loss",)))
+    assert found.notes[0].startswith("4 records are copies of others on their side")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

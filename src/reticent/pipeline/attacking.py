@@ -345,6 +345,11 @@ def _notes(known: Knowledge, inside: Flags) -> tuple[str, ...]:
     sides = [{keys[row] for row in np.flatnonzero(side)} for side in (inside, ~inside)]
     if both := len(sides[0] & sides[1]):
         notes.append(f"{both} records are among the members and among the others")
+    if copies := len(keys) - sum(map(len, sides)):
+        notes.append(
+            f"{copies} records are copies of others on their side: intervals take each for a record"
+            " of its own and are too narrow"
+        )
     shared = 0 if known.shadow is None else len(set(known.shadow.keys) & set(keys))
     if shared:
         notes.append(f"{shared} of the scored records are shadow data too")
