@@ -19,6 +19,7 @@ TINY = Membership(
     shadows=2,
     around=12,
     victim=Victim(width=64, activation="relu", penalty=0.0, batch=None, learning_rate=0.01),
+    tried="nothing was tried.",
     seeds=3,
 )
 
@@ -65,6 +66,9 @@ def test_means_and_counts_of_seeds_are_those_of_the_cells():
     cells = [cell(0.5, 0.6), cell(0.7, 0.6), cell(0.6, 0.9)]
     assert membership.over_seeds(cells, "a", "AUC").value == pytest.approx(0.6)
     assert membership.over_seeds(cells, "a", "TPR at 1 % FPR") is None
+    cells[0]["attacks"]["a"]["auc"] = None
+    assert membership.over_seeds(cells, "a", "AUC").value == pytest.approx(0.65)
+    cells[0]["attacks"]["a"]["auc"] = 0.5
     assert membership.seeds_above(cells, ("AUC", "TPR at 1 % FPR")) == "AUC in 2 of 3 seeds"
     assert membership.attack_rows(cells, ("TPR at 1 % FPR",))[0] == ("a", "–")
 
@@ -100,6 +104,28 @@ def test_alms_study_names_the_published_accuracies():
     assert "learns from 300 answers" in table.notes[1]
 
 
+def test_a_seed_without_a_precision_is_said_and_left_out():
+    def cell(precision):
+        figures = {"auc": 0.5, "leakage": 0.0, "precision": precision, "recall": 0.0, "tpr": None}
+        return {"training": 0.9, "test": 0.8, "attacks": {"shadow networks": figures}}
+
+    cells = iter([cell(0.5), cell(None), cell(0.52)])
+
+    class Given(Cells):
+        def get(self, key, compute):
+            assert key[1] in (10, 11, 12)
+            return next(cells)
+
+    spec = dataclasses.replace(TINY, around=0)
+    first, second = slides_table.study(spec, Run(cells=Given())).tables
+    assert first.rows[2][2] == ".5100"
+    assert any("In 1 of 3 seeds nobody is called a member" in note for note in first.notes)
+    for table in (first, second):
+        assert table.notes[-1] == (
+            "Seeds 10 to 12 are reported. On earlier seeds: nothing was tried."
+        )
+
+
 def test_specifications_are_the_papers():
     mnist = alm_attack.SPECS["mnist5k"]
     assert (mnist.members, mnist.shadows, mnist.victim.layers) == (1_000, 1, 1)
@@ -111,6 +137,7 @@ def test_specifications_are_the_papers():
     assert (head.layers, head.width, head.activation, head.steps) == (2, 128, "tanh", 1_200)
     assert (head.penalty, head.learning_rate, head.batch, head.seed) == (1e-3, 1e-3, 100, 3)
     assert all(spec.seeds >= 5 for spec in (mnist, *slides_table.SPECS.values()))
+    assert all(spec.tried for spec in (mnist, *slides_table.SPECS.values()))
 
 
 def test_published_parts_are_one_data_set(monkeypatch):

@@ -21,7 +21,7 @@ from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
 LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
-ATTACKED = ("location",)
+ATTACKED = ("location", "adult", "mnist")
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
     "alm-mnist": (alm_mnist.SPECS["mnist"],),

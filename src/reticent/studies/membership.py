@@ -75,7 +75,7 @@ class Victim:
 
 @dataclass(frozen=True, kw_only=True)
 class Membership:
-    """Every number was chosen before a victim was attacked."""
+    """What was tried before these numbers were fixed is said by ``tried``."""
 
     on: str
     members: int
@@ -86,7 +86,11 @@ class Membership:
     around: int
     """Shadows on halves of the scored records, for LiRA; 0 for no LiRA."""
     victim: Victim
+    tried: str
+    """Which settings were compared, and what they gave; printed below the table."""
     seeds: int = 5
+    first_seed: int = 10
+    """Settings were compared on seeds below it alone."""
 
     def built(self, shadows: Shadows, seed: int) -> ScoreAttack:
         """The shadow attack of the paper."""
@@ -100,7 +104,7 @@ def trials(spec: Membership, run: Run) -> list[dict[str, Any]]:
     run.steps.plan(spec.seeds * (1 + spec.shadows + spec.around))
     records = records_of(spec.on, run.folder)
     cells = []
-    for seed in range(spec.seeds):
+    for seed in range(spec.first_seed, spec.first_seed + spec.seeds):
         before = run.steps.done
         cells.append(run.cells.get((spec, seed), partial(_trial, spec, records, seed, run)))
         run.steps.reach(before + 1 + spec.shadows + spec.around)
@@ -114,9 +118,19 @@ def records_of(name: str, folder: Path | None) -> Records:
 
 
 def over_seeds(cells: list[dict[str, Any]], attack: str, figure: str) -> Measured | None:
-    """A figure of an attack over all seeds; None where it was refused."""
+    """A figure of an attack over the seeds that have it; None where fewer than two do."""
     values = [cell["attacks"][attack][FIGURES[figure]] for cell in cells]
-    return None if None in values else over_repeats(values)
+    known = [value for value in values if value is not None]
+    return over_repeats(known) if len(known) > 1 else None
+
+
+def notes_of(spec: Membership) -> tuple[str, str]:
+    """How to read the figures, and what was tried before."""
+    last = spec.first_seed + spec.seeds - 1
+    return (
+        READING.format(seeds=spec.seeds),
+        f"Seeds {spec.first_seed} to {last} are reported. On earlier seeds: {spec.tried}",
+    )
 
 
 def attack_rows(cells: list[dict[str, Any]], figures: tuple[str, ...]) -> list[tuple[str, ...]]:

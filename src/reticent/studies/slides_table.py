@@ -11,10 +11,10 @@ from reticent.audit.repeats import over_repeats
 from reticent.pipeline import Table
 from reticent.studies.losses import bare
 from reticent.studies.membership import (
-    READING,
     Membership,
     Victim,
     attack_rows,
+    notes_of,
     over_seeds,
     seeds_above,
     trials,
@@ -30,6 +30,7 @@ LEAKAGE: Mapping[str, str] = {"adult": ".0023", "mnist": ".0035", "location": ".
 """TPR − FPR of Lu et al., Table 5, whose victims have a convexified loss."""
 FIGURES = ("AUC", "TPR − FPR", "TPR at 1 % FPR")
 
+NOTHING = "nothing else was tried."
 SPECS: Mapping[str, Membership] = {
     "location": Membership(
         on="location",
@@ -39,6 +40,12 @@ SPECS: Mapping[str, Membership] = {
         shadows=20,
         around=24,
         victim=Victim(),
+        tried=(
+            "λ = 0 and 1e-3, and attack networks with scaled and plain probabilities, ReLU and"
+            " tanh, 30 to 100 passes and two step lengths were compared on one seed. At λ = 1e-3,"
+            " that of Lu et al., TPR − FPR was .79 to .84, without a penalty .79 to .87. Plain"
+            " probabilities and 30 passes were taken: among the best, and the fastest."
+        ),
     ),
     "mnist": Membership(
         on="mnist",
@@ -48,15 +55,24 @@ SPECS: Mapping[str, Membership] = {
         shadows=5,
         around=0,
         victim=Victim(passes=30),
+        tried=(
+            "this setting was run on five seeds, with a precision of .515. Passes and shadow models"
+            " are fewer than those of Lu et al. for the sake of time."
+        ),
     ),
     "adult": Membership(
         on="adult",
         members=10_000,
         attack="shokri",
-        network=NetworkRecipe(passes=10),
+        network=NetworkRecipe(passes=10, learning_rate=1e-3),
         shadows=10,
         around=0,
         victim=Victim(passes=30),
+        tried=(
+            "with a step length of .01, as on the other data, the attack network gave all records"
+            " nearly one score (AUC .500); .001 was taken after that (AUC .503 on the same seeds,"
+            " nobody called a member in some of them)."
+        ),
     ),
     "digits": Membership(
         on="digits",
@@ -66,6 +82,7 @@ SPECS: Mapping[str, Membership] = {
         shadows=8,
         around=24,
         victim=Victim(penalty=0.0),
+        tried=NOTHING,
     ),
 }
 
@@ -100,9 +117,21 @@ def _slides_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
             f"Shadow networks: {spec.shadows} shadow models, each on {spec.members:,} of "
             f"{2 * spec.members:,} records that are not the victim's, and one network for each "
             "class. Members and others are equally many, so guessing has a precision of .500.",
-            READING.format(seeds=spec.seeds),
+            *_undefined(cells, attack),
+            *notes_of(spec),
         ),
     )
+
+
+def _undefined(cells: list[dict[str, Any]], attack: str) -> list[str]:
+    """Seeds without a precision, if there are any."""
+    none = sum(cell["attacks"][attack]["precision"] is None for cell in cells)
+    if not none:
+        return []
+    return [
+        f"In {none} of {len(cells)} seeds nobody is called a member: precision is that of the"
+        " others."
+    ]
 
 
 def _attack_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
@@ -119,7 +148,7 @@ def _attack_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
         title=f"Attacks on {spec.on}: {spec.members:,} members and as many others",
         columns=("attack", *FIGURES),
         rows=(*([published] if published else []), *attack_rows(cells, FIGURES)),
-        notes=(*notes, READING.format(seeds=spec.seeds)),
+        notes=(*notes, *notes_of(spec)),
     )
 
 
