@@ -105,10 +105,10 @@ def _command(advice: Advice) -> str:
     from reticent.protect.plan import WEIGHTS
 
     asked = advice.situation
-    budget = f"--delta {asked.delta:g}" if asked.delta else "--pure"
+    budget = f"--delta {asked.delta}" if asked.delta else "--pure"
     bound = f" --bound {asked.bound:g}" if advice.learner == WEIGHTS else ""  # others refuse it
     return (
         f"reticent protect --private FILE --learner {advice.learner} --mechanism {advice.mechanism}"
-        f" --epsilon {asked.epsilon:g} {budget} --relation {asked.relation}"
+        f" --epsilon {asked.epsilon} {budget} --relation {asked.relation}"
         f" --records {asked.records}{bound} …"
     )

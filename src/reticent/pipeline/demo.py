@@ -340,4 +340,4 @@ def _told(name: str, found: _Judged) -> str:
         return (
             f"On {name} the unprotected head gives members away by their loss: AUC {found.attack}."
         )
-    return f"On {name} the loss attack finds no leak: AUC {found.attack}. Others may."
+    return f"On {name} the loss does not rank members higher: AUC {found.attack}."

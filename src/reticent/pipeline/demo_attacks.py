@@ -46,7 +46,7 @@ class Stronger:
     @property
     def models(self) -> dict[str, Attacked]:
         """What each is called."""
-        released = f"ε ≤ {upper_text(self.guarantee.epsilon)}"
+        released = f"ε ≤ {upper_text(self.guarantee.epsilon)} ({self.guarantee.grade})"
         return {UNPROTECTED: self.unprotected, released: self.released}
 
     def table(self, title: str) -> Table:
