@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 from reticent.attacks.displacement import DisplacementAttack, threshold_at
 from reticent.attacks.records import Records
@@ -20,16 +19,6 @@ from reticent.validation import InputError
 SURE = 1 - 1e-6
 LINEAR = SoftmaxHead(penalty=1e-5, bound=5.0, classes=list(range(10)))
 DEEP = MLPHead(layers=2, width=64, penalty=0, steps=300, classes=range(10), seed=9)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """A fifth of the labels is drawn: members among them are learnt by heart."""
-    X, y = load_digits(return_X_y=True)
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(X))
-    drawn = np.where(rng.random(len(X)) < 0.2, rng.integers(0, 10, len(X)), y[order])
-    return Records(X[order] / 16, drawn)
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_digits
 
 from reticent.attacks.gradient_network import Features, GradientAttack, trained
 from reticent.attacks.gradients import white_box_view
-from reticent.attacks.records import Records
 from reticent.attacks.shadow_training import train_shadows
 from reticent.attacks.threat import Access
 from reticent.audit.metrics import auc
@@ -17,16 +15,6 @@ from reticent.validation import InputError
 SURE = 1 - 1e-6
 INSIDE = 500
 HEAD = MLPHead(layers=2, width=64, penalty=0, steps=300, classes=range(10))
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """A fifth of the labels is drawn: members among them are learnt by heart."""
-    X, y = load_digits(return_X_y=True)
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(X))
-    drawn = np.where(rng.random(len(X)) < 0.2, rng.integers(0, 10, len(X)), y[order])
-    return Records(X[order] / 16, drawn)
 
 
 @pytest.fixture(scope="module")
