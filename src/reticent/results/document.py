@@ -1,0 +1,210 @@
+"""The document of one run: who was attacked, what leaked, what a release costs and promises.
+
+Accuracies and attacks are computed from private records without noise: the document is as private
+as they are. Only what stands in ``Release.claim`` is covered by a guarantee.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from reticent.files import write_whole
+from reticent.results.attack import Attack, Interval
+from reticent.results.audit import Audit, Claim
+from reticent.results.value import Value
+from reticent.validation import InputError
+
+VERSION: Final = "reticent-results/1"
+
+
+class Facts(Value):
+    """The data of the run, in numbers."""
+
+    name: str
+    private: int
+    """Records that the head was tuned on."""
+    others: int
+    """Records of the same kind that it was not: the attacks tell the two apart."""
+    test: int
+    """Records that accuracies are measured on."""
+    test_is_public: bool = False
+    public: int = 0
+    """Records that the encoder and the whitening were made on."""
+    features: int
+    feature_kind: str
+    """Such as "SimCLR features" or "columns of the table"."""
+    classes: tuple[str, ...]
+    relation: str
+    unit: str
+
+
+class Made(Value):
+    """How to make the same document again, and what will differ."""
+
+    command: str
+    created: str
+    """UTC, ISO 8601."""
+    seconds: float
+    seed: int
+    versions: dict[str, str]
+    random: tuple[str, ...]
+    """What a second run with this seed draws anew."""
+    settings: dict[str, str] = Field(default_factory=dict)
+    """Every choice of the run that the command does not show."""
+
+
+class Unprotected(Value):
+    """The head as it would be published without protection."""
+
+    name: str
+    accuracy: Interval
+    attacks: tuple[Attack, ...]
+
+
+class Release(Value):
+    """One protected model."""
+
+    name: str
+    learner: str
+    """"weights" for noise on the optimum, else a learner with the noise inside."""
+    mechanism: str
+    claim: Claim
+    scales: dict[str, float]
+    accuracy: Interval
+    loss: Interval
+    """1 − accuracy/accuracy of the best head without protection."""
+    draws: int
+    attacks: tuple[Attack, ...]
+    """On the first draw."""
+    audit: Audit | None = None
+    file: str | None = None
+    """Where its weights and certificate stand, beside this document; None where not kept."""
+
+
+class SensitivityRow(Value):
+    """How far one record moves the weights, by one of the ways to say so."""
+
+    grade: Literal["proven", "declared", "sampled", "published"]
+    l1: float | None
+    l2: float | None
+    relation: str
+    source: str
+    gamma: float | None = None
+    verdict: str
+    """What may be promised with it."""
+
+
+class Features(Value):
+    """The same job on one kind of features."""
+
+    name: str
+    width: int
+    unprotected: Interval
+    """Accuracy without protection."""
+    released: Interval
+    """Accuracy of the recommended kind of release."""
+    loss: Interval
+    strongest: Interval
+    """AUC of the strongest black-box attack before protection."""
+
+
+class Exposed(Value):
+    """One record, by its row in the private file."""
+
+    row: int
+    label: str
+    power: float
+    """The chance that the exact attack finds it at the stated share of false alarms."""
+
+
+class Exposure(Value):
+    """Who is most exposed by a release."""
+
+    release: str
+    fpr: float
+    allowed: float
+    """By the guarantee, for any record and any attack."""
+    powers: tuple[float, ...]
+    """Of all private records, sorted."""
+    most: tuple[Exposed, ...]
+    warning: str
+
+
+class Outlier(Value):
+    """A data set with one outlier, on which the published sensitivity is refuted."""
+
+    title: str
+    claim: Claim
+    audit: Audit
+    text: tuple[str, ...]
+
+
+class Conclusion(Value):
+    """The verdict, in words and in the figures that it rests on."""
+
+    headline: str
+    sentences: tuple[str, ...]
+    enough: bool
+    """Whether there were enough records for the attacks to show a leak worth naming."""
+    records_needed: int | None = None
+    """On each side, for an interval of half-width 0.03; named where there are not enough."""
+    attack: str
+    """The black-box attack that was strongest on shadow targets: chosen on no scored record."""
+    before: Interval
+    after: Interval
+    recommended: str
+    """The name of the recommended release."""
+
+
+class Results(Value):
+    """All of it."""
+
+    version: Literal["reticent-results/1"] = VERSION
+    title: str
+    facts: Facts
+    made: Made
+    conclusion: Conclusion
+    unprotected: Unprotected
+    releases: tuple[Release, ...] = Field(min_length=1)
+    sensitivities: tuple[SensitivityRow, ...] = ()
+    features: tuple[Features, ...] = ()
+    exposure: Exposure | None = None
+    outlier: Outlier | None = None
+
+    @model_validator(mode="after")
+    def _of_one_piece(self) -> Results:
+        names = [release.name for release in self.releases]
+        if len(set(names)) < len(names):
+            raise ValueError("releases must have names that differ")
+        if self.conclusion.recommended not in names:
+            raise ValueError("conclusion must recommend one of the releases")
+        return self
+
+    @property
+    def recommended(self) -> Release:
+        """The release that is handed over."""
+        return next(one for one in self.releases if one.name == self.conclusion.recommended)
+
+
+def write_results(results: Results, path: Path) -> None:
+    """Whole or not at all, readable by its owner alone."""
+    write_whole(path, f"{results.model_dump_json(indent=1)}\n".encode(), private=True)
+
+
+def read_results(path: Path) -> Results:
+    """The document in a file; one line says what is wrong with it."""
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} must be a readable file, got {error.strerror}") from None
+    try:
+        return Results.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise InputError(
+            f"{path} must be a {VERSION} document, got one where {where} is wrong: {first['msg']}"
+        ) from None

@@ -1,0 +1,11 @@
+"""What every part of the document is: fixed once made, without unknown fields, NaN or infinity."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Value(BaseModel):
+    """A frozen part of ``results.json``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
