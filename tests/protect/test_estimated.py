@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from reticent.guarantee import Grade, Sensitivity
+from reticent.protect import release_weights
+from reticent.protect.estimated import release_estimated
+from reticent.training import SoftmaxHead
+from reticent.validation import InputError
+
+RNG = np.random.default_rng(0)
+X, y = RNG.normal(size=(60, 3)), np.arange(60) % 3
+HEAD = SoftmaxHead(penalty=0.1, bound=1.0, classes=range(3), records=60).fit(X, y)
+
+
+def estimate(**changes):
+    values = {"l1": 0.02, "l2": 0.01, "grade": "published", "relation": "replace-one"}
+    return Sensitivity(**values | {"source": "a guess"} | changes)
+
+
+@pytest.mark.parametrize("grade", ["published", "declared"])
+def test_the_grade_is_that_of_the_sensitivity(grade):
+    released = release_estimated(HEAD, estimate(grade=grade), epsilon=1.0, delta=1e-5)
+    assert released.guarantee.grade is Grade(grade)
+    assert (released.guarantee.epsilon, released.guarantee.delta) == (1.0, 1e-5)
+
+
+def test_a_sampled_one_carries_its_gamma():
+    released = release_estimated(
+        HEAD, estimate(grade="sampled", gamma=0.07), epsilon=1.0, delta=0.0, mechanism="laplace"
+    )
+    assert released.guarantee.gamma == 0.07
+    assert released.scale == pytest.approx(0.02, rel=1e-6)
+
+
+def test_the_noise_is_as_small_as_the_estimate():
+    proven = release_weights(HEAD, epsilon=1.0, delta=1e-5, relation="replace-one")
+    found = release_estimated(HEAD, estimate(), epsilon=1.0, delta=1e-5)
+    ratio = proven.scale / found.scale
+    assert ratio == pytest.approx(proven.public.sensitivity("replace-one").l2 / 0.01, rel=1e-6)
+    change = np.abs(found.coordinates - HEAD.coordinates_)
+    assert 0 < change.max() < 12 * found.scale  # 12 σ: 1e-31
+
+
+def test_what_is_refused():
+    proven = HEAD.certified().numbers
+    with pytest.raises(InputError, match="must be said"):
+        release_estimated(
+            HEAD, estimate(relation="as declared with the sensitivity"), epsilon=1.0, delta=0.0
+        )
+    with pytest.raises(InputError, match="fitted SoftmaxHead"):
+        release_estimated(proven, estimate(), epsilon=1.0, delta=0.0)
+    sensitivity = release_weights(HEAD, epsilon=1.0, delta=0.1, relation="replace-one")
+    with pytest.raises(InputError, match="use release_weights"):
+        release_estimated(
+            HEAD, sensitivity.public.sensitivity("replace-one"), epsilon=1.0, delta=0.0
+        )
