@@ -41,16 +41,19 @@ def test_the_noise_is_as_small_as_the_estimate():
     assert 0 < change.max() < 12 * found.scale  # 12 σ: 1e-31
 
 
-def test_what_is_refused():
-    proven = HEAD.certified().numbers
+def test_a_sensitivity_of_no_relation_is_refused():
+    nameless = estimate(grade="declared", relation="as declared with the sensitivity")
     with pytest.raises(InputError, match="must be said"):
-        release_estimated(
-            HEAD, estimate(relation="as declared with the sensitivity"), epsilon=1.0, delta=0.0
-        )
+        release_estimated(HEAD, nameless, epsilon=1.0, delta=0.0)
+
+
+def test_another_model_is_refused():
     with pytest.raises(InputError, match="fitted SoftmaxHead"):
-        release_estimated(proven, estimate(), epsilon=1.0, delta=0.0)
-    sensitivity = release_weights(HEAD, epsilon=1.0, delta=0.1, relation="replace-one")
+        release_estimated("head", estimate(), epsilon=1.0, delta=0.0)
+
+
+def test_a_proven_sensitivity_belongs_elsewhere():
+    released = release_weights(HEAD, epsilon=1.0, delta=0.1, relation="replace-one")
+    theorem = released.public.sensitivity("replace-one")
     with pytest.raises(InputError, match="use release_weights"):
-        release_estimated(
-            HEAD, sensitivity.public.sensitivity("replace-one"), epsilon=1.0, delta=0.0
-        )
+        release_estimated(HEAD, theorem, epsilon=1.0, delta=0.0)

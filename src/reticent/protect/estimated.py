@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.protect.budget import calibrated, mechanism_of
 from reticent.protect.public_numbers import PublicNumbers
@@ -40,7 +42,7 @@ def release_estimated(
     return ReleasedHead(
         coordinates=noise.release(head.coordinates_),
         classes_=head.classes_,
-        centre=head.centre,
+        centre=None if head.centre is None else np.array(head.centre, dtype=np.float64),
         guarantee=dataclasses.replace(claim, epsilon=epsilon),
         mechanism=noise.name,
         scale=noise.scale,
