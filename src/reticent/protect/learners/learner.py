@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.grade import as_relation
 from reticent.protect.learners.claim import STATED, claim_of
-from reticent.protect.learners.recipe import Plan, Recipe, event_of_plan, planned
+from reticent.protect.learners.recipe import (
+    Answer,
+    Plan,
+    Recipe,
+    Watched,
+    answered_by,
+    event_of_plan,
+    planned,
+)
 from reticent.protect.learners.released_linear import Affine, ReleasedLinear, minted
 from reticent.protect.mean import Charge
 from reticent.training.records import classified_records, indices_of
@@ -67,27 +75,28 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release a model; every data set of valid records has one, the empty one too."""
-        names = np.asarray(self.classes)
-        if len(names) < 2 or len(set(names.tolist())) < len(names):
-            raise InputError("classes must be at least two different ones, got others")
-        rows, targets = classified_records(self, X, y, declared=True)
-        labels = indices_of(targets, names)
-        recipe = self._recipe(rows.shape[1], len(names))
-        epsilon, delta = positive("epsilon", self.epsilon), probability("delta", self.delta)
-        plan = planned(
-            recipe,
-            epsilon=epsilon,
-            delta=delta,
-            relation=as_relation(self.relation),
-            mechanism=self.mechanism,
-        )
-        claim = claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=self.stated)
+        names, rows, labels = self._records(X, y)
+        recipe, plan, claim = self._planned(rows.shape[1], len(names))
         if self.charge is not None:
-            self.charge(event_of_plan(plan, delta=delta))
+            self.charge(event_of_plan(plan, delta=claim.delta))
         self.classes_ = names
         layer = self._learnt(rows, labels, recipe, plan)
         self.released_ = minted(self.name, layer, claim, classes=names, recipe=recipe, plan=plan)
         return self
+
+    def watched(self, X: ArrayLike, y: ArrayLike) -> Watched:
+        """The fit as an audit watches it, again and again, and answers its sums itself.
+
+        Nothing is charged, and no guarantee comes of it.
+        """
+        names, rows, labels = self._records(X, y)
+        recipe, plan, _ = self._planned(rows.shape[1], len(names))
+
+        def watch(answer: Answer) -> Floats:
+            layer = self._learnt(rows, labels, recipe, answered_by(plan, answer))
+            return np.append(layer.weights, layer.offsets)
+
+        return watch
 
     @property
     def guarantee_(self) -> Guarantee:
@@ -111,6 +120,30 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
+
+    def _records(
+        self, X: ArrayLike, y: ArrayLike
+    ) -> tuple[NDArray[Any], Floats, NDArray[np.int64]]:
+        """The classes, the rows, and the place of each row's label among the classes."""
+        names = np.asarray(self.classes)
+        if len(names) < 2 or len(set(names.tolist())) < len(names):
+            raise InputError("classes must be at least two different ones, got others")
+        rows, targets = classified_records(self, X, y, declared=True)
+        return names, rows, indices_of(targets, names)
+
+    def _planned(self, features: int, classes: int) -> tuple[Recipe, Plan, Guarantee]:
+        """All that follows from public numbers."""
+        recipe = self._recipe(features, classes)
+        epsilon, delta = positive("epsilon", self.epsilon), probability("delta", self.delta)
+        plan = planned(
+            recipe,
+            epsilon=epsilon,
+            delta=delta,
+            relation=as_relation(self.relation),
+            mechanism=self.mechanism,
+        )
+        claim = claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=self.stated)
+        return recipe, plan, claim
 
     def _released(self) -> ReleasedLinear:
         check_is_fitted(self, "released_")

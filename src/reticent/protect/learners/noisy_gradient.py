@@ -11,7 +11,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.learners.claim import EXP, STATED
 from reticent.protect.learners.exact_rows import on_grid, unit_rows
@@ -33,7 +32,7 @@ from reticent.protect.learners.preconditioner import (
     edge,
     preconditioner,
 )
-from reticent.protect.learners.recipe import Plan
+from reticent.protect.learners.recipe import Plan, Planned
 from reticent.protect.learners.released_linear import Affine
 from reticent.protect.learners.statistics import std_of
 from reticent.protect.mean import exact_sum
@@ -124,7 +123,7 @@ def _with_intercept(rows: Floats, intercept: float) -> Floats:
 
 
 def _released(plan: Plan, name: str, value: Floats | float) -> Floats:
-    return plan[name].noise.release(np.atleast_1d(value))
+    return plan[name].release(np.atleast_1d(value))
 
 
 def _preconditioned(
@@ -138,17 +137,17 @@ def _preconditioned(
         block = rows[start : start + _BLOCK]
         total += block.T @ block
     return preconditioner(
-        _symmetric_release(total, plan[MOMENT].noise),
+        _symmetric_release(total, plan[MOMENT]),
         noise=std_of(plan[MOMENT].noise, width * (width + 1) // 2),
         records=records,
     )
 
 
-def _symmetric_release(total: Floats, noise: AdditiveMechanism) -> Floats:
+def _symmetric_release(total: Floats, step: Planned) -> Floats:
     """A symmetric matrix in an orthonormal basis: its diagonal, and √2 times what is above it."""
     above = np.triu_indices(len(total), 1)
     root = math.sqrt(2.0)
-    released = noise.release(np.concatenate([np.diag(total), root * total[above]]))
+    released = step.release(np.concatenate([np.diag(total), root * total[above]]))
     matrix = np.zeros_like(total)
     matrix[above] = released[len(total) :] / root
     return matrix + matrix.T + np.diag(released[: len(total)])
@@ -173,14 +172,13 @@ def _descent(
     spread: float,
 ) -> Floats:
     """T steps with momentum; d × C weights."""
-    noise = plan[GRADIENT].noise
-    std = std_of(noise, recipe.width * recipe.classes)
+    std = std_of(plan[GRADIENT].noise, recipe.width * recipe.classes)
     gathered = recipe.gathered(std, records=records, spread=spread)
     length = recipe.step_length(gathered) * spread / recipe.clip
     weights = np.zeros((recipe.width, recipe.classes))
     momentum = np.zeros_like(weights)
     for _ in range(recipe.steps_taken):
-        total = noise.release(_gradient(rows, labels, weights, recipe.clip))
+        total = plan[GRADIENT].release(_gradient(rows, labels, weights, recipe.clip))
         momentum = recipe.momentum * momentum + (1 - recipe.momentum) * total / records
         weights = on_grid(_kept(weights - length * momentum), REACH)
     return weights

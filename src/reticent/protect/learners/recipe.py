@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reticent.guarantee import Composed, Event, Relation, Repeated, Sensitivity
 from reticent.guarantee.rounding import product_up, sum_up, up
@@ -13,6 +17,13 @@ from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import currencies_of, event_of, mechanism_of, part
 from reticent.protect.public_numbers import unit_of
 from reticent.validation import InputError
+
+Floats = NDArray[np.float64]
+Answer = Callable[[AdditiveMechanism, Floats], Floats]
+"""The noise that a sum is due and the sum in, what a learner sees of it out."""
+Watched = Callable[[Answer], Floats]
+"""A learner on its records: goes through all its sums, each with this answer, to the numbers of a
+model; no guarantee comes with them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +65,36 @@ class Planned:
     noise: AdditiveMechanism
     times: int
 
+    def release(self, value: Floats) -> Floats:
+        """The only way from a sum over records to what a learner sees of it."""
+        return self.noise.release(value)
+
 
 Plan = dict[str, Planned]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answered(Planned):
+    """A step whose sums somebody else answers."""
+
+    answer: Answer
+
+    def release(self, value: Floats) -> Floats:
+        return self.answer(self.noise, value)
+
+
+def answered_by(plan: Plan, answer: Answer) -> Plan:
+    """The plan with every sum answered by ``answer``: nothing that is made with it is proven."""
+    return {
+        name: _Answered(noise=step.noise, times=step.times, answer=answer)
+        for name, step in plan.items()
+    }
+
+
+def refuse_answered(plan: Plan) -> None:
+    """A guarantee is about the plan's own noise."""
+    if any(type(step) is not Planned for step in plan.values()):
+        raise InputError("sums must be answered by their own noise to prove anything, got others")
 
 
 def planned(

@@ -13,7 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.grade import as_relation
 from reticent.protect.learners.claim import STATED, claim_of
-from reticent.protect.learners.recipe import Plan, event_of_plan, planned
+from reticent.protect.learners.recipe import (
+    Plan,
+    Watched,
+    answered_by,
+    event_of_plan,
+    planned,
+)
 from reticent.protect.learners.regression_recipe import TARGETS, RegressionRecipe
 from reticent.protect.learners.released_regression import (
     ReleasedRegression,
@@ -102,25 +108,22 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release a model; every data set of finite records has one, the empty one too."""
-        with without_private_values():
-            rows, targets = validate_data(
-                self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=0
-            )
-        recipe = self._recipe(rows.shape[1])
-        epsilon, delta = positive("epsilon", self.epsilon), probability("delta", self.delta)
-        plan = planned(
-            recipe,
-            epsilon=epsilon,
-            delta=delta,
-            relation=as_relation(self.relation),
-            mechanism=self.mechanism,
-        )
-        claim = claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=STATED)
+        rows, targets = self._records(X, y)
+        recipe, plan, claim = self._planned(rows.shape[1])
         if self.charge is not None:
-            self.charge(event_of_plan(plan, delta=delta))
-        function = _learnt(rows, np.asarray(targets, dtype=np.float64), recipe, plan)
+            self.charge(event_of_plan(plan, delta=claim.delta))
+        function = _learnt(rows, targets, recipe, plan)
         self.released_ = minted_regression(self.name, function, claim, recipe=recipe, plan=plan)
         return self
+
+    def watched(self, X: ArrayLike, y: ArrayLike) -> Watched:
+        """The fit as an audit watches it, again and again, and answers its sums itself.
+
+        Nothing is charged, and no guarantee comes of it.
+        """
+        rows, targets = self._records(X, y)
+        recipe, plan, _ = self._planned(rows.shape[1])
+        return lambda answer: np.append(*_learnt(rows, targets, recipe, answered_by(plan, answer)))
 
     def __sklearn_tags__(self) -> Tags:
         """Each fit draws noise of its own."""
@@ -143,6 +146,26 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         released: ReleasedRegression = self.released_
         return released.predict(rows)
 
+    def _records(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+        with without_private_values():
+            rows, targets = validate_data(
+                self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=0
+            )
+        return rows, np.asarray(targets, dtype=np.float64)
+
+    def _planned(self, features: int) -> tuple[RegressionRecipe, Plan, Guarantee]:
+        """All that follows from public numbers."""
+        recipe = self._recipe(features)
+        epsilon, delta = positive("epsilon", self.epsilon), probability("delta", self.delta)
+        plan = planned(
+            recipe,
+            epsilon=epsilon,
+            delta=delta,
+            relation=as_relation(self.relation),
+            mechanism=self.mechanism,
+        )
+        return recipe, plan, claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=STATED)
+
     def _recipe(self, features: int) -> RegressionRecipe:
         return RegressionRecipe(
             records=count("records", self.records),
@@ -162,15 +185,14 @@ def _learnt(
     mean = released_mean(short, recipe, plan)
     centred = _on_grid(clip_rows(short - mean.values, 1.0))
     targets = _on_grid(_within_one(targets, recipe.target_bound))[:, None]
-    noise = plan[STATISTICS].noise
     parts = [
         flat(second_moment(centred)),
         cross_moment(centred, targets)[:, 0],
         TARGETS * targets.sum(axis=0),
     ]
-    moment, products, total = split_release(noise, parts)
+    moment, products, total = split_release(plan[STATISTICS], parts)
     level = float(np.clip(total[0] / TARGETS / mean.records, -1.0, 1.0))
-    std = std_of(noise, sum(part.size for part in parts))
+    std = std_of(plan[STATISTICS].noise, sum(part.size for part in parts))
     weights = ridge(symmetric(moment), products, std)
     return weights, level - float(weights @ mean.values)
 

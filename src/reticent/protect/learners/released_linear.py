@@ -13,7 +13,7 @@ from scipy import special
 from reticent.frozen import frozen
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
-from reticent.protect.learners.recipe import Plan, Recipe
+from reticent.protect.learners.recipe import Plan, Recipe, refuse_answered
 from reticent.training.features import scale_rows
 from reticent.validation import InputError, float_rows
 
@@ -89,6 +89,7 @@ def minted(
     plan: Plan,
 ) -> ReleasedLinear:
     """The release, graded proven: the learner made it from the plan's noisy sums alone."""
+    refuse_answered(plan)
     released = ReleasedLinear(
         learner=learner,
         weights=affine.weights,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from reticent.frozen import frozen
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
-from reticent.protect.learners.recipe import Plan
+from reticent.protect.learners.recipe import Plan, refuse_answered
 from reticent.protect.learners.regression_recipe import RegressionRecipe
 from reticent.training.features import clip_rows
 from reticent.validation import InputError, float_rows
@@ -69,6 +69,7 @@ def minted_regression(
     plan: Plan,
 ) -> ReleasedRegression:
     """The release, graded proven: the learner made it from the plan's noisy sums alone."""
+    refuse_answered(plan)
     released = ReleasedRegression(
         learner=learner,
         weights=function[0],

@@ -24,7 +24,7 @@ from reticent.mechanisms import AdditiveMechanism, L2Laplace
 from reticent.protect.budget import mechanism_of, part
 from reticent.protect.learners.exact_rows import unit_rows
 from reticent.protect.learners.learner import Learner
-from reticent.protect.learners.recipe import Plan, Recipe, Step
+from reticent.protect.learners.recipe import Plan, Planned, Recipe, Step
 from reticent.protect.learners.released_linear import Affine
 from reticent.validation import count
 
@@ -120,7 +120,7 @@ def released_mean(unit: Floats, recipe: Recipe, plan: Plan) -> Mean:
     if MEAN not in plan:
         return Mean(values=np.zeros(width), records=float(recipe.records), length=1.0)
     noise = plan[MEAN].noise
-    answer = noise.release(np.append(unit.sum(axis=0), MEAN_COUNT * len(unit)))
+    answer = plan[MEAN].release(np.append(unit.sum(axis=0), MEAN_COUNT * len(unit)))
     std = std_of(noise, answer.size)
     records = max(answer[-1] / MEAN_COUNT, std / MEAN_COUNT, 1.0)
     values = answer[:-1] / records
@@ -141,7 +141,7 @@ def released_statistics(
     sums = np.array([centred[labels == label].sum(axis=0) for label in range(recipe.classes)])
     counts = np.bincount(labels, minlength=recipe.classes).astype(np.float64)
     parts = [recipe.moment * flat(moment), recipe.sums * sums.ravel(), recipe.counts * counts]
-    entries, products, numbers = split_release(noise, parts)
+    entries, products, numbers = split_release(plan[STATISTICS], parts)
     std = std_of(noise, sum(part.size for part in parts))
     return Statistics(
         mean=mean,
@@ -171,9 +171,9 @@ def std_of(noise: AdditiveMechanism, size: int) -> float:
     return noise.in_dimension(size).std if isinstance(noise, L2Laplace) else noise.std
 
 
-def split_release(noise: AdditiveMechanism, parts: list[Floats]) -> list[Floats]:
+def split_release(step: Planned, parts: list[Floats]) -> list[Floats]:
     """One noisy vector of all parts, cut into the parts again."""
-    answer = noise.release(np.concatenate(parts))
+    answer = step.release(np.concatenate(parts))
     return np.split(answer, np.cumsum([part.size for part in parts])[:-1])
 
 
