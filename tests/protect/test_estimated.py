@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from reticent.bounds import softmax_head
 from reticent.guarantee import Grade, Sensitivity
 from reticent.protect import release_weights
 from reticent.protect.estimated import release_estimated
@@ -53,7 +54,8 @@ def test_another_model_is_refused():
 
 
 def test_a_proven_sensitivity_belongs_elsewhere():
-    released = release_weights(HEAD, epsilon=1.0, delta=0.1, relation="replace-one")
-    theorem = released.public.sensitivity("replace-one")
+    theorem = softmax_head(
+        penalty=0.1, records=60, radius=1.0, tolerance=1e-9, relation="replace-one"
+    )
     with pytest.raises(InputError, match="use release_weights"):
         release_estimated(HEAD, theorem, epsilon=1.0, delta=0.0)
