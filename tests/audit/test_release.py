@@ -1,6 +1,7 @@
 """The exact audit of released heads: true claims stand, false ones fall by the right figure."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -54,6 +55,7 @@ def test_the_worst_data_come_close_to_the_claim_from_below(worst):
     assert found.measured.epsilon <= found.analytic
     assert found.verdict == "not refuted"
     assert "without a record, and with it" in str(found)
+    assert "over the most that the theorem allows" in str(found)
 
 
 @pytest.mark.slow
@@ -80,6 +82,25 @@ def test_a_scale_that_is_too_small_is_refuted_by_the_exact_pair(worst):
     found = audit_release(small, X, y, runs=2_000)
     assert found.analytic > 1.8
     assert found.verdict == "refuted"
+
+
+def test_a_sampled_claim_falls_by_fresh_pairs_and_not_by_one_pair(worst):
+    """The same scale as above, where one pair refutes the claim that holds for every pair."""
+    X, y, head = worst
+    released = release_weights(head, **TERMS)
+    sampled = dataclasses.replace(released.guarantee, grade="sampled", gamma=0.1)
+    small = dataclasses.replace(released, scale=released.scale / 2, guarantee=sampled)
+    alone = audit_release(small, X, y, runs=2_000)
+    assert alone.analytic > 1.8
+    assert (alone.verdict, alone.refuted) == ("not refuted", False)
+    assert "cannot be refuted by single pairs" in str(alone)
+    distances = np.full(100, noise_of(released).sensitivity.l2)
+    fresh = SimpleNamespace(l1=distances, l2=distances)
+    found = audit_release(small, X, y, runs=2_000, fresh=fresh)
+    assert found.refuted_by == "share of fresh pairs beyond it"
+    assert found.to_dict()["fresh"]["exceeding"] == 100
+    few = SimpleNamespace(l1=distances / 10, l2=distances / 10)
+    assert audit_release(small, X, y, runs=2_000, fresh=few).verdict == "not refuted"
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

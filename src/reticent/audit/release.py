@@ -5,6 +5,9 @@ of a release are known: w₀ + noise and w₁ + noise. Two figures follow. The *
 of this pair under the noise that the certificate names: it checks the theorem, not the code. The
 *measured* one draws the real release many times in both worlds and bounds ε from the errors of the
 likelihood-ratio test, for every mechanism (Clopper–Pearson): it checks the code.
+
+A claim graded *sampled* is about most pairs, so neither figure refutes it: fresh pairs from the
+population do (``reticent.audit.sampled``).
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from reticent.attacks.released_weights import InfluenceMap, Worlds, noise_of, un
 from reticent.audit.error_counts import highest_rate, log_ratio
 from reticent.audit.lower_bound import LowerBound, checked_beta
 from reticent.audit.many_runs import SeparateRuns, many_runs
-from reticent.guarantee import Guarantee, Relation
+from reticent.audit.sampled import CANNOT, PairNorms, SampledAudit, audit_sampled
+from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import AdditiveMechanism, Gaussian, L2Laplace
 from reticent.mechanisms.profiles import gaussian
@@ -45,6 +49,7 @@ _SHARE: Final = 0.2
 _BLOCK: Final = 1 << 21
 """Numbers drawn at a time."""
 _ROUNDING: Final = 1e-9
+_TOO_MANY: Final = "share of fresh pairs beyond it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +88,14 @@ class ReleaseAudit:
     runs: int
     finds_half: bool
     """Whether so many runs refute noise of half the scale on this pair, with power 0.95."""
+    fresh: SampledAudit | None = None
+    """Of a sampled claim: the share of fresh pairs beyond it, where some were given."""
 
     @property
     def refuted_by(self) -> str | None:
         """What refutes the claim: an exact pair, or the measured bound; None where nothing does."""
+        if self.claim.grade is Grade.SAMPLED:
+            return _TOO_MANY if self.fresh is not None and self.fresh.refuted else None
         claimed = self.claim.epsilon * (1 + _ROUNDING)
         if self.measured.refutes(epsilon=self.claim.epsilon, delta=self.claim.delta):
             return "measured bound, for every mechanism"
@@ -99,6 +108,11 @@ class ReleaseAudit:
         """One word, or two."""
         return "not refuted" if self.refuted_by is None else "refuted"
 
+    @property
+    def refuted(self) -> bool:
+        """Whether something does."""
+        return self.refuted_by is not None
+
     def __str__(self) -> str:
         """Claim, both figures and the verdict, a line each."""
         half = "would" if self.finds_half else "would NOT"
@@ -106,14 +120,22 @@ class ReleaseAudit:
         return "\n".join(
             (
                 f"claim: {self.claim}",
-                f"pair: {self.pair}; tightness {self.tightness:.3f}",
+                f"pair: {self.pair}",
+                f"tightness: {self.tightness:.3f}, how far this pair moves what is noised, over the"
+                " most that the theorem allows: at 1 the worst case is on these data",
                 f"analytic: ε {'=' if self.exact else '≤'} {upper_text(self.analytic)} at"
                 f" δ = {upper_text(self.claim.delta)} for this pair: it checks the theorem",
                 f"measured: {self.measured}: it checks the code",
                 f"runs: {self.runs:,} in each world, which {half} find noise of half the scale",
+                *self._about_most_pairs(),
                 f"verdict: {self.verdict}{reason}",
             )
         )
+
+    def _about_most_pairs(self) -> tuple[str, ...]:
+        if self.claim.grade is not Grade.SAMPLED:
+            return ()
+        return (f"note: {CANNOT}",) if self.fresh is None else tuple(self.fresh.figures)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a JSON file."""
@@ -126,6 +148,7 @@ class ReleaseAudit:
             "measured": self.measured.to_dict(),
             "runs": self.runs,
             "finds_half": self.finds_half,
+            "fresh": None if self.fresh is None else self.fresh.to_dict(),
             "verdict": self.verdict,
             "refuted_by": self.refuted_by,
         }
@@ -141,6 +164,7 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
     runs: int | None = None,
     candidates: int = 32,
     class_weight: Mapping[Any, float] | None = None,
+    fresh: PairNorms | None = None,
 ) -> ReleaseAudit:
     """Audit what a released softmax head claims, on the data that it was trained on.
 
@@ -155,9 +179,12 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
             needs, at most 200,000; 20,000 where more were needed.
         candidates: How many records are removed, and how many built, in search of the worst pair.
         class_weight: The public weights of classes, where the head was fitted with some.
+        fresh: i.i.d. pairs from the population, for a claim graded sampled: nothing else can
+            refute it.
     """
     checked_beta(beta)
     noise = noise_of(released)
+    most = _fresh_pairs(released.guarantee, noise, fresh, beta)
     if released.guarantee.unit != "one record":
         raise InputError(f"unit must be one record to be audited, got {released.guarantee.unit}")
     pair = worst_pair(released, X, y, candidates=candidates, class_weight=class_weight)
@@ -186,7 +213,16 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
         ),
         runs=times,
         finds_half=times >= needed,
+        fresh=most,
     )
+
+
+def _fresh_pairs(
+    claim: Guarantee, noise: AdditiveMechanism, fresh: PairNorms | None, beta: float
+) -> SampledAudit | None:
+    if fresh is None:
+        return None
+    return audit_sampled(claim, noise, fresh, beta=beta)
 
 
 def worst_pair(
