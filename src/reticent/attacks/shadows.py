@@ -6,8 +6,8 @@ record is found by the records' content, so a record that no shadow saw is outsi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -60,6 +60,11 @@ class Shadows:
             for place in self._places.get(key, ()):
                 found[:, column] |= self.inside[:, place]
         return found
+
+    def chosen(self, places: Iterable[int]) -> Shadows:
+        """Some of them, in this order."""
+        rows = list(places)
+        return replace(self, inside=self.inside[rows], models=[self.models[row] for row in rows])
 
     def logits(self, inputs: ArrayLike) -> Floats:
         """k × records × classes."""

@@ -93,19 +93,30 @@ class Knowledge:
         assert self.shadow is not None
         return self._trained(self.shadow, "shadow models")
 
-    @property
+    @cached_property
     def few(self) -> Shadows:
         """The first of them, for attacks that train a network on their answers."""
-        return replace(
-            self.offline,
-            inside=self.offline.inside[:NETWORK_SHADOWS],
-            models=list(self.offline.models[:NETWORK_SHADOWS]),
-        )
+        if "offline" in self.__dict__ or self.shadows.count <= NETWORK_SHADOWS:
+            return self.offline.chosen(range(min(NETWORK_SHADOWS, len(self.offline))))
+        first = replace(self, shadows=replace(self.shadows, count=NETWORK_SHADOWS))
+        return first.offline
 
     @cached_property
     def online(self) -> Shadows:
         """Shadows on random halves of the scored records themselves, whoever was a member."""
         return self._trained(self.records, "shadow models, online")
+
+    def before_shadow(self, place: int) -> Knowledge:
+        """The same adversary before one of its own online shadows.
+
+        The shadow that saw the other half of the records would give the answer away: both leave.
+        """
+        rest = [other for other in range(len(self.online)) if other // 2 != place // 2]
+        known = replace(self, target=self.online.models[place])
+        known.__dict__["online"] = self.online.chosen(rest)
+        if self.shadow is not None:
+            known.__dict__["few"] = self.few
+        return known
 
     @property
     def others(self) -> Records:
@@ -172,6 +183,8 @@ class AttackRecipe:
 
     build: Callable[[Knowledge], Attack[Any]]
     needs: tuple[Need, ...] = ()
+    online: bool = False
+    """Whether its shadows see the scored records, so that it is built anew for each target."""
 
     def lacks(self, known: Knowledge) -> str | None:
         """What is missing, in words; None where nothing is."""
@@ -199,7 +212,7 @@ def _with_shadows(build: Callable[[Knowledge], Attack[Any]], *more: Need) -> Att
 
 
 def _online(build: Callable[[Knowledge], Attack[Any]], *more: Need) -> AttackRecipe:
-    return AttackRecipe(needs=(Need.SCORES, Need.FEATURES, *more), build=build)
+    return AttackRecipe(needs=(Need.SCORES, Need.FEATURES, *more), build=build, online=True)
 
 
 def _gradient_network(known: Knowledge) -> Attack[Any]:

@@ -216,6 +216,23 @@ def attack_model(  # noqa: PLR0913 - the target, what is known of it, and how it
         stage: Told how far it is.
     """
     asked = AttackPlan() if plan is None else plan
+    known = adversary(
+        target, members, others, shadow=shadow, population=population, plan=asked, stage=stage
+    )
+    return attacked(known, asked, np.arange(len(known.records)) < len(members))
+
+
+def adversary(  # noqa: PLR0913 - as for attack_model
+    target: Any,
+    members: Records,
+    others: Records,
+    *,
+    shadow: Records | None = None,
+    population: Records | None = None,
+    plan: AttackPlan,
+    stage: Stage | None = None,
+) -> Knowledge:
+    """What is there for the attacks of ``attack_model``; shadow models are trained when needed."""
     seen = target_of(target)
     names = seen.classes
     inner, outer = _named("members", members, names), _named("others", others, names)
@@ -226,21 +243,20 @@ def attack_model(  # noqa: PLR0913 - the target, what is known of it, and how it
     if isinstance(seen, AnsweredTarget) and records.inputs.ndim > 1:
         seen = RecordedTarget(seen, records)
     _refuse_other_inputs(seen, records, shadow=own, population=around)
-    known = Knowledge(
+    return Knowledge(
         target=seen,
-        seen=asked.view,
-        whole=asked.view.whole,
+        seen=plan.view,
+        whole=plan.view.whole,
         records=records,
         known=inner,
         shadow=own,
         population=around,
-        shadows=asked.shadows,
+        shadows=plan.shadows,
         tell=stage or (lambda *_: None),
     )
-    return _attacked(known, asked, np.arange(len(records)) < len(inner))
 
 
-def _attacked(known: Knowledge, plan: AttackPlan, inside: Flags) -> Attacked:
+def attacked(known: Knowledge, plan: AttackPlan, inside: Flags) -> Attacked:
     """Scores first; then, and only then, who was a member."""
     scores, skipped = _scored(known, plan)
     each = corrected(plan.confidence, len(scores))
