@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from reticent.cli.attack import GATE
+from reticent.cli.gate import GATE
 from reticent.cli.main import BAD_INPUT, run
 
 CLASSES = ",".join(f"d{i}" for i in range(10))
@@ -107,13 +107,21 @@ def test_the_figures_as_json_and_the_gate(attack):
     assert (found["members"], found["others"], document["leaks"]) == (200, 200, True)
     low = found["auc"]["low"]
     assert low > 0.5
-    code, out, _ = attack(f"{chosen} --fail-above {low - 0.01}")
+    code, out, error = attack(f"{chosen} --fail-above auc={low - 0.01}")
     assert code == GATE
-    assert json.loads(out)["above"]["attacks"] == ["lira-online"]
-    code, out, _ = attack(f"{chosen} --fail-above {low + 0.01}")
-    assert (code, json.loads(out)["above"]["attacks"]) == (0, [])
-    code, out, _ = attack(f"{chosen.removesuffix('--json')} --fail-above {low - 0.01}")
-    assert (code, out.rstrip().endswith(": lira-online")) == (GATE, True)
+    assert [excess["of"] for excess in json.loads(out)["above"]] == ["lira-online"]
+    assert error.startswith(f"reticent: above auc={low - 0.01:.10g}: lira-online 0.")
+    assert error.count("\n") == 1
+    code, out, error = attack(f"{chosen} --fail-above {low + 0.01} --fail-above leakage=1")
+    assert (code, json.loads(out)["above"], error) == (0, [], "")
+    code, out, error = attack(f"{chosen.removesuffix('--json')} --fail-above {low - 0.01}")
+    assert (code, "lira-online 0." in error, error.count("\n")) == (GATE, True, 1)
+
+
+def test_a_gate_on_what_was_not_measured_fails(attack):
+    code, out, error = attack("--attacks loss --fail-above tpr@0.001=0.9")
+    assert (code, "verdict: " in out) == (GATE, True)
+    assert error == "reticent: above tpr@0.001=0.9: loss not measured\n"
 
 
 def test_npz_files_give_the_same_figures(attack):
@@ -229,7 +237,10 @@ class TestOtherTargets:
         ("--attacks loss --seed -1", "seed must be >= 0"),
         ("--attacks loss --confidence nan", "confidence must be in (0, 1)"),
         ("--attacks loss --fail-above nan", "--fail-above must be finite"),
-        ("--attacks loss --fail-above 55", "--fail-above must be an AUC in [0, 1]"),
+        ("--attacks loss --fail-above 55", "--fail-above auc must be in [0, 1]"),
+        ("--attacks loss --fail-above epsilon=2", "--fail-above must be a figure of an attack"),
+        ("--attacks loss --fail-above tpr@0.02=.1", "measured, tpr@0.01 or tpr@0.001, got tpr@"),
+        ("--attacks loss --fail-above .6 --fail-above auc=.7", "name each figure once, got auc"),
         ("--attacks loss --scores-out OUT/scores.txt", "--scores-out must end in .csv or .parquet"),
         ("--attacks loss --scores-out OUT/no/s.csv", "--scores-out must be a file in a folder"),
         ("--attacks loss --members FOLDER/nowhere.csv", "path must be a file"),

@@ -33,6 +33,8 @@ from reticent.validation import InputError, count, open_probability
 
 Flags = NDArray[np.bool_]
 
+FPRS = (0.01, 0.001)
+"""False positive rates at which the TPR is asked for."""
 POWER = 0.95
 """The chance with which an effect named beside "no leak found" would have been found."""
 
@@ -118,7 +120,7 @@ def measured_attack(
     scores: Scores,
     members: ArrayLike,
     *,
-    fprs: Sequence[float] = (0.01, 0.001),
+    fprs: Sequence[float] = FPRS,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> AttackReport:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.cli.gate import FailAbove, stop_above
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
 from reticent.cli.private_table import Embedding, EncoderName, Person, listed, read_private
 from reticent.cli.progress import stages
-from reticent.validation import InputError, finite
+from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.attacks import Records
     from reticent.attacks.targets import Target
     from reticent.pipeline.attacking import Attacked, AttackPlan
+    from reticent.pipeline.gate import Excess
 
-GATE = 3
 RATE = 0.01
 """The false positive rate at which the table gives the true positive rate."""
 
@@ -86,13 +88,6 @@ ScoresOut = Annotated[
         help="Write each record's scores: .csv or .parquet, a private file.", show_default=False
     ),
 ]
-FailAbove = Annotated[
-    float | None,
-    typer.Option(
-        help="Exit with 3 where the lower limit of an attack's AUC is above this.",
-        show_default=False,
-    ),
-]
 Confidence = Annotated[float, typer.Option(help="That all intervals hold together.")]
 Seed = Annotated[int, typer.Option(help="Of the shadow models and of the attacks' own draws.")]
 Jobs = Annotated[int, typer.Option(help="Shadow models trained at a time; -1 takes every core.")]
@@ -129,8 +124,10 @@ def attack(
     trained on --shadow; those of online attacks on random halves of the records themselves.
     """
     from reticent.audit import write_scores
+    from reticent.audit.attack_report import FPRS
     from reticent.pipeline.attack_target import described, open_target
     from reticent.pipeline.attacking import AttackPlan, View, attack_model
+    from reticent.pipeline.gate import attack_limits_of, exceeded_by_attacks
 
     plan = AttackPlan(
         attacks=_names(attacks),
@@ -141,7 +138,8 @@ def attack(
         seed=seed,
         jobs=jobs,
     )
-    _refuse_early(scores_out, fail_above)
+    limits = attack_limits_of(fail_above or (), fprs=FPRS)
+    _refuse_early(scores_out)
     opened = open_target(target, classes=None if classes is None else listed(classes))
     if embedding is None:
         _refuse_other_order(label, members, nonmembers, shadow, population)
@@ -165,23 +163,21 @@ def attack(
             labels=found.records.labels,
             members=found.inside,
         )
+    above = exceeded_by_attacks(found, limits)
     if json:
-        print_json({"target": described(opened), **_document(found, slices, fail_above)})
+        print_json({"target": described(opened), **_document(found, slices, above)})
     else:
         _print(found, described(opened), plan)
-        _print_rest(found, slices, fail_above, scores_out)
-    if fail_above is not None and found.above(fail_above):
-        raise typer.Exit(GATE)
+        _print_rest(found, slices, scores_out)
+    stop_above(above)
 
 
 def _names(attacks: str) -> Any:
     return "all" if attacks == "all" else tuple(name.strip() for name in attacks.split(","))
 
 
-def _refuse_early(scores_out: Path | None, fail_above: float | None) -> None:
+def _refuse_early(scores_out: Path | None) -> None:
     """Before hours of work."""
-    if fail_above is not None and not 0 <= finite("--fail-above", fail_above) <= 1:
-        raise InputError(f"--fail-above must be an AUC in [0, 1], got {fail_above}")
     if scores_out is None:
         return
     if scores_out.suffix.lower() not in (".csv", ".parquet"):
@@ -219,15 +215,13 @@ def _records(path: Path, target: Target, form: dict[str, Any], *, start: int = 0
     return Records.of(read_private(path, classes=[str(name) for name in target.classes], **form))
 
 
-def _document(found: Attacked, slices: bool, fail_above: float | None) -> dict[str, Any]:
-    document = found.to_dict()
+def _document(found: Attacked, slices: bool, above: Sequence[Excess]) -> dict[str, Any]:
+    document = found.to_dict() | {"above": [excess.to_dict() for excess in above]}
     if slices:
         document["slices"] = [
             vars(part) | {"auc": part.auc.to_dict()} for part in found.slices.slices
         ]
         document["too_small_slices"] = list(found.slices.too_small)
-    if fail_above is not None:
-        document["above"] = {"limit": fail_above, "attacks": list(found.above(fail_above))}
     return document
 
 
@@ -261,9 +255,7 @@ def _grouped(texts: dict[str, str]) -> list[tuple[str, str]]:
     return [(text, ", ".join(group)) for text, group in names.items()]
 
 
-def _print_rest(
-    found: Attacked, slices: bool, fail_above: float | None, scores_out: Path | None
-) -> None:
+def _print_rest(found: Attacked, slices: bool, scores_out: Path | None) -> None:
     for reason, names in _grouped(found.skipped):
         print_line(f"left out: {names}: {reason}")
     for note in found.notes:
@@ -273,8 +265,6 @@ def _print_rest(
     print_line(f"verdict: {found.verdict}")
     if scores_out is not None:
         print_line(f"scores written to {scores_out}: private, for they say who may be a member")
-    if fail_above is not None and (above := found.above(fail_above)):
-        print_line(f"AUC above {fail_above:g}: {', '.join(above)}")
 
 
 def _print_slices(found: Attacked) -> None:
