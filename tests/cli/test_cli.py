@@ -135,7 +135,7 @@ BAD = {
     PURE: "the event must be said once",
     f"{PURE} --events none.json": "No such file",
     "account --mechanism uniform": "'uniform' is not one of",
-    "reproduce nobody": "paper must be one of alm, dpcl, slides, beyond, got 'nobody'",
+    "reproduce nobody": "paper must be one of alm, dpcl, slides, refutations, beyond, got 'nobody'",
     "reproduce alm table9": "item of alm must be one of noise, sampler, fig1,",
     "publish": "No such command 'publish'",
 }

@@ -26,6 +26,8 @@ _BITS: Final = 53
 """Of a float, and of the uniform numbers that samplers begin with."""
 _ROUNDINGS: Final = 1.5
 """Relative roundings, of half a unit at most, between a uniform number and its noise."""
+_NEARBY: Final = 16
+"""Whole k next to the one that exact arithmetic asks for: rounding moves it by a few."""
 _RESOLVED: Final = 0.25
 """Of the distance between whole numbers: an error below it leaves something to see."""
 
@@ -66,3 +68,21 @@ def _misfits(
         error = asked * (rounding + _ROUNDINGS * 2.0**-_BITS * (1 + size))
         misfits = np.abs(asked - np.rint(asked)) / error
     return np.where((asked >= 1) & (error < _RESOLVED), misfits, 0.0)
+
+
+def reached_by_logistic(outputs: Floats, answer: float, scale: float) -> NDArray[np.bool_]:
+    """Whether answer + scale·log(u/(1 − u)) in floats is the very output for some u = k/2⁵³.
+
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.integers(1, 2**53, size=1000) / 2**53
+    >>> outputs = 0.0 + np.log(u / (1 - u))
+    >>> bool(reached_by_logistic(outputs, 0.0, 1.0).all())
+    True
+    >>> bool(reached_by_logistic(outputs, 1.0, 1.0).mean() < 0.3)
+    True
+    """
+    asked = np.rint(2.0**_BITS * special.expit((outputs - answer) / scale))
+    nearby = asked[:, None] + np.arange(-_NEARBY, _NEARBY + 1)
+    u = np.clip(nearby, 1.0, 2.0**_BITS - 1) / 2.0**_BITS
+    reached = answer + scale * np.log(u / (1 - u)) == outputs[:, None]
+    return np.asarray(reached.any(axis=1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reticent.pipeline import Table
-from reticent.studies import alm, beyond, dpcl, slides
+from reticent.studies import alm, beyond, dpcl, refutations, slides
 from reticent.studies.trained import Cells, Outcome, Run, Steps, Trained, record
 from reticent.validation import InputError
 
@@ -17,6 +17,7 @@ STUDIES: Mapping[str, Mapping[str, Callable[[], Table]]] = {
     "alm": alm.ITEMS,
     "dpcl": dpcl.ITEMS,
     "slides": slides.ITEMS,
+    "refutations": refutations.ITEMS,
     "beyond": {},
 }
 TRAINED: Mapping[str, Mapping[str, Trained]] = {

@@ -1,0 +1,1 @@
+"""Formulas as papers print them. None of them mints more than the grade *published*."""

@@ -1,0 +1,1 @@
+"""Releases whose claims do not hold, as papers and careless code make them: to be refuted."""

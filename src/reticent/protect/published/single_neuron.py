@@ -1,0 +1,111 @@
+"""Lu et al., Algorithm 1: noise on one output neuron, and the whole softmax is released.
+
+The exponential mechanism chooses a neuron by its probability, noise of scale Δz/ε′ is added to that
+logit, and all probabilities are returned. Theorem 6 claims (2C+1)·ε′. For C = 2 that is true, given
+a valid Δz: only the difference of both logits is released, and it is noised. From C = 3 on it is
+false at any ε: log(p_u/p_w) = z_u − z_w of two other neurons is released as it is. What comes out
+is graded *published*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from reticent.bounds.published import lu
+from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity
+from reticent.mechanisms import AdditiveMechanism, Exponential, Gaussian, Laplace
+from reticent.mechanisms.profiles import gaussian
+from reticent.validation import InputError, count, float_array, non_negative, positive
+
+Floats = NDArray[np.float64]
+Noise = Literal["laplace", "gaussian"]
+
+_SOURCE = "Δz and Δp of Algorithm 1 (Lu et al.)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleNeuron:
+    """A query's logits in, its probabilities out, with noise on one of the logits.
+
+    Args:
+        classes: C.
+        budget: ε of Theorem 6 with Laplace noise, μ of Gaussian DP with Gaussian noise.
+        neuron: Δz, how far one record moves a logit.
+        noise: Which noise.
+
+    >>> mechanism = SingleNeuron(classes=3, budget=1.0, neuron=0.01, noise="laplace")
+    >>> print(mechanism.guarantee(delta=0.0))
+    ε ≤ 1, δ ≤ 0 (published; neighbours: add-remove; unit: one record)
+    >>> mechanism.release([0.5, 0.2, -0.7]).shape
+    (3,)
+    """
+
+    classes: int
+    budget: float
+    neuron: float
+    noise: Noise = "laplace"
+
+    def __post_init__(self) -> None:
+        """Refuse NaN, and noise that the paper does not name."""
+        count("classes", self.classes, at_least=2)
+        positive("budget", self.budget)
+        positive("neuron", self.neuron)
+        if self.noise not in ("laplace", "gaussian"):
+            raise InputError(f"noise must be laplace or gaussian, got {self.noise!r}")
+
+    @property
+    def part(self) -> float:
+        """ε_sampling = ε_neuron: ε/(2C+1), or μ/√(4C+1)."""
+        split = lu.laplace_part if self.noise == "laplace" else lu.gaussian_part
+        return split(self.budget, self.classes)
+
+    def guarantee(self, *, delta: float) -> Guarantee:
+        """The claim of the paper at this δ."""
+        non_negative("delta", delta)
+        claimed = self.budget if self.noise == "laplace" else gaussian.epsilon(self.budget, delta)
+        return Guarantee(
+            epsilon=claimed,
+            delta=delta,
+            grade=Grade.PUBLISHED,
+            relation=Relation.ADD_REMOVE,
+            stated=("Theorem 6 of Lu et al., which is false for three classes and more",),
+        )
+
+    def release(self, logits: ArrayLike) -> Floats:
+        """The probabilities of one query, or of each row of queries; each is a release."""
+        z = float_array("logits", logits)
+        if z.ndim not in (1, 2) or z.shape[-1] != self.classes:
+            raise InputError(f"logits must have {self.classes} columns, got shape {z.shape}")
+        rows = np.atleast_2d(z)
+        chosen = self._choice().release(special.softmax(rows, axis=1))
+        return np.asarray(special.softmax(self._noised(rows, chosen), axis=1).reshape(z.shape))
+
+    def _noised(self, rows: Floats, chosen: NDArray[np.int64]) -> Floats:
+        """Softmax sees differences only, so logits are taken relative to a neuron without noise.
+
+        The noisy number then lies on the mechanism's public grid. With the unchanged logit beside
+        it, two classes would tell that logit's place between two points of the grid.
+        """
+        places = np.arange(len(rows))
+        still = np.where(chosen == 0, 1, 0)
+        relative = rows - rows[places, still][:, None]
+        relative[places, chosen] = self._added().release(relative[places, chosen])
+        return relative
+
+    def _choice(self) -> Exponential:
+        """Line 9: P(v) ∝ exp(ε_sampling·p_v/(2Δp)). The proof has exp(Δp) for Δp."""
+        changed = Sensitivity(
+            linf=lu.probability_change(self.neuron), grade=Grade.PUBLISHED, source=_SOURCE
+        )
+        return Exponential.calibrate(changed, epsilon=self.part, delta=0.0)
+
+    def _added(self) -> AdditiveMechanism:
+        """Line 10: Dist(0, Δz/ε_neuron)."""
+        kind = Laplace if self.noise == "laplace" else Gaussian
+        moved = Sensitivity(l1=self.neuron, grade=Grade.PUBLISHED, source=_SOURCE)
+        return kind(scale=self.neuron / self.part, sensitivity=moved)

@@ -1,0 +1,8 @@
+"""Claims that fall: published or careless mechanisms, each refuted by an audit, beside a sound one.
+
+Every measured bound is for every mechanism and wrong with probability 10⁻⁶ at most.
+"""
+
+from reticent.studies.refutations.items import ITEMS
+
+__all__ = ["ITEMS"]

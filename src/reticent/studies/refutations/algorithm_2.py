@@ -1,0 +1,43 @@
+"""ALM, Algorithm 2, where one record is unlike the others and no pair touches it."""
+
+from __future__ import annotations
+
+from reticent.audit.release import audit_release
+from reticent.guarantee import Relation
+from reticent.pipeline import Table
+from reticent.pipeline.one_outlier import one_outlier, outlier_data
+from reticent.protect import release_weights
+from reticent.studies.refutations.rows import BETA, Row, refutation_table, release_row
+
+EPSILON, DELTA = 1.0, 1e-5
+CLAIMS = (("gaussian", DELTA), ("logistic", DELTA), ("logistic", 0.0), ("laplace", 0.0))
+
+
+def refutation() -> Table:
+    """Three mechanisms calibrated with the published sensitivity, and a proven release."""
+    found = [one_outlier(mechanism=name, delta=delta, beta=BETA) for name, delta in CLAIMS]
+    rows = [
+        release_row(f"Algorithm 2, {name}", outcome.audit)
+        for (name, _), outcome in zip(CLAIMS, found, strict=True)
+    ]
+    first, pure = found[0], found[-1]
+    return refutation_table(
+        "a sensitivity sampled from the private records (ALM, Algorithm 2)",
+        [*rows, _sound()],
+        f"Grade published: the largest change over {first.pairs} pairs of {first.records:,}"
+        f" records. The outlier is in no pair with probability {first.chance_to_miss:.3f} (.905 by"
+        f" theory), and moves the head {first.audit.tightness:.2f} times as far in L2,"
+        f" {pure.audit.tightness:.2f} times in L1.",
+        "At δ = 0 the exact ε is the largest log ratio of the two densities; it lies in corners of"
+        " 585 dimensions that few runs visit, so the measured bound stays low there. Noise with"
+        " δ > 0 falls by what is drawn.",
+    )
+
+
+def _sound() -> Row:
+    data = outlier_data()
+    released = release_weights(
+        data.head, epsilon=EPSILON, delta=DELTA, relation=Relation.REPLACE_ONE
+    )
+    audit = audit_release(released, data.rows, data.labels, beta=BETA, runs=2_000)
+    return release_row("release_weights, gaussian: sensitivity by theorem", audit)
