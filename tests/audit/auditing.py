@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
+from reticent.audit import calibration
 from reticent.mechanisms.profiles import gaussian, laplace, logistic
 
 BETA = 0.05
 DELTA = 1e-5
-FALSE_ALARM = 1e-6
 
 
 def wrong_too_often(wrong, audits, beta=BETA):
     """Whether audits that are wrong with probability ``beta`` would be so with 1e-6 at most."""
-    return stats.binom.sf(wrong - 1, audits, beta) < FALSE_ALARM
+    return calibration.wrong_too_often(wrong, audits, beta=beta)
 
 
 @dataclass(frozen=True)
