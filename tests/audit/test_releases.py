@@ -88,7 +88,7 @@ def test_one_false_claim_among_true_ones_is_named(small):
         },
         beta=1e-3,
     )
-    assert false.refuted == ("careless",)
+    assert (false.fallen, false.refuted) == (("careless",), True)
     assert "1 of 2 claims refuted (careless), each at β = 0.001/2" in str(false)
     found = json.loads(json.dumps(false.to_dict()))
     assert (found["beta_each"], found["refuted"]) == (5e-4, ["careless"])

@@ -1,6 +1,8 @@
-"""``reticent audit`` on a release and its own data."""
+"""``reticent audit`` on releases and their own data, on functions and on trainings."""
 
 import json
+import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -76,8 +78,131 @@ def test_bad_input_gets_one_line(command, folder, released, tmp_path):
         (f"{line} --runs 1", "runs must be"),
         (f"audit {tmp_path}/none --private {folder}/train.npz --label digit", "none"),
         (line.replace("digit", "nothing"), "nothing"),
+        (f"audit {released} {released} --private {folder}/train.npz --label digit", "one twice"),
+        (f"audit {released} --label digit", "--private must be said with RELEASED"),
+        (f"{line} --one 1", "--one must not be said with RELEASED"),
+        (f"{line} --function math:sin", "got RELEASED and --function"),
+        ("audit --beta 0.1", "one of RELEASED, --function and --train must be said, got none"),
     ):
         code, _, errors = command(wrong)
         assert code == BAD_INPUT
         assert message in errors
         assert errors.strip().count("\n") == 0
+
+
+def test_several_releases_share_one_risk(command, folder, released, tmp_path):
+    other = tmp_path / "other"
+    for ending in (".json", ".safetensors"):
+        shutil.copy(f"{released}{ending}", f"{other}{ending}")
+    line = f"audit {released} {other} --private {folder}/train.npz --label digit --runs 200"
+    code, text, _ = command(f"{line} --beta 1e-6 --candidates 2")
+    assert code == 0
+    assert "0 of 2 claims refuted (none), each at β = 1e-6/2" in " ".join(text.split())
+    code, text, _ = command(f"{line} --beta 0.04 --candidates 2 --json")
+    found = json.loads(text)
+    assert list(found["audits"]) == [str(released), str(other)]
+    assert {audit["measured"]["confidence"] for audit in found["audits"].values()} == {0.98}
+
+
+def test_a_learners_release_is_refused_with_what_can_be_done(command, folder, tmp_path):
+    command(
+        f"protect --private {folder}/train.npz --label digit --classes {','.join(NAMES)}"
+        " --records 300 --epsilon 4 --delta 1e-5 --relation add-remove --learner class-means"
+        f" --out {tmp_path}/means"
+    )
+    code, _, errors = command(f"audit {tmp_path}/means --private {folder}/train.npz --label digit")
+    assert code == BAD_INPUT
+    assert "its training can be audited, --train" in errors
+
+
+CODE = """
+import numpy as np
+from reticent.mechanisms import Laplace
+from reticent import Sensitivity
+from sklearn.linear_model import LogisticRegression
+sound = Laplace.calibrate(Sensitivity(l1=1.0), epsilon=1.0, delta=0.0)
+rng = np.random.default_rng(0)
+def release(count):
+    print("a line of the function's own")
+    return float(sound.release(count))
+def careless(count):
+    return round(count + rng.laplace(scale=0.2))
+def fails(count):
+    raise KeyError(f"the private count is {count}")
+def train(rows, labels):
+    return LogisticRegression(C=1e4, max_iter=50, tol=1e-2).fit(rows, labels)
+"""
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    """Somebody's own module in the current folder."""
+    (tmp_path / "own_code.py").write_text(CODE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("own_code", None)
+
+
+def test_a_function_that_keeps_its_claim_is_not_refuted(command, code):
+    status, text, _ = command(
+        "audit --function own_code:release --one 20 --other 21 --epsilon 1 --pure --runs 500"
+        " --beta 1e-6"
+    )
+    assert status == 0
+    assert text.startswith("claim: ε ≤ 1, δ ≤ 0\nmeasured: ε ≥ ")  # and no line of its own
+    assert "event: by " in text
+    assert "runs: 500 on each input" in text
+    assert "verdict: not refuted" in text
+
+
+@pytest.mark.parametrize("name", ["own_code:careless", "own_code.py:careless"])
+def test_a_function_that_breaks_its_claim_exits_with_1(command, code, name):
+    status, text, _ = command(
+        f"audit --function {name} --one 20 --other 21 --epsilon 1 --delta 1e-5 --runs 2000 --json"
+    )
+    assert status == 1
+    found = json.loads(text)
+    assert found["verdict"] == "refuted"
+    assert found["bound"]["epsilon"] > 1
+
+
+def test_a_function_that_cannot_be_audited_gets_one_line(command, code):
+    inputs = "--one 20 --other 21 --epsilon 1 --pure --runs 200"
+    for wrong, message in (
+        (f"own_code:fails {inputs}", "got KeyError from its code"),
+        (f"own_code:rng {inputs}", "must be a function"),
+        (f"no_code:f {inputs}", "No module named 'no_code'"),
+        ("own_code:release --one 20 --other 20 --epsilon 1 --pure", "must be two inputs"),
+        ("own_code:release --one 20 --other 21 --epsilon 1", "delta must be said"),
+        ("own_code:release --one 20 --other 21 --pure", "--epsilon must be said"),
+        (f"own_code:release {inputs} --label digit", "--label must not be said"),
+    ):
+        status, out, errors = command(f"audit --function {wrong}")
+        assert (status, out) == (BAD_INPUT, "")
+        assert message in errors
+        assert "private" not in errors
+        assert errors.strip().count("\n") == 0
+
+
+def test_a_training_is_audited_by_its_canaries(command, code, folder):
+    data = f"--private {folder}/train.npz --label digit --classes {','.join(NAMES)} --delta 1e-5"
+    status, text, _ = command(f"audit --train own_code:train {data} --bound 2.5 --epsilon 0.2")
+    assert status == 1
+    assert "canaries: 200 orthogonal ones" in text
+    assert "verdict: refuted" in text
+    status, text, _ = command(
+        f"audit --train class-means {data} --records 300 --epsilon 1 --beta 1e-6 --canaries 50"
+        " --kind mislabelled --json"
+    )
+    assert status == 0
+    found = json.loads(text)
+    assert found["claim"]["grade"] == "proven"
+    assert (found["canaries"], found["kind"]) == (50, "mislabelled")
+    for wrong, message in (
+        (f"own_code:train {data} --epsilon 1", "bound must be said"),
+        (f"class-means {data} --epsilon 1", "epsilon and records must be said"),
+        (f"own_code:train {data} --bound 1 --runs 10", "--runs must not be said"),
+    ):
+        status, _, errors = command(f"audit --train {wrong}")
+        assert status == BAD_INPUT
+        assert message in errors

@@ -221,16 +221,21 @@ def target_of(model: Any) -> Target:
     )
 
 
-def imported_target(name: str, *, classes: Sequence[Any] | None = None) -> Target:
-    """``module:attribute``: a fitted model, a target, or a function that gives probabilities."""
+def imported(role: str, name: str) -> Any:
+    """The object that ``module:attribute`` names; importing runs the code of that module."""
     module, colon, attribute = name.partition(":")
     if not colon or not module or not attribute:
-        raise InputError(f"target must be written module:attribute, got {name!r}")
+        raise InputError(f"{role} must be written module:attribute, got {name!r}")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, TypeError) as error:  # a TypeError for a name like .x
         reason = str(error).partition("\n")[0]
-        raise InputError(f"target {name!r} must be importable, got: {reason}") from None
+        raise InputError(f"{role} {name!r} must be importable, got: {reason}") from None
+
+
+def imported_target(name: str, *, classes: Sequence[Any] | None = None) -> Target:
+    """``module:attribute``: a fitted model, a target, or a function that gives probabilities."""
+    found = imported("target", name)
     if isinstance(found, Target) or hasattr(found, "classes_"):
         return target_of(found)
     if classes is None:

@@ -49,16 +49,21 @@ class ClaimsAudit:
         return divided(self.beta, len(self.audits))
 
     @property
-    def refuted(self) -> tuple[str, ...]:
-        """The names of those that fell."""
+    def refuted(self) -> bool:
+        """Whether any claim fell."""
+        return bool(self.fallen)
+
+    @property
+    def fallen(self) -> tuple[str, ...]:
+        """The names of those that did."""
         return tuple(name for name, audit in self.audits.items() if audit.refuted)
 
     @property
     def verdict(self) -> str:
         """In one line, with the correction."""
-        fallen = ", ".join(self.refuted) or "none"
+        names = ", ".join(self.fallen) or "none"
         return (
-            f"{len(self.refuted)} of {len(self.audits)} claims refuted ({fallen}), each at"
+            f"{len(self.fallen)} of {len(self.audits)} claims refuted ({names}), each at"
             f" β = {upper_text(self.beta)}/{len(self.audits)}: all hold together at"
             f" β = {upper_text(self.beta)}"
         )
@@ -74,7 +79,7 @@ class ClaimsAudit:
             "audits": {name: audit.to_dict() for name, audit in self.audits.items()},
             "beta": self.beta,
             "beta_each": self.each,
-            "refuted": list(self.refuted),
+            "refuted": list(self.fallen),
         }
 
 

@@ -1,63 +1,280 @@
-"""``reticent audit``: does a release keep its claim? Exit code 1 where it is refuted."""
+"""``reticent audit``: does a claim stand? Exit code 1 where it is refuted."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from reticent.cli.options import Json
+from reticent.cli.options import Delta, Json, Pure, delta_of
 from reticent.cli.output import print_json, print_line
-from reticent.cli.private_table import Embedding, EncoderName, Label, Private, read_private
-from reticent.cli.released import Released
+from reticent.cli.private_table import Bound, Classes, Embedding, EncoderName, listed, read_private
+from reticent.cli.progress import progress_line
 from reticent.validation import InputError
 
-REFUTED = 1
+if TYPE_CHECKING:
+    from reticent.audit import FunctionAudit
+    from reticent.audit.releases import ClaimAudit
 
-Beta = Annotated[float, typer.Option(help="The probability that the measured bound is wrong.")]
+REFUTED = 1
+FUNCTION_RUNS = 40_000
+
+Releases = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="Released models, OUT of protect: one or more, of the same data.", show_default=False
+    ),
+]
+Private = Annotated[
+    Path | None,
+    typer.Option(help="Private features: .npz, .csv or .parquet.", show_default=False),
+]
+Label = Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)]
+Function = Annotated[
+    str | None,
+    typer.Option(
+        help="Audit a function of your own by drawing it: package.module:function (also of the"
+        " current folder) or path.py:function.",
+        show_default=False,
+    ),
+]
+One = Annotated[
+    str | None,
+    typer.Option(
+        help="Its input: JSON, a .npy, .npz, .csv or .parquet file, or module:attribute.",
+        show_default=False,
+    ),
+]
+Other = Annotated[
+    str | None, typer.Option(help="A neighbouring input, in the same form.", show_default=False)
+]
+Train = Annotated[
+    str | None,
+    typer.Option(
+        help="Audit a training by one run with canaries: noisy-gradient, class-means, adassp, lda,"
+        " or a function of rows and labels that returns a fitted classifier, named as above.",
+        show_default=False,
+    ),
+]
+Count = Annotated[
+    int | None,
+    typer.Option("--canaries", help="How many canaries; by default 200.", show_default=False),
+]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        help="orthogonal, mislabelled or max-norm; by default orthogonal.", show_default=False
+    ),
+]
+Records = Annotated[
+    int | None,
+    typer.Option(help="The public N of a learner: about its records.", show_default=False),
+]
+Claimed = Annotated[
+    float | None,
+    typer.Option(help="The ε that a function or training claims.", show_default=False),
+]
+Beta = Annotated[
+    float, typer.Option(help="The probability that true claims are refuted, all together.")
+]
 Runs = Annotated[
     int | None,
     typer.Option(
-        help="Releases drawn in each of two worlds; by default as many as finding noise of half"
-        " the scale needs, where that is affordable.",
+        help="Runs in each of two worlds. By default 40,000 of a function, and of a release as"
+        " many as finding noise of half the scale needs, where that is affordable.",
         show_default=False,
     ),
 ]
 Candidates = Annotated[
-    int, typer.Option(help="Records removed, and built, in search of the worst neighbours.")
+    int | None,
+    typer.Option(
+        help="Records removed, and built, in search of the worst neighbours; by default 32.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Of the auditor's own draws; by default 0.", show_default=False),
 ]
 
 
+class _Form(NamedTuple):
+    """What one form of the command needs, and what it may be told beside that."""
+
+    needs: tuple[str, ...]
+    takes: tuple[str, ...]
+
+
+FORMS = {
+    "RELEASED": _Form(
+        needs=("--private", "--label"),
+        takes=("--embedding", "--encoder", "--runs", "--candidates"),
+    ),
+    "--function": _Form(
+        needs=("--one", "--other", "--epsilon"),
+        takes=("--delta", "--pure", "--runs", "--seed"),
+    ),
+    "--train": _Form(
+        needs=("--private", "--label", "--classes"),
+        takes=(
+            *("--embedding", "--encoder", "--bound", "--records", "--epsilon", "--delta"),
+            *("--pure", "--canaries", "--kind", "--seed"),
+        ),
+    ),
+}
+
+
 def audit(
-    released: Released,
-    private: Private,
-    label: Label,
+    released: Releases = None,
+    private: Private = None,
+    label: Label = None,
     embedding: Embedding = None,
     encoder: EncoderName = None,
+    function: Function = None,
+    one: One = None,
+    other: Other = None,
+    train: Train = None,
+    canaries: Count = None,
+    kind: Kind = None,
+    classes: Classes = None,
+    bound: Bound = None,
+    records: Records = None,
+    epsilon: Claimed = None,
+    delta: Delta = None,
+    pure: Pure = False,
     beta: Beta = 0.05,
     runs: Runs = None,
-    candidates: Candidates = 32,
+    candidates: Candidates = None,
+    seed: Seed = None,
     json: Json = False,
 ) -> None:
-    """Audit a released softmax head on its own data: the theorem by a pair, the code by draws.
+    """Try to refute a claim: of releases on their own data, of a function, or of a training.
 
+    A release: the theorem by the worst pair that is found, the code by draws; several share β. A
+    function: by the event that tells two inputs apart best. A training: by canaries in one run.
     What is printed is computed from the private records without noise: keep it private.
     """
-    from reticent.audit import audit_release
-    from reticent.pipeline.protecting import private_rows
-    from reticent.protect import ReleasedHead, load
+    said = {
+        "--private": private, "--label": label, "--embedding": embedding, "--encoder": encoder,
+        "--one": one, "--other": other, "--classes": classes, "--bound": bound,
+        "--records": records, "--canaries": canaries, "--kind": kind, "--epsilon": epsilon,
+        "--delta": delta, "--pure": pure or None, "--runs": runs, "--candidates": candidates,
+        "--seed": seed,
+    }  # fmt: skip
+    asked = {"RELEASED": released or None, "--function": function, "--train": train}
+    form = _form_of(asked, said)
+    if form == "RELEASED":
+        _finish(_of_releases(list(released or ()), said, beta), json)
+    elif form == "--function":
+        _finish_function(_of_function(str(function), said, beta), json)
+    else:
+        _finish(_of_training(str(train), said, beta), json)
 
-    head = load(released)
-    if not isinstance(head, ReleasedHead):
-        raise InputError("released must hold a softmax head's noisy weights, got another learner's")
-    names = [str(name) for name in head.classes_]
-    form = {"embedding": embedding, "encoder": encoder}
-    rows, labels = private_rows(read_private(private, label=label, classes=names, **form), 1)
-    found = audit_release(head, rows, labels, beta=beta, runs=runs, candidates=candidates)
+
+def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
+    """The one form that was asked for, with all that it needs and nothing that it has no use of."""
+    named = [form for form, value in asked.items() if value is not None]
+    if len(named) != 1:
+        raise InputError(
+            f"one of RELEASED, --function and --train must be said, got {' and '.join(named) or 'none'}"
+        )
+    given = {option for option, value in said.items() if value is not None}
+    needs, takes = FORMS[named[0]]
+    if missing := [option for option in needs if option not in given]:
+        raise InputError(f"{missing[0]} must be said with {named[0]}, got nothing")
+    if idle := sorted(given - {*needs, *takes}):
+        raise InputError(f"{idle[0]} must not be said with {named[0]}, which has no use for it")
+    return named[0]
+
+
+def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) -> ClaimAudit:
+    from reticent.pipeline.auditing import Effort, audit_files
+    from reticent.protect import load
+
+    names = [str(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise InputError("released must be different files, got one twice")
+    found = audit_files(
+        {name: load(name) for name in names},
+        lambda classes: _read(said, classes),
+        beta=beta,
+        effort=Effort(runs=said["--runs"], candidates=said["--candidates"]),
+    )
+    return found if len(names) > 1 else found.audits[names[0]]
+
+
+def _of_function(name: str, said: Mapping[str, Any], beta: float) -> FunctionAudit:
+    from reticent.audit import audit_function
+    from reticent.pipeline.user_code import open_function, open_input, this_folder_importable
+
+    if said["--one"] == said["--other"]:
+        raise InputError("--one and --other must be two inputs, got the same twice")
+    delta = delta_of(said["--delta"], bool(said["--pure"]))
+    with progress_line("runs") as progress, this_folder_importable():
+        return audit_function(
+            open_function("--function", name),
+            open_input("--one", said["--one"]),
+            open_input("--other", said["--other"]),
+            epsilon=said["--epsilon"],
+            delta=delta,
+            runs=FUNCTION_RUNS if said["--runs"] is None else said["--runs"],
+            beta=beta,
+            seed=said["--seed"] or 0,
+            progress=progress,
+        )
+
+
+def _of_training(name: str, said: Mapping[str, Any], beta: float) -> ClaimAudit:
+    from reticent.pipeline.auditing import TrainingPlan, audit_named_training
+    from reticent.pipeline.user_code import this_folder_importable
+
+    chosen = {"canaries": said["--canaries"], "kind": said["--kind"], "seed": said["--seed"]}
+    plan = TrainingPlan(
+        train=name,
+        bound=said["--bound"],
+        epsilon=said["--epsilon"],
+        delta=delta_of(said["--delta"], bool(said["--pure"])),
+        records=said["--records"],
+        **{option: value for option, value in chosen.items() if value is not None},
+    )
+    data = _read(said, listed(said["--classes"]))
+    with this_folder_importable():
+        return audit_named_training(data, plan, beta=beta)
+
+
+def _read(said: Mapping[str, Any], classes: list[str]) -> Any:
+    return read_private(
+        said["--private"],
+        label=said["--label"],
+        embedding=said["--embedding"],
+        encoder=said["--encoder"],
+        classes=classes,
+    )
+
+
+def _finish_function(found: FunctionAudit, json: bool) -> None:
+    """The audit of a function is one line; here each part has its own."""
+    from reticent.guarantee.rounding import upper_text
+
+    if not json:
+        print_line(f"claim: ε ≤ {upper_text(found.epsilon)}, δ ≤ {upper_text(found.delta)}")
+        print_line(f"measured: {found.bound}")
+        print_line(f"event: {found.event}")
+        print_line(f"runs: {found.runs:,} on each input, of which half chose the event")
+        print_line(f"verdict: {found.verdict}")
+    _end(found, json)
+
+
+def _finish(found: ClaimAudit, json: bool) -> None:
+    for text in () if json else str(found).splitlines():
+        print_line(text)
+    _end(found, json)
+
+
+def _end(found: ClaimAudit | FunctionAudit, json: bool) -> None:
     if json:
         print_json(found.to_dict())
-    else:
-        for text in str(found).splitlines():
-            print_line(text)
-    if found.refuted_by is not None:
+    if found.refuted:
         raise typer.Exit(REFUTED)
