@@ -12,6 +12,8 @@ from reticent.cli import (
     attack,
     audit,
     calibrate,
+    card,
+    compare,
     demo,
     fit,
     ledger,
@@ -58,5 +60,7 @@ app.command("predict")(released.predict)
 app.command("verify")(released.verify)
 app.command("attack")(attack.attack)
 app.command("audit")(audit.audit)
+app.command("card")(card.card)
+app.command("compare")(compare.compare)
 app.add_typer(ledger.app, name="ledger")
 app.command("reproduce")(reproduce.reproduce)

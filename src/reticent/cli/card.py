@@ -1,0 +1,108 @@
+"""``reticent card``: the privacy section of a model card, and an annex of evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reticent.cli.options import Json
+from reticent.cli.output import print_json, print_line
+from reticent.validation import InputError
+
+if TYPE_CHECKING:
+    from reticent.report.evidence import Evidence
+
+Document = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="RESULTS", help="results.json of a run; or --released.", show_default=False
+    ),
+]
+Released = Annotated[
+    Path | None,
+    typer.Option(
+        help="The released model, OUT of protect: its ε is computed anew.", show_default=False
+    ),
+]
+AttackFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--attack",
+        help="What attack --json printed, on the release or on the model before it; may be given"
+        " several times. Without RESULTS.",
+        show_default=False,
+    ),
+]
+AuditFile = Annotated[
+    Path | None,
+    typer.Option("--audit", help="What audit --json printed. Without RESULTS.", show_default=False),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="Where to write the card; else printed.", show_default=False)
+]
+Annex = Annotated[
+    Path | None,
+    typer.Option(
+        help="Where to write evidence along the questions of EDPB Opinion 28/2024.",
+        show_default=False,
+    ),
+]
+Public = Annotated[bool, typer.Option("--public", help="Leave out all that no guarantee covers.")]
+
+
+def card(
+    results: Document = None,
+    released: Released = None,
+    attack: AttackFiles = None,
+    audit: AuditFile = None,
+    out: Out = None,
+    annex: Annex = None,
+    public: Public = False,
+    json: Json = False,
+) -> None:
+    """Write the privacy section of a model card, as Markdown: what is promised, tried and open.
+
+    It is internal with the results of attacks and audits, which no guarantee covers.
+    """
+    from reticent.files import write_whole
+    from reticent.report.annex import annex as annex_of
+    from reticent.report.card import card as card_of
+
+    evidence = _evidence(results, released, tuple(attack or ()), audit)
+    texts = {"card": card_of(evidence, public=public), "annex": annex_of(evidence, public=public)}
+    paths = {"card": out, "annex": annex}
+    for name, path in paths.items():
+        if path is not None:
+            write_whole(path, texts[name].encode(), private=not public)
+    if json:
+        print_json({name: texts[name] for name in texts if name == "card" or annex is not None})
+    elif out is None:
+        typer.echo(texts["card"], nl=False)
+    kind = "public: what the guarantee covers" if public else "internal: not for publication"
+    for name, path in () if json else paths.items():
+        if path is not None and out is not None:
+            print_line(f"{name} written to {path}; {kind}")
+
+
+def _evidence(
+    results: Path | None, released: Path | None, attacks: tuple[Path, ...], audit: Path | None
+) -> Evidence:
+    from reticent.report.evidence import of_certificate, of_results, with_steps
+    from reticent.report.steps import read_attack, read_audit
+    from reticent.results import read_results
+
+    if results is not None:
+        if attacks or audit is not None:
+            raise InputError(
+                "--attack and --audit must not be given beside RESULTS, which has its own"
+            )
+        return of_results(read_results(results), released)
+    if released is None:
+        raise InputError("RESULTS or --released must be given, got neither")
+    return with_steps(
+        of_certificate(released),
+        tuple(map(read_attack, attacks)),
+        None if audit is None else read_audit(audit),
+    )

@@ -1,0 +1,293 @@
+"""The privacy section of a model card: Markdown with the headings of Hugging Face's template.
+
+Attacks, audits and accuracies are computed from private records without noise. A card is internal
+with them; ``public`` leaves them out, and all that no guarantee covers.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from reticent.audit import ceiling
+from reticent.guarantee.rounding import lower_text, upper_text
+from reticent.report.evidence import WEIGHTS, Evidence, Trial
+from reticent.report.markdown import bullets, code, escaped, table
+from reticent.report.numbers import analytic_of, delta_of, epsilon_of, scale_of
+from reticent.report.wording import (
+    GRADES,
+    INTERNAL,
+    LEFT_OUT,
+    NEIGHBOURS,
+    NOT_COVERED,
+    RECOMMENDED,
+    REFUTED,
+    UNAUDITED,
+)
+from reticent.results import Attack, Audit, Claim, Interval
+from reticent.validation import InputError
+
+FPR = 0.01
+"""The share of false alarms at which a card says what an attack can reach."""
+
+
+def card(evidence: Evidence, *, public: bool = False) -> str:
+    """The section as a whole; ``public`` keeps what the guarantee covers alone."""
+    if public:
+        refuse_refuted(evidence)
+    parts = [
+        "## Privacy",
+        f"> {LEFT_OUT if public else INTERNAL}",
+        *([f"> {REFUTED}"] if evidence.refuted else []),
+        "### Guarantee",
+        guarantee(evidence, public=public),
+        "### Mechanism and noise",
+        mechanism(evidence),
+        "### Assumptions",
+        assumptions(evidence.claim),
+        *(() if public else tested(evidence)),
+        *cost(evidence, public=public),
+        "### How to verify",
+        how_to_verify(evidence),
+        "## Bias, Risks, and Limitations",
+        "### What the guarantee does not cover",
+        not_covered(evidence),
+        "### Recommendations",
+        bullets(RECOMMENDED),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def refuse_refuted(evidence: Evidence) -> None:
+    """A public card has no audit in it, so it must not hide a refuted claim."""
+    if evidence.refuted:
+        raise InputError(
+            "a public card must be of a claim that stands, got one that its audit refuted"
+        )
+
+
+def guarantee(evidence: Evidence, *, public: bool) -> str:
+    """The claim with its grade, what it means, for whom and between which data sets.
+
+    A title is whatever somebody wrote: it may tell how many records there are.
+    """
+    claim = evidence.claim
+    name = (evidence.file or "this model") if public else evidence.title
+    lines = [
+        f"**{escaped(name)}:** {escaped(claim.text)}",
+        f"**Grade:** {claim.grade}. {GRADES[claim.grade]}",
+        *meaning(claim),
+        f"**Who is protected:** {escaped(claim.unit)}; what a record is stands among the stated"
+        " assumptions.",
+        f"**Neighbours:** {NEIGHBOURS.get(claim.relation, escaped(claim.relation))}",
+    ]
+    return bullets(lines)
+
+
+def meaning(claim: Claim) -> list[str]:
+    """What ε and δ allow, where the claim is about every pair of neighbours."""
+    if claim.grade not in ("proven", "declared"):
+        return []
+    power = float(ceiling([FPR], epsilon=claim.epsilon, delta=claim.delta)[0])
+    return [
+        f"**What it means:** whatever somebody concludes from the model, with whatever else they"
+        f" know, is at most e^ε times as likely as on a neighbouring data set, but for a"
+        f" probability of δ. An attack that takes"
+        f" {100 * FPR:g} % of non-members for members finds at most"
+        f" {upper_text(min(100 * power, 100.0), 3)} % of the members, if {epsilon_of(claim)} and"
+        f" δ ≤ {delta_of(claim)} hold."
+    ]
+
+
+def mechanism(evidence: Evidence) -> str:
+    """What was noised, by which noise, and the public numbers of its certificate."""
+    noised = (
+        "noise on the optimum of a regularised linear head, drawn once"
+        if evidence.learner == WEIGHTS
+        else f"the learner {escaped(evidence.learner)}, with the noise inside"
+    )
+    lines = [
+        f"**Learner:** {noised}.",
+        f"**Noise:** {escaped(evidence.mechanism)}, from the operating system's randomness.",
+        "**Scales:** "
+        + ", ".join(f"{escaped(name)} {scale_of(scale)}" for name, scale in evidence.scales.items())
+        + ".",
+    ]
+    if evidence.certificate is not None:
+        numbers = evidence.certificate.numbers.items()
+        shown = ", ".join(f"{escaped(name)} {escaped(str(value))}" for name, value in numbers)
+        lines.append(f"**Public numbers:** {shown}.")
+    return bullets(lines)
+
+
+def assumptions(claim: Claim) -> str:
+    """Both lists."""
+    return "\n\n".join(
+        (
+            "Checked by the code:",
+            bullets(map(escaped, claim.checked)),
+            "Stated by whoever made the release; no program can check them:",
+            bullets(map(escaped, claim.stated)),
+        )
+    )
+
+
+def tested(evidence: Evidence) -> list[str]:
+    """Attacks and the audit: never public."""
+    return [
+        "### Attacks tried",
+        *(attack_table(trial) for trial in evidence.trials),
+        attack_summary(evidence),
+        "### Audit of the claim",
+        audit_lines(evidence),
+    ]
+
+
+def attack_table(trial: Trial) -> str:
+    """One row for each attack, its figures with their intervals."""
+    kind = "released" if trial.protected else "not protected"
+    rates = sorted({rate.fpr for attack in trial.attacks for rate in attack.rates}, reverse=True)
+    columns = [
+        "attack", "sees and knows", "members", "others", "AUC", "balanced accuracy",
+        "TPR − FPR", *(f"TPR at {100 * fpr:g} % FPR" for fpr in rates), "leak found",
+    ]  # fmt: skip
+    rows = [_attack_row(attack, rates) for attack in trial.attacks]
+    caption = f"On {escaped(trial.target)} ({kind}):"
+    return "\n\n".join((caption, table(columns, rows), *_below(trial)))
+
+
+def attack_summary(evidence: Evidence) -> str:
+    """What the figures say, and what so few records could not."""
+    if not evidence.trials:
+        return "No attack was tried: nothing is known of what this model tells in practice."
+    lines = ["Guessing has AUC 0.5, balanced accuracy 0.5 and TPR − FPR 0.", *_chosen(evidence)]
+    for protected, model in ((False, "unprotected model"), (True, "released model")):
+        attacks = evidence.attacks(protected=protected)
+        found = [escaped(attack.name) for attack in attacks if attack.leaks]
+        if attacks:
+            lines.append(
+                f"On the {model}, {len(found)} of {len(attacks)} attacks found a leak"
+                + (f": {', '.join(found)}." if found else ".")
+            )
+    if not evidence.attacks(protected=True):
+        lines.append("No attack was tried on the released model itself.")
+    return bullets([*lines, "No leak found is no proof that there is none."])
+
+
+def audit_lines(evidence: Evidence) -> str:
+    """Claim, lower bound and verdict."""
+    audit = evidence.audit
+    if audit is None:
+        return UNAUDITED
+    reason = "" if audit.refuted_by is None else f", by the {escaped(audit.refuted_by)}"
+    lines = [
+        f"**Claim:** {escaped(evidence.claim.text)}",
+        f"**Lower bound:** {lower_bound(audit)}",
+        f"**Verdict:** {audit.verdict}{reason}. A claim that is not refuted is not proven by that.",
+    ]
+    if audit.analytic is not None:
+        pair = "" if audit.pair is None else f": {escaped(audit.pair)}"
+        tight = "" if audit.tightness is None else f"; tightness {audit.tightness:.3f}"
+        lines.insert(2, f"**Worst pair found:** {analytic_of(audit)}{pair}{tight}")
+    return bullets([*lines, *map(escaped, audit.notes)])
+
+
+def lower_bound(audit: Audit) -> str:
+    """What was measured, rounded down, with its confidence."""
+    bound = audit.measured
+    return (
+        f"ε ≥ {lower_text(bound.epsilon)} (measured, {100 * bound.confidence:.6g} % confidence, at"
+        f" δ = {lower_text(bound.delta)}; {escaped(bound.method)}; {audit.runs:,} runs)"
+    )
+
+
+def cost(evidence: Evidence, *, public: bool) -> list[str]:
+    """Accuracies. Those of one public draw on public records are all that a public card may show.
+
+    An average over several draws of a release looks at noise that was not paid for.
+    """
+    found = evidence.utility
+    if found is None or (public and not (found.test_is_public and found.draws == 1)):
+        return []
+    lines = [f"**Accuracy of the released model:** {measured(found.after)}"]
+    if not public:
+        lines += [
+            f"**Accuracy without protection:** {measured(found.before)}",
+            f"**Utility loss** (1 − accuracy/accuracy without protection): {measured(found.loss)},"
+            f" over {found.draws:,} draws of the noise",
+        ]
+    return ["### Utility", bullets(lines)]
+
+
+def measured(figure: Interval) -> str:
+    """With its interval and the confidence of that."""
+    return f"{figure} ({100 * figure.confidence:.6g} %)"
+
+
+def how_to_verify(evidence: Evidence) -> str:
+    """The command; and what it said when the card was written."""
+    command = code(f"$ reticent verify {shlex.quote(evidence.file or 'PREFIX')}")
+    words = "Anybody with the two files of the release computes ε anew, without the data:"
+    parts = [words, command]
+    if evidence.certificate is not None:
+        found = evidence.certificate
+        parts.append(
+            f"When this was written, it held: ε = {upper_text(found.epsilon)} ({found.grade})"
+            f" follows from the public numbers at δ = {delta_of(evidence.claim)}."
+        )
+    made = ", ".join(f"{escaped(n)} {escaped(v)}" for n, v in sorted(evidence.versions.items()))
+    return "\n\n".join([*parts, *([f"Made with {made}."] if made else [])])
+
+
+def not_covered(evidence: Evidence) -> str:
+    """What an adversary may learn all the same."""
+    kind = "" if evidence.run is None else f" ({escaped(evidence.run.facts.feature_kind)})"
+    encoder = (
+        f"**What the features were made by{kind}:** records that an encoder was pre-trained on are"
+        " not protected by this release."
+    )
+    return bullets((encoder, *NOT_COVERED))
+
+
+def _attack_row(attack: Attack, rates: list[float]) -> tuple[str, ...]:
+    measured_rates = {rate.fpr: str(rate.tpr) for rate in attack.rates}
+    return (
+        escaped(attack.name),
+        escaped(attack.threat),
+        f"{attack.members:,}",
+        f"{attack.others:,}",
+        *map(str, (attack.auc, attack.balanced_accuracy, attack.leakage)),
+        *(measured_rates.get(fpr, "–") for fpr in rates),
+        "yes" if attack.leaks else "no",
+    )
+
+
+def _below(trial: Trial) -> Iterable[str]:
+    """What belongs to the table."""
+    if trial.attacks:
+        least, many = min(attack.auc.confidence for attack in trial.attacks), len(trial.attacks)
+        together = max(1 - many * (1 - least), 0.0)  # Bonferroni
+        yield (
+            f"Intervals are of {100 * least:.4g} % confidence each; those of one column hold"
+            f" together at {100 * together:.4g} %."
+        )
+    for name, reason in trial.left_out.items():
+        yield f"Not possible here: {escaped(name)}, {escaped(reason)}."
+    for note in trial.notes:
+        yield f"Note: {escaped(note)}."
+
+
+def _chosen(evidence: Evidence) -> list[str]:
+    """The attack that a run chose on no scored record, before and after."""
+    if evidence.run is None:
+        return []
+    verdict = evidence.run.conclusion
+    lines = [
+        f"{escaped(verdict.attack)}, chosen on no record that it is scored on: AUC"
+        f" {verdict.before} before protection, {verdict.after} after."
+    ]
+    if not verdict.enough:
+        needed = verdict.records_needed
+        more = "" if needed is None else f" At least {needed:,} on each side are needed."
+        lines.append(f"**Too few records** for attacks to show a leak worth naming.{more}")
+    return lines

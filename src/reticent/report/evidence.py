@@ -1,0 +1,189 @@
+"""What a card and an annex are written from, whether one run or single commands found it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from reticent.protect import load, verify
+from reticent.protect.certificate import Released
+from reticent.protect.released_head import ReleasedHead
+from reticent.protect.sealed_pair import paths_of, read_pair
+from reticent.report.steps import AttackFile, AuditFile, claim_of
+from reticent.results import Attack, Audit, Claim, Interval, Release, Results
+from reticent.validation import InputError
+
+WEIGHTS = "weights"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """Attacks on one model."""
+
+    target: str
+    protected: bool
+    attacks: tuple[Attack, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Attacks that were not possible, and why."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A certificate from which ε was computed anew."""
+
+    epsilon: float
+    grade: str
+    """Declared at most: nobody can see who wrote a file."""
+    numbers: Mapping[str, object]
+    """The public numbers that it follows from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Utility:
+    """What the release costs; computed from private records, but for a public test set."""
+
+    before: Interval
+    after: Interval
+    loss: Interval
+    draws: int
+    test_is_public: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One release: what it promises, what was tried on it, and how it was made."""
+
+    title: str
+    claim: Claim
+    learner: str
+    mechanism: str
+    scales: Mapping[str, float]
+    trials: tuple[Trial, ...] = ()
+    audit: Audit | None = None
+    certificate: Checked | None = None
+    file: str | None = None
+    """The name of the released files, without a folder."""
+    utility: Utility | None = None
+    run: Results | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether its audit contradicts the claim."""
+        return self.audit is not None and self.audit.verdict == "refuted"
+
+    def attacks(self, *, protected: bool, black_box: bool | None = None) -> tuple[Attack, ...]:
+        """Those on released models, or on others; all, or by what they saw."""
+        return tuple(
+            attack
+            for trial in self.trials
+            for attack in trial.attacks
+            if trial.protected is protected and black_box in (None, attack.black_box)
+        )
+
+
+def of_results(results: Results, released: str | Path | None = None) -> Evidence:
+    """Of the recommended release of a run; with its files, ε is computed anew from them."""
+    release = results.recommended
+    found = Evidence(
+        title=results.title,
+        claim=release.claim,
+        learner=release.learner,
+        mechanism=release.mechanism,
+        scales=release.scales,
+        trials=_trials(results, release),
+        audit=release.audit,
+        file=None if release.file is None else Path(release.file).name,
+        utility=Utility(
+            before=results.unprotected.accuracy,
+            after=release.accuracy,
+            loss=release.loss,
+            draws=release.draws,
+            test_is_public=results.facts.test_is_public,
+        ),
+        run=results,
+        versions=results.made.versions,
+    )
+    if released is None:
+        return found
+    own = of_certificate(released)
+    if _terms(own.claim) != _terms(release.claim):
+        raise InputError(
+            f"{released} must be the release that the run recommends, {release.claim.text}, got"
+            f" {own.claim.text}"
+        )
+    return replace(found, certificate=own.certificate, file=own.file)
+
+
+def of_certificate(released: str | Path) -> Evidence:
+    """Of a release on disk; one whose certificate does not hold is refused."""
+    model, verified = load(released), verify(released)
+    name, claim = paths_of(released)[1].stem, claim_of(model.guarantee)
+    return Evidence(
+        title=name,
+        claim=claim,
+        learner=WEIGHTS if isinstance(model, ReleasedHead) else model.learner,
+        mechanism=model.mechanism,
+        scales=_scales(model),
+        certificate=Checked(epsilon=verified.epsilon, grade=claim.grade, numbers=_numbers(model)),
+        file=name,
+        versions={"reticent": str(read_pair(released).claims["version"])},
+    )
+
+
+def with_steps(
+    evidence: Evidence, attacked: tuple[AttackFile, ...] = (), audited: AuditFile | None = None
+) -> Evidence:
+    """With what ``reticent attack --json`` and ``reticent audit --json`` found."""
+    trials = tuple(_trial(file, evidence.claim) for file in attacked)
+    if audited is not None and _terms(audited.claim) != _terms(evidence.claim):
+        raise InputError(
+            f"audit must be of the release, {evidence.claim.text}, got one of {audited.claim.text}"
+        )
+    audit = None if audited is None else audited.audit
+    return replace(evidence, trials=trials, audit=audit)
+
+
+def _trials(results: Results, release: Release) -> tuple[Trial, ...]:
+    before = results.unprotected
+    return (
+        Trial(target=before.name, protected=False, attacks=before.attacks),
+        Trial(
+            target=f"{release.name} ({release.claim.grade})",
+            protected=True,
+            attacks=release.attacks,
+        ),
+    )
+
+
+def _trial(file: AttackFile, claim: Claim) -> Trial:
+    """The target names its claim where it is a release: another claim is another release."""
+    protected = file.target.endswith(claim.text)
+    if not protected and "ε ≤" in file.target:
+        raise InputError(f"attack must be on the release, {claim.text}, got {file.target}")
+    return Trial(
+        target=file.target,
+        protected=protected,
+        attacks=file.found,
+        left_out=file.skipped,
+        notes=file.notes,
+    )
+
+
+def _terms(claim: Claim) -> tuple[object, ...]:
+    """What two claims must share to be about one release; a file is graded declared at most."""
+    return claim.epsilon, claim.delta, claim.relation, claim.unit, claim.gamma
+
+
+def _scales(model: Released) -> dict[str, float]:
+    if not isinstance(model, ReleasedHead):
+        return model.scales
+    mean = model.public.mean
+    return {WEIGHTS: model.scale} | ({} if mean is None else {"mean": mean.scale})
+
+
+def _numbers(model: Released) -> dict[str, object]:
+    numbers = model.public if isinstance(model, ReleasedHead) else model.recipe
+    return {name: value for name, value in numbers.to_dict().items() if value is not None}

@@ -1,0 +1,203 @@
+"""``reticent card``: from a run, and from what single commands printed."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from reticent.cli.main import BAD_INPUT, run
+from reticent.report.annex import annex
+from reticent.report.card import card
+from reticent.report.evidence import of_results
+from reticent.results import write_results
+from tests.report.documents import SAMPLE, recommending, ungraded
+
+NAMES = tuple(f"d{i}" for i in range(10))
+
+
+@pytest.fixture
+def command(capsys):
+    def call(line):
+        capsys.readouterr()
+        code = run(line.split())
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run's document; fit, two releases, and what attacks and an audit of the first printed."""
+    folder = tmp_path_factory.mktemp("card")
+    write_results(SAMPLE(), folder / "results.json")
+    X, y = load_digits(return_X_y=True)
+    rows, labels = (X / 16 - 0.3).astype(np.float32), np.array(NAMES)[y]
+    for name, part in (("members", slice(0, 300)), ("others", slice(300, 600))):
+        np.savez(folder / f"{name}.npz", features=rows[part], digit=labels[part])
+    fit = (
+        f"--private {folder}/members.npz --label digit --classes {','.join(NAMES)} --bound 2.5"
+        " --records 300"
+    )
+    terms = "--epsilon 4 --delta 1e-5 --relation add-remove"
+    assert run(f"fit {fit} --penalty 1e-3 --out {folder}/fit".split()) == 0
+    assert run(f"protect {fit} --penalty 0.01 {terms} --out {folder}/head".split()) == 0
+    other = terms.replace("4", "2", 1)
+    assert run(f"protect {fit} {other} --learner class-means --out {folder}/means".replace(
+        "--bound 2.5 ", "").split()) == 0  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def steps(folder):
+    """FOLDER/{before,after,means-attack,audit}.json, as a shell would write them."""
+    import contextlib
+    import io
+
+    sides = f"--members {folder}/members.npz --nonmembers {folder}/others.npz --label digit"
+    commands = {
+        "before": f"attack --target {folder}/fit {sides} --attacks loss,gap --json",
+        "after": f"attack --target {folder}/head {sides} --attacks loss,released-weights --json",
+        "means-attack": f"attack --target {folder}/means {sides} --attacks loss --json",
+        "audit": f"audit {folder}/head --private {folder}/members.npz --label digit --runs 2000"
+        " --beta 1e-6 --json",
+    }
+    for name, line in commands.items():
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            assert run(line.split()) == 0
+        (folder / f"{name}.json").write_text(printed.getvalue())
+    return folder
+
+
+def test_a_card_of_a_run_is_printed(command, folder):
+    code, out, error = command(f"card {folder}/results.json")
+    assert (code, out, error) == (0, card(of_results(SAMPLE())), "")
+
+
+def test_card_and_annex_are_written_for_their_owner_alone_unless_public(command, folder, tmp_path):
+    line = f"card {folder}/results.json --out {tmp_path}/card.md --annex {tmp_path}/annex.md"
+    code, out, _ = command(line)
+    assert (code, out.count("internal: not for publication")) == (0, 2)
+    evidence = of_results(SAMPLE())
+    assert (tmp_path / "card.md").read_text() == card(evidence)
+    assert (tmp_path / "annex.md").read_text() == annex(evidence)
+    assert (tmp_path / "card.md").stat().st_mode & 0o077 == 0
+    code, out, _ = command(f"{line} --public")
+    assert (code, "internal" in out) == (0, False)
+    assert (tmp_path / "card.md").read_text() == card(evidence, public=True)
+    assert (tmp_path / "annex.md").read_text() == annex(evidence, public=True)
+
+
+def test_json_holds_both_texts(command, folder, tmp_path):
+    code, out, _ = command(f"card {folder}/results.json --annex {tmp_path}/annex.md --json")
+    assert (code, set(json.loads(out))) == (0, {"card", "annex"})
+    assert json.loads(out)["card"] == card(of_results(SAMPLE()))
+
+
+def test_a_release_and_nothing_else(command, folder):
+    code, out, _ = command(f"card --released {folder}/head")
+    assert code == 0
+    assert "- **head:** ε ≤ 4, δ ≤ 1e-5 (declared; neighbours: add-remove; unit: one record)" in out
+    assert "When this was written, it held: ε = " in out
+    assert "penalty 0.01" in out
+    assert "No attack was tried" in out
+    assert "was not audited" in out
+    assert str(folder) not in out
+
+
+@pytest.mark.parametrize("name", ["head", "means"])
+def test_every_kind_of_release_has_a_card(command, folder, name):
+    code, out, _ = command(f"card --released {folder}/{name}.json --public")
+    assert code == 0
+    certificate = json.loads((folder / f"{name}.json").read_text())
+    for assumption in (*certificate["guarantee"]["checked"], *certificate["guarantee"]["stated"]):
+        assert assumption.split("*")[0].split("_")[0] in out
+    assert ungraded(out) == []
+
+
+def test_the_steps_of_a_stranger(command, steps, tmp_path):
+    code, out, error = command(
+        f"card --released {steps}/head --attack {steps}/before.json --attack {steps}/after.json"
+        f" --audit {steps}/audit.json --annex {tmp_path}/annex.md"
+    )
+    assert (code, error) == (0, "")
+    for name, part in zip(("before", "after"), out.split("\nOn ")[1:], strict=True):
+        for attack, found in json.loads((steps / f"{name}.json").read_text())["attacks"].items():
+            (row,) = [line for line in part.splitlines() if line.startswith(f"| {attack} |")]
+            for figure in ("auc", "balanced_accuracy", "leakage"):
+                one = found[figure]
+                assert f" {one['value']:.3f} [{one['low']:.3f}, {one['high']:.3f}] " in row
+    audit = json.loads((steps / "audit.json").read_text())
+    assert f"**Verdict:** {audit['verdict']}." in out
+    assert f"tightness {audit['tightness']:.3f}" in out
+    assert "On SoftmaxHead (not protected):" in out
+    assert "(released):" in out
+    white = (tmp_path / "annex.md").read_text().split("## 2.")[1].split("## 3.")[0]
+    assert "| released-weights |" in white
+    assert ungraded(out + white) == []
+
+
+def test_a_run_with_its_release(command, folder, tmp_path):
+    results = recommending("weights gaussian proven ε=4")
+    write_results(results, tmp_path / "results.json")
+    code, out, _ = command(f"card {tmp_path}/results.json --released {folder}/head")
+    assert code == 0
+    assert "(proven; neighbours" in out
+    assert "(declared) follows from the public numbers" in out
+    assert "reticent verify head" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("card", "RESULTS or --released must be given"),
+        ("card STEPS/none.json", "must be a readable file"),
+        ("card STEPS/head.json", "must be a reticent-results/1 document"),
+        ("card --released STEPS/none", "must be readable"),
+        ("card STEPS/results.json --released STEPS/head", "must be the release that the run recom"),
+        ("card STEPS/results.json --audit STEPS/audit.json", "must not be given beside RESULTS"),
+        ("card --released STEPS/head --attack STEPS/audit.json", "reticent attack --json prints"),
+        ("card --released STEPS/head --audit STEPS/after.json", "reticent audit --json prints"),
+        ("card --released STEPS/head --attack STEPS/nowhere", "must be a readable file"),
+        ("card --released STEPS/head --attack STEPS/means-attack.json", "must be on the release"),
+        ("card --released STEPS/means --audit STEPS/audit.json", "audit must be of the release"),
+        ("card STEPS/results.json --out STEPS/no/card.md", "must be writable"),
+        ("card STEPS/results.json --out STEPS", "must be writable"),
+        ("card --released STEPS/changed", "must match its certificate"),
+        ("compare STEPS/results.json STEPS/none.json", "must be a readable file"),
+        ("compare STEPS/results.json STEPS/audit.json", "must be a reticent-results/1 document"),
+    ],
+)
+def test_bad_input_is_one_line(command, steps, line, message):
+    (steps / "changed.safetensors").write_bytes((steps / "head.safetensors").read_bytes())
+    text = (steps / "head.json").read_text().replace('"epsilon": 4.0', '"epsilon": 3.0', 1)
+    (steps / "changed.json").write_text(text)
+    before = sorted(steps.iterdir())
+    code, out, error = command(line.replace("STEPS", str(steps)))
+    assert (code, out, error.count("\n")) == (BAD_INPUT, "", 1)
+    assert message in error
+    assert sorted(steps.iterdir()) == before
+
+
+def test_a_refuted_claim_has_no_public_card(command, tmp_path):
+    write_results(recommending("weights gaussian published ε=1"), tmp_path / "results.json")
+    code, out, error = command(f"card {tmp_path}/results.json --public --out {tmp_path}/card.md")
+    assert (code, out) == (BAD_INPUT, "")
+    assert "got one that its audit refuted" in error
+    assert not (tmp_path / "card.md").exists()
+
+
+def test_two_runs_are_compared(command, folder, tmp_path):
+    write_results(recommending("noisy-gradient gaussian proven ε=4"), tmp_path / "b.json")
+    code, out, _ = command(f"compare {folder}/results.json {tmp_path}/b.json --json")
+    assert code == 0
+    document = json.loads(out)
+    assert document["comparable"] is True
+    claim = next(row for row in document["rows"] if row["name"] == "claim")
+    assert claim["change"] == 2.0
+    code, out, _ = command(f"compare {folder}/results.json {tmp_path}/b.json")
+    assert code == 0
+    assert out.startswith("Two runs\n")
+    assert "+2" in out
