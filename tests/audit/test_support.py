@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.audit.support import laplace_misfits, logistic_misfits, lowest_bits
+from reticent.audit.support import (
+    laplace_misfits,
+    logistic_misfits,
+    lowest_bits,
+    reached_by_logistic,
+)
 from reticent.mechanisms.rounded import rounded_laplace, rounded_logistic
 from reticent.randomness import seeded
 
@@ -68,3 +73,18 @@ def test_our_noise_fits_no_answer_better_than_another(release, misfits):
     # Some 1,000 outputs or more: 0.1 is six standard deviations and more.
     assert min(shares) > 0.3
     assert abs(shares[0] - shares[1]) < 0.15
+
+
+class TestReachedByLogistic:
+    def test_an_output_is_reached_from_its_own_answer(self):
+        u = np.random.default_rng(0).integers(1, 2**53, size=5_000) / 2**53
+        for answer, scale in ((0.0, 1.0), (1.0, 1.0), (100.0, 3.0), (-0.3, 0.7)):
+            outputs = answer + scale * np.log(u / (1 - u))
+            assert reached_by_logistic(outputs, answer, scale).all()
+
+    def test_most_outputs_are_not_reached_from_a_neighbour(self):
+        """79 %; a share of 5,000 is known to ±.04 at 6 deviations."""
+        u = np.random.default_rng(1).integers(1, 2**53, size=5_000) / 2**53
+        outputs = 0.0 + np.log(u / (1 - u))
+        reached = reached_by_logistic(outputs, 1.0, 1.0)
+        assert 1 - reached.mean() == pytest.approx(0.79, abs=0.04)

@@ -1,0 +1,88 @@
+"""Algorithm 1 as it is published: the choice, the noise, and what is left without noise."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from reticent.attacks.exact_ratios import CLOSE
+from reticent.bounds.published import lu
+from reticent.guarantee import Grade
+from reticent.protect.published.single_neuron import SingleNeuron
+from reticent.validation import InputError
+
+LOGITS = np.array([0.9, -0.2, 0.4])
+RARE = 1e-6
+
+
+def noised(answers, logits):
+    """Which neuron carries noise: the one whose ratio to both others is off."""
+    left = np.log(answers) - logits
+    off = np.abs(left[:, :, None] - left[:, None, :]) > CLOSE
+    return off.sum(axis=2).argmax(axis=1), left
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_one_logit_is_noised_by_the_papers_law(noise):
+    mechanism = SingleNeuron(classes=3, budget=2.0, neuron=0.3, noise=noise)
+    answers = mechanism.release(np.tile(LOGITS, (4_000, 1)))
+    assert np.allclose(answers.sum(axis=1), 1)
+    chosen, left = noised(answers, LOGITS)
+    rows = np.arange(len(answers))
+    added = left[rows, chosen] - left[rows, (chosen + 1) % 3]
+    law = {"laplace": stats.laplace, "gaussian": stats.norm}[noise]
+    assert stats.kstest(added, law(scale=0.3 / mechanism.part).cdf).pvalue > RARE
+    others = left[rows, (chosen + 1) % 3] - left[rows, (chosen + 2) % 3]
+    assert np.abs(others).max() < CLOSE
+
+
+def test_the_neuron_is_chosen_by_its_probability():
+    mechanism = SingleNeuron(classes=3, budget=60.0, neuron=0.3)
+    chosen, _ = noised(mechanism.release(np.tile(LOGITS, (4_000, 1))), LOGITS)
+    weights = special.softmax(LOGITS) * mechanism.part / (2 * lu.probability_change(0.3))
+    expected = special.softmax(weights)
+    assert expected.max() > 0.6
+    for neuron, share in enumerate(expected):
+        found = stats.binomtest(int((chosen == neuron).sum()), 4_000, share)
+        assert found.pvalue > RARE / 3
+
+
+def test_two_classes_give_points_of_a_public_grid_alone():
+    """Not the logit beside the noise: its place on the grid would tell it."""
+    mechanism = SingleNeuron(classes=2, budget=1.0, neuron=0.01)
+    steps = []
+    for logits in ([0.1, 0.7], [1 / 3, 0.2]):
+        answers = mechanism.release(np.tile(logits, (200, 1)))
+        differences = np.log(answers[:, 0]) - np.log(answers[:, 1])
+        steps.append(differences * 2**20)
+    assert np.abs(np.concatenate(steps) - np.rint(np.concatenate(steps))).max() < 1e-6
+
+
+def test_the_claim_is_published():
+    laplace = SingleNeuron(classes=5, budget=1.0, neuron=0.1)
+    assert (laplace.part, laplace.guarantee(delta=0.0).epsilon) == (1 / 11, 1.0)
+    gaussian = SingleNeuron(classes=5, budget=0.5, neuron=0.1, noise="gaussian")
+    claim = gaussian.guarantee(delta=1e-5)
+    assert gaussian.part == pytest.approx(0.5 / math.sqrt(21))
+    assert claim.grade is Grade.PUBLISHED
+    assert 1.9 < claim.epsilon < 2.1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"classes": 1}, "classes must be >= 2"),
+        ({"budget": math.nan}, "budget must be > 0"),
+        ({"neuron": 0.0}, "neuron must be > 0"),
+        ({"noise": "cauchy"}, "noise must be laplace or gaussian"),
+    ],
+)
+def test_bad_input_gets_one_line(wrong, message):
+    with pytest.raises(InputError, match=message):
+        SingleNeuron(**{"classes": 3, "budget": 1.0, "neuron": 0.1} | wrong)
+
+
+def test_logits_of_another_number_of_classes_are_refused():
+    with pytest.raises(InputError, match="logits must have 3 columns"):
+        SingleNeuron(classes=3, budget=1.0, neuron=0.1).release([0.1, 0.2])
