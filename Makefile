@@ -68,6 +68,14 @@ $(VENV)/.bench: $(pins)
 	$(call install,bench)
 	@touch $@
 
+# The report is opened in a real browser. Where there is none its tests are left out, but not in CI.
+browsers := chromium chromium-browser google-chrome google-chrome-stable
+browser = $(shell for name in $(browsers); do command -v $$name; done | head -n 1)
+blind = $(if $(CI)$(browser),,yes)
+define say_blind
+	@$(if $(blind),echo "no Chromium: the report's browser tests are left out; Debian: apt install chromium",:)
+endef
+
 # --- what you ask for ----------------------------------------------------------------------------
 
 define lint
@@ -83,11 +91,13 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	$(lint)
-	@$(BIN)/python -m pytest --quiet $(PYTEST_ARGS)
+	$(say_blind)
+	@$(BIN)/python -m pytest --quiet $(if $(blind),-m "not browser") $(PYTEST_ARGS)
 
 check: $(VENV)/.test
 	$(lint)
-	@$(BIN)/python -m pytest --quiet -m "not slow" $(PYTEST_ARGS)
+	$(say_blind)
+	@$(BIN)/python -m pytest --quiet -m "not slow$(if $(blind), and not browser)" $(PYTEST_ARGS)
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks $(BENCH)

@@ -24,7 +24,11 @@ FOR_USERS = {
     canonicalize_name(Requirement(line).name)
     for line in [
         *PROJECT["dependencies"],
-        *(line for extra in ("torch", "demo", "tables", "encoders") for line in EXTRAS[extra]),
+        *(
+            line
+            for extra in ("torch", "demo", "report", "tables", "encoders")
+            for line in EXTRAS[extra]
+        ),
     ]
 }
 DISTRIBUTIONS = packages_distributions()
@@ -74,7 +78,8 @@ def test_each_dependency_is_pinned_within_its_bounds(requirement):
 
 
 def test_import_reticent_is_light():
-    heavy = {"torch", "plotly", "sqlalchemy", "sklearn", "numba", "joblib", "dp_accounting"}
+    heavy = {"torch", "plotly", "sqlalchemy", "sklearn", "numba", "joblib", "dp_accounting",
+             "matplotlib", "jinja2", "pydantic"}  # fmt: skip
     code = f"import reticent, sys; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -82,3 +87,13 @@ def test_import_reticent_is_light():
 
 def test_types_are_shipped():
     assert (ROOT / "src" / "reticent" / "py.typed").is_file()
+
+
+def test_what_a_page_is_made_of_is_shipped():
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = data["tool"]["setuptools"]["package-data"]["reticent.report"]
+    folder = ROOT / "src" / "reticent" / "report"
+    shipped = {file for pattern in patterns for file in folder.glob(pattern)}
+    assert (
+        {file for file in folder.rglob("*") if file.suffix in {".j2", ".css"}} == shipped != set()
+    )

@@ -21,6 +21,7 @@ from reticent.cli import (
     pretrain,
     protect,
     released,
+    report,
     reproduce,
 )
 
@@ -60,6 +61,7 @@ app.command("predict")(released.predict)
 app.command("verify")(released.verify)
 app.command("attack")(attack.attack)
 app.command("audit")(audit.audit)
+app.command("report")(report.report)
 app.command("card")(card.card)
 app.command("compare")(compare.compare)
 app.add_typer(ledger.app, name="ledger")

@@ -1,0 +1,86 @@
+"""A table as values: printed in the page, and written with all digits into a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final
+
+from reticent.report.numbers import NOTHING
+
+INTERVAL: Final = ("value", "low", "high", "confidence")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column: how a value is printed, and which of its parts a file has columns for."""
+
+    name: str
+    show: Callable[[Any], str] = str
+    numeric: bool = False
+    parts: tuple[str, ...] = ()
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Of the columns in a file."""
+        return tuple(f"{self.name} {part}" for part in self.parts) or (self.name,)
+
+    def shown(self, cell: object) -> str:
+        """A value as it is printed."""
+        return NOTHING if cell is None else self.show(cell)
+
+    def plain(self, cell: object) -> Iterable[object]:
+        """A value as it stands in a file."""
+        if not self.parts:
+            return (no_formula(cell),)
+        return (None if cell is None else no_formula(attrgetter(part)(cell)) for part in self.parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows of values under columns, with a caption."""
+
+    name: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    marked: frozenset[int] = frozenset()
+    """Rows that stand out."""
+    bad: frozenset[int] = frozenset()
+    """Rows of refuted claims."""
+
+    @property
+    def printed(self) -> list[list[tuple[Column, str]]]:
+        """All cells as the page shows them, each with its column."""
+        return [
+            [(column, column.shown(cell)) for column, cell in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
+
+    def csv(self) -> str:
+        """All values with all digits."""
+        target = io.StringIO()
+        writer = csv.writer(target, lineterminator="\n")
+        writer.writerow([header for column in self.columns for header in column.headers])
+        for row in self.rows:
+            pairs = zip(self.columns, row, strict=True)
+            writer.writerow([part for column, cell in pairs for part in column.plain(cell)])
+        return target.getvalue()
+
+
+def no_formula(cell: object) -> object:
+    """A text that no spreadsheet takes for a formula; numbers as they are.
+
+    >>> no_formula("=1+1"), no_formula(-1.0)
+    ("'=1+1", -1.0)
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def places(flags: Iterable[bool]) -> frozenset[int]:
+    """Where a flag is set."""
+    return frozenset(place for place, flag in enumerate(flags) if flag)

@@ -1,0 +1,274 @@
+"""The tables of the page."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from reticent.report.figures.audits import audited
+from reticent.report.numbers import (
+    analytic_of,
+    decimal_range,
+    delta_of,
+    epsilon_of,
+    measured_of,
+    scale_of,
+    share,
+    share_range,
+    small,
+    whole_share,
+)
+from reticent.report.series import attack_on
+from reticent.report.table import INTERVAL, Column, Table, places
+from reticent.results import Attack, Interval, Release, Results
+
+NAMES: Final = (
+    "attacks", "every-attack", "releases", "audits", "sensitivities", "features", "exposed",
+    "noise", "versions", "settings",
+)  # fmt: skip
+_CLAIM: Final = ("epsilon", "delta", "grade", "gamma", "relation", "unit")
+
+
+def tables(results: Results, *, public: bool = False) -> dict[str, Table]:
+    """All tables with rows, by their names; of a public page only what the guarantee covers."""
+    made = [noise(results), versions(results)]
+    if not public:
+        made = [
+            attacks(results), every_attack(results), releases(results), audits(results),
+            sensitivities(results), features(results), exposed(results), *made, settings(results),
+        ]  # fmt: skip
+    return {table.name: table for table in made if table.rows}
+
+
+def attacks(results: Results) -> Table:
+    """Every attack, on the head without protection and on the recommended release."""
+    before, after = results.unprotected.attacks, results.recommended.attacks
+    names = list(dict.fromkeys(attack.name for attack in (*before, *after)))
+    fpr = _largest_rate([*before, *after])
+    rate = "TPR" if fpr is None else f"TPR at {100 * fpr:g} % FPR"
+    return Table(
+        name="attacks",
+        caption=(
+            f"All attacks before and after ({results.recommended.name}). AUC 0.5 is guessing;"
+            " intervals hold for all attacks on a model together."
+        ),
+        columns=(
+            Column(name="attack"),
+            _auc("AUC before"),
+            _auc("AUC after"),
+            _share(f"{rate} before"),
+            _share(f"{rate} after"),
+            Column(name="before"),
+            Column(name="after"),
+            Column(name="sees and knows"),
+        ),
+        rows=tuple(
+            _pair_row(attack_on(before, name), attack_on(after, name), fpr) for name in names
+        ),
+        marked=places(name == results.conclusion.attack for name in names),
+    )
+
+
+def every_attack(results: Results) -> Table:
+    """Every attack on every model: too many for the page, all of them in the file."""
+    models = [(results.unprotected.name, results.unprotected.attacks)]
+    models += [(release.name, release.attacks) for release in results.releases]
+    texts = ("model", "attack", "sees and knows", "black box", "members", "others")
+    return Table(
+        name="every-attack",
+        caption="Every attack on every model.",
+        columns=(
+            *(Column(name=name) for name in texts),
+            *(_auc(name) for name in ("AUC", "balanced accuracy", "TPR − FPR")),
+            Column(name="leaks"),
+            Column(name="verdict"),
+        ),
+        rows=tuple(
+            (model, attack.name, attack.threat, attack.black_box, attack.members, attack.others,
+             attack.auc, attack.balanced_accuracy, attack.leakage, attack.leaks, attack.verdict)
+            for model, made in models
+            for attack in made
+        ),
+    )  # fmt: skip
+
+
+def releases(results: Results) -> Table:
+    """Every release; the recommended one stands out."""
+    chosen = results.conclusion.attack
+    return Table(
+        name="releases",
+        caption="All releases; the recommended one is marked. Every ε carries its grade.",
+        columns=(
+            Column(name="release"),
+            Column(name="claim", show=epsilon_of, parts=_CLAIM),
+            Column(name="δ ≤", numeric=True),
+            _share("accuracy"),
+            _share("utility loss"),
+            _auc(f"AUC of {chosen}"),
+            Column(name="audit"),
+            Column(name="learner"),
+            Column(name="mechanism"),
+            Column(name="draws", numeric=True),
+            Column(name="file"),
+        ),
+        rows=tuple(_release_row(one, chosen) for one in results.releases),
+        marked=places(one.name == results.conclusion.recommended for one in results.releases),
+        bad=places(
+            one.audit is not None and one.audit.verdict == "refuted" for one in results.releases
+        ),
+    )
+
+
+def audits(results: Results) -> Table:
+    """Every audited claim; refuted ones first."""
+    rows = audited(results)
+    return Table(
+        name="audits",
+        caption="All audits. Not refuted does not mean proven.",
+        columns=(
+            Column(name="release"),
+            Column(name="claim", show=epsilon_of, parts=_CLAIM),
+            Column(name="measured", show=measured_of,
+                   parts=("measured.epsilon", "measured.delta", "measured.method")),
+            Column(name="confidence", show=whole_share, numeric=True),
+            Column(name="worst pair found", show=analytic_of, parts=("analytic", "exact")),
+            Column(name="verdict"),
+            Column(name="by"),
+            Column(name="pair"),
+            Column(name="distance ÷ sensitivity", show=small, numeric=True),
+            Column(name="runs in each world", numeric=True),
+            Column(name="notes"),
+        ),
+        rows=tuple(
+            (row.name, row.claim, row.audit, row.audit.measured.confidence, row.audit,
+             row.audit.verdict, row.audit.refuted_by, row.audit.pair, row.audit.tightness,
+             row.audit.runs, "; ".join(row.audit.notes) or None)
+            for row in rows
+        ),
+        bad=places(row.refuted for row in rows),
+    )  # fmt: skip
+
+
+def sensitivities(results: Results) -> Table:
+    """One row for each way to say how far a record moves the weights."""
+    return Table(
+        name="sensitivities",
+        caption="How far one record moves the weights, by grade.",
+        columns=(
+            Column(name="grade"),
+            *(Column(name=name, show=small, numeric=True) for name in ("L1", "L2", "γ")),
+            Column(name="what may be promised"),
+            Column(name="neighbours"),
+            Column(name="from"),
+        ),
+        rows=tuple(
+            (row.grade, row.l1, row.l2, row.gamma, row.verdict, row.relation, row.source)
+            for row in results.sensitivities
+        ),
+    )
+
+
+def features(results: Results) -> Table:
+    """The same job on each kind of features."""
+    shares = ("accuracy without protection", "accuracy released", "utility loss")
+    return Table(
+        name="features",
+        caption="The same job on each kind of features.",
+        columns=(
+            Column(name="features"),
+            Column(name="width", numeric=True),
+            *(_share(name) for name in shares),
+            _auc("AUC of the strongest attack before"),
+        ),
+        rows=tuple(
+            (row.name, row.width, row.unprotected, row.released, row.loss, row.strongest)
+            for row in results.features
+        ),
+    )
+
+
+def exposed(results: Results) -> Table:
+    """The most exposed records."""
+    found = results.exposure
+    return Table(
+        name="exposed",
+        caption="The most exposed records, by their row in the private file.",
+        columns=(
+            Column(name="row"),
+            Column(name="label"),
+            Column(name="chance to be found", show=share, numeric=True),
+        ),
+        rows=tuple((one.row, one.label, one.power) for one in (found.most if found else ())),
+    )
+
+
+def noise(results: Results) -> Table:
+    """The scales of the recommended release, which are public."""
+    return Table(
+        name="noise",
+        caption=f"Scale of the {results.recommended.mechanism} noise on each part of the release.",
+        columns=(Column(name="part"), Column(name="scale", show=scale_of, numeric=True)),
+        rows=tuple(results.recommended.scales.items()),
+    )
+
+
+def versions(results: Results) -> Table:
+    """What it was made with."""
+    return Table(
+        name="versions",
+        caption="Made with.",
+        columns=(Column(name="software"), Column(name="version")),
+        rows=tuple(results.made.versions.items()),
+    )
+
+
+def settings(results: Results) -> Table:
+    """Choices that the command does not show."""
+    return Table(
+        name="settings",
+        caption="Choices of the run that the command does not show.",
+        columns=(Column(name="setting"), Column(name="value")),
+        rows=tuple(results.made.settings.items()),
+    )
+
+
+def _auc(name: str) -> Column:
+    return Column(name=name, show=decimal_range, numeric=True, parts=INTERVAL)
+
+
+def _share(name: str) -> Column:
+    return Column(name=name, show=share_range, numeric=True, parts=INTERVAL)
+
+
+def _release_row(release: Release, attack: str) -> tuple[Any, ...]:
+    found = attack_on(release.attacks, attack)
+    return (
+        release.name,
+        release.claim,
+        delta_of(release.claim),
+        release.accuracy,
+        release.loss,
+        None if found is None else found.auc,
+        "not audited" if release.audit is None else release.audit.verdict,
+        release.learner,
+        release.mechanism,
+        release.draws,
+        release.file,
+    )
+
+
+def _pair_row(before: Attack | None, after: Attack | None, fpr: float | None) -> tuple[Any, ...]:
+    pair = (before, after)
+    named = [one for one in pair if one is not None]
+    areas = [None if one is None else one.auc for one in pair]
+    words = [None if one is None else "leaks" if one.leaks else "no leak found" for one in pair]
+    return (named[0].name, *areas, *(_rate(one, fpr) for one in pair), *words, named[0].threat)
+
+
+def _rate(attack: Attack | None, fpr: float | None) -> Interval | None:
+    rates = () if attack is None else attack.rates
+    return next((rate.tpr for rate in rates if rate.fpr == fpr), None)
+
+
+def _largest_rate(made: list[Attack]) -> float | None:
+    """The largest FPR at which a TPR was measured."""
+    return max((rate.fpr for attack in made for rate in attack.rates), default=None)

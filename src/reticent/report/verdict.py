@@ -1,0 +1,129 @@
+"""The verdict in words: what leaks now, what leaks after, what it costs, what is promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from reticent.report.numbers import (
+    decimal_range,
+    epsilon_of,
+    grade_of,
+    in_hundred,
+    measured_of,
+    share,
+    share_range,
+    whole_share,
+)
+from reticent.results import Attack, Interval, Results
+
+GRADES: Final = {
+    "proven": "a theorem covers every pair of neighbours, under the assumptions listed below",
+    "declared": "somebody's word, and what follows from it",
+    "sampled": "it holds for pairs drawn at random, and says nothing about the worst case: an"
+    " unusual record may have no protection",
+    "published": "a paper's own claim, known not to hold: this is no guarantee",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Sentences for a person who decides, in the order in which they are asked."""
+
+    now: str
+    after: str
+    cost: str
+    promise: str
+    check: str
+    warnings: tuple[str, ...]
+
+
+def verdict(results: Results) -> Verdict:
+    """From the figures of the document alone."""
+    conclusion = results.conclusion
+    return Verdict(
+        now=told_apart(conclusion.before, enough=conclusion.enough),
+        after=told_apart(conclusion.after, enough=conclusion.enough, still="still ")
+        + _others(results),
+        cost=_cost(results),
+        promise=_promise(results),
+        check=_check(results),
+        warnings=tuple(_warnings(results)),
+    )
+
+
+def told_apart(found: Interval, *, enough: bool, still: str = "") -> str:
+    """What an AUC means: how often the member of a pair is named."""
+    often = (
+        f"shown a member and a stranger, the attack names the member {in_hundred(found.value)}"
+        f" times in 100 (between {in_hundred(found.low)} and {in_hundred(found.high)}); guessing"
+        " names it 50 times"
+    )
+    if not enough:
+        return f"Too few records to say: {often}."
+    if found.low > 0.5:
+        return f"Members are {still}told apart: {often}."
+    if found.high < 0.5:
+        return f"Members are {still}told apart, by low scores: {often}."
+    return f"Members are not told apart by this attack: {often}."
+
+
+def strongest(attacks: tuple[Attack, ...]) -> Attack | None:
+    """The attack with the largest AUC that found a leak, whatever it saw; None where none did."""
+    return max((one for one in attacks if one.leaks), key=lambda one: one.auc.value, default=None)
+
+
+def _others(results: Results) -> str:
+    """An attack other than the chosen one that still finds something."""
+    best = strongest(results.recommended.attacks)
+    if best is None or best.name == results.conclusion.attack:
+        return ""
+    return f" Most is found by {best.name} ({best.threat}): AUC {decimal_range(best.auc)}."
+
+
+def _cost(results: Results) -> str:
+    before, release = results.unprotected.accuracy, results.recommended
+    return (
+        f"Accuracy goes from {share(before.value)} to {share(release.accuracy.value)}: a utility"
+        f" loss of {share_range(release.loss)}, over {_drawn(release.draws)} of the noise."
+    )
+
+
+def _drawn(draws: int) -> str:
+    return "1 draw" if draws == 1 else f"{draws} draws"
+
+
+def _promise(results: Results) -> str:
+    claim = results.recommended.claim
+    return f"{claim.text}. {claim.grade.capitalize()}: {GRADES[claim.grade]}."
+
+
+def _check(results: Results) -> str:
+    audit = results.recommended.audit
+    if audit is None:
+        return "This release was not audited: its claim rests on its assumptions alone."
+    return (
+        f"Its audit: {measured_of(audit)} with {whole_share(audit.measured.confidence)} confidence,"
+        f" claim {audit.verdict}."
+    )
+
+
+def _warnings(results: Results) -> list[str]:
+    """What must be read before anything is published."""
+    release, found = results.recommended, []
+    if not results.conclusion.enough:
+        needed = results.conclusion.records_needed
+        size = "" if needed is None else f" At least {needed:,} are needed on each side."
+        facts = results.facts
+        found.append(
+            f"Too few records: {facts.private:,} private and {facts.others:,} others cannot show"
+            f" whether the model leaks.{size} A figure near guessing means nothing here."
+        )
+    if release.audit is not None and release.audit.verdict == "refuted":
+        found.append(
+            f"The audit refuted the claim of the recommended release: {measured_of(release.audit)},"
+            f" and {epsilon_of(release.claim)} is claimed. Do not publish it under this ε."
+        )
+    if release.claim.grade in ("sampled", "published"):
+        found.append(f"Grade {grade_of(release.claim)}: {GRADES[release.claim.grade]}.")
+    return found
