@@ -57,7 +57,9 @@ def covered_accuracy(results: Results) -> Interval | None:
     several draws of the noise does not: each draw but the kept one is a release nobody paid for.
     """
     release = results.recommended
-    return release.accuracy if results.facts.test_is_public and release.draws == 1 else None
+    if not results.facts.test_is_public:
+        return None
+    return release.accuracy if release.draws == 1 else release.kept_accuracy
 
 
 @cache

@@ -77,6 +77,9 @@ class Release(Value):
     loss: Interval
     """1 − accuracy/accuracy of the best head without protection."""
     draws: int
+    """Of the noise, over which ``accuracy`` and ``loss`` are means."""
+    kept_accuracy: Interval | None = None
+    """Of the draw that is handed over, alone: on public test records it may be published."""
     attacks: tuple[Attack, ...]
     """On the first draw."""
     audit: Audit | None = None

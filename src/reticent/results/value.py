@@ -8,4 +8,6 @@ from pydantic import BaseModel, ConfigDict
 class Value(BaseModel):
     """A frozen part of ``results.json``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
