@@ -62,6 +62,8 @@ def steps(folder):
         "means-attack": f"attack --target {folder}/means {sides} --attacks loss --json",
         "audit": f"audit {folder}/head --private {folder}/members.npz --label digit --runs 2000"
         " --beta 1e-6 --json",
+        "audits": f"audit {folder}/head {folder}/means --private {folder}/members.npz --label digit"
+        " --runs 100 --beta 1e-6 --json",
     }
     for name, line in commands.items():
         printed = io.StringIO()
@@ -139,6 +141,16 @@ def test_the_steps_of_a_stranger(command, steps, tmp_path):
     assert ungraded(out + white) == []
 
 
+@pytest.mark.parametrize("name", ["head", "means"])
+def test_the_audit_of_a_release_is_found_among_several(command, steps, name):
+    code, out, error = command(f"card --released {steps}/{name} --audit {steps}/audits.json")
+    assert (code, error) == (0, "")
+    audits = json.loads((steps / "audits.json").read_text())["audits"]
+    own, other = (audits[f"{steps}/{one}"] for one in sorted(("head", "means"), key=name.__ne__))
+    assert f"tightness {own['tightness']:.3f}" in out
+    assert f"tightness {other['tightness']:.3f}" not in out
+
+
 def test_a_run_with_its_release(command, folder, tmp_path):
     results = recommending("weights gaussian proven ε=4")
     write_results(results, tmp_path / "results.json")
@@ -163,6 +175,7 @@ def test_a_run_with_its_release(command, folder, tmp_path):
         ("card --released STEPS/head --attack STEPS/nowhere", "must be a readable file"),
         ("card --released STEPS/head --attack STEPS/means-attack.json", "must be on the release"),
         ("card --released STEPS/means --audit STEPS/audit.json", "audit must be of the release"),
+        ("card --released STEPS/copy --audit STEPS/audits.json", "must hold one audit of copy"),
         ("card STEPS/results.json --out STEPS/no/card.md", "must be writable"),
         ("card STEPS/results.json --out STEPS", "must be writable"),
         ("card --released STEPS/changed", "must match its certificate"),
@@ -171,7 +184,9 @@ def test_a_run_with_its_release(command, folder, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(command, steps, line, message):
-    (steps / "changed.safetensors").write_bytes((steps / "head.safetensors").read_bytes())
+    for name in ("copy", "changed"):
+        (steps / f"{name}.safetensors").write_bytes((steps / "head.safetensors").read_bytes())
+    (steps / "copy.json").write_bytes((steps / "head.json").read_bytes())
     text = (steps / "head.json").read_text().replace('"epsilon": 4.0', '"epsilon": 3.0', 1)
     (steps / "changed.json").write_text(text)
     before = sorted(steps.iterdir())

@@ -101,8 +101,9 @@ def _evidence(
         return of_results(read_results(results), released)
     if released is None:
         raise InputError("RESULTS or --released must be given, got neither")
+    alone = of_certificate(released)
     return with_steps(
-        of_certificate(released),
+        alone,
         tuple(map(read_attack, attacks)),
-        None if audit is None else read_audit(audit),
+        None if audit is None else read_audit(audit, alone.title),
     )

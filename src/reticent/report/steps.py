@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -9,8 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import lower_text
+from reticent.protect.sealed_pair import paths_of
 from reticent.results import Attack, Audit, Bound, Claim, Curve, Interval, Rate
 from reticent.validation import InputError
+
+_Kind = TypeVar("_Kind", bound=BaseModel)
 
 
 class _Step(BaseModel):
@@ -132,26 +136,39 @@ def claim_of(guarantee: Guarantee) -> Claim:
     return Claim.model_validate(known | {"text": str(guarantee)})
 
 
-_Step_ = TypeVar("_Step_", AttackFile, AuditFile)
+class _Audits(_Step):
+    """``reticent audit --json``; of several releases, by their paths."""
+
+    audits: dict[str, Any] | None = None
 
 
 def read_attack(path: Path) -> AttackFile:
     """A file that ``reticent attack --json`` wrote."""
-    return _read(AttackFile, path, "attack")
+    return _read(AttackFile, path, _content(path), "attack")
 
 
-def read_audit(path: Path) -> AuditFile:
-    """A file that ``reticent audit --json`` wrote."""
-    return _read(AuditFile, path, "audit")
+def read_audit(path: Path, release: str) -> AuditFile:
+    """A file that ``reticent audit --json`` wrote; of several audits, that of the named release."""
+    content = _content(path)
+    audits = _read(_Audits, path, content, "audit").audits
+    if audits is None:
+        return _read(AuditFile, path, content, "audit")
+    own = [audit for name, audit in audits.items() if paths_of(name)[1].stem == release]
+    if len(own) != 1:
+        raise InputError(f"{path} must hold one audit of {release}, got {len(own)}")
+    return _read(AuditFile, path, json.dumps(own[0]).encode(), "audit")
 
 
-def _read(kind: type[_Step_], path: Path, command: str) -> _Step_:
+def _content(path: Path) -> bytes:
     try:
-        text = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path} must be a readable file, got {error.strerror}") from None
+
+
+def _read(kind: type[_Kind], path: Path, content: bytes, command: str) -> _Kind:
     try:
-        return kind.model_validate_json(text)
+        return kind.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the document"
