@@ -12,17 +12,8 @@ from reticent.pipeline import Table
 
 BETA: Final = 1e-6
 """The risk of each measured bound."""
-COLUMNS: Final = (
-    "mechanism",
-    "grade",
-    "claimed ε",
-    "δ",
-    "exact pair ε",
-    "measured ε ≥",
-    "verdict",
-    "refuted by",
-)
-_NONE: Final = "–"
+COLUMNS: Final = ("mechanism", "grade", "claim", "exact ε", "ε ≥", "verdict")
+"""What is claimed as (ε, δ); the ε of an exact pair; the measured bound; what refutes the claim."""
 
 Row = tuple[str, ...]
 
@@ -32,39 +23,46 @@ def function_row(mechanism: str, grade: Grade, audit: FunctionAudit) -> Row:
     return (
         mechanism,
         str(grade),
-        upper_text(audit.epsilon),
-        upper_text(audit.delta),
-        _NONE,
+        _claim(audit.epsilon, audit.delta),
+        "–",
         lower_text(audit.bound.epsilon, 4),
-        audit.verdict,
-        "measured bound" if audit.refuted else _NONE,
+        _verdict(measured=audit.refuted, exact=False),
     )
 
 
 def release_row(mechanism: str, audit: ReleaseAudit) -> Row:
     """Of noise on a vector, whose pair of worlds is solved."""
     claim = audit.claim
-    found = {
-        "measured bound": audit.measured.refutes(epsilon=claim.epsilon, delta=claim.delta),
-        "exact pair": audit.exact and audit.analytic > claim.epsilon,
-    }
-    by = " and ".join(name for name, refutes in found.items() if refutes)
+    measured = audit.measured.refutes(epsilon=claim.epsilon, delta=claim.delta)
+    exact = audit.refuted_by is not None and audit.exact and audit.analytic > claim.epsilon
     return (
         mechanism,
         str(claim.grade),
-        upper_text(claim.epsilon),
-        upper_text(claim.delta),
+        _claim(claim.epsilon, claim.delta),
         f"{'' if audit.exact else '≤ '}{upper_text(audit.analytic, 4)}",
         lower_text(audit.measured.epsilon, 4),
-        audit.verdict,
-        by if audit.refuted_by is not None else _NONE,
+        _verdict(measured=measured, exact=exact),
     )
+
+
+def _claim(epsilon: float, delta: float) -> str:
+    return f"({upper_text(epsilon)}, {upper_text(delta)})"
+
+
+def _verdict(*, measured: bool, exact: bool) -> str:
+    if measured and exact:
+        return "refuted by both"
+    if exact:
+        return "refuted by the exact pair"
+    return "refuted by the measured bound" if measured else "not refuted"
 
 
 def refutation_table(title: str, rows: list[Row], *notes: str) -> Table:
     """The rows, and what they mean."""
     risk = (
-        "Measured bounds hold for every mechanism; each is wrong with probability 10⁻⁶ at most"
-        " (Clopper–Pearson). Not refuted is not proven; proven rows have a theorem."
+        "The claim is (ε, δ). Exact: ε of one pair of neighbours at that δ, under the noise as it"
+        " is stated. Measured bounds (ε ≥) hold for every mechanism; each is wrong with"
+        " probability 10⁻⁶ at most (Clopper–Pearson). Not refuted is not proven; proven"
+        " rows have a theorem."
     )
     return Table(title=f"Refuted: {title}", columns=COLUMNS, rows=tuple(rows), notes=(*notes, risk))
