@@ -10,7 +10,7 @@ from reticent.report.card import card
 from reticent.report.evidence import of_results
 from reticent.validation import InputError
 from tests.report.documents import SAMPLE, recommending, rendered, ungraded, with_release
-from tests.report.sample import facts, too_few
+from tests.report.sample import facts, interval, too_few
 
 AUDITED = "weights gaussian proven ε=1"
 REFUTED = "weights gaussian published ε=1"
@@ -116,6 +116,9 @@ def test_a_public_accuracy_is_one_draw_on_public_records(is_public, draws, shown
     )
     text = card(of_results(results), public=True)
     assert (str(results.recommended.accuracy) in text) is shown
+    kept = with_release(results, kept_accuracy=interval(0.87, 0.02))
+    alone = "0.870 [0.850, 0.890]" in card(of_results(kept), public=True)
+    assert alone is (is_public and draws > 1)
     assert str(results.recommended.loss) not in text  # it compares with the unprotected head
     assert str(results.unprotected.accuracy) not in text
 

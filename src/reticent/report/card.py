@@ -202,14 +202,12 @@ def lower_bound(audit: Audit) -> str:
 
 
 def cost(evidence: Evidence, *, public: bool) -> list[str]:
-    """Accuracies. Those of one public draw on public records are all that a public card may show.
-
-    An average over several draws of a release looks at noise that was not paid for.
-    """
+    """Accuracies; on a public card the one that follows from what was released, or none."""
     found = evidence.utility
-    if found is None or (public and not (found.test_is_public and found.draws == 1)):
+    after = None if found is None else found.covered if public else found.after
+    if found is None or after is None:
         return []
-    lines = [f"**Accuracy of the released model:** {measured(found.after)}"]
+    lines = [f"**Accuracy of the released model:** {measured(after)}"]
     if not public:
         lines += [
             f"**Accuracy without protection:** {measured(found.before)}",

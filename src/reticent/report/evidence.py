@@ -42,13 +42,14 @@ class Checked:
 
 @dataclass(frozen=True, kw_only=True)
 class Utility:
-    """What the release costs; computed from private records, but for a public test set."""
+    """What the release costs; no guarantee covers it, but for one accuracy on public records."""
 
     before: Interval
     after: Interval
     loss: Interval
     draws: int
-    test_is_public: bool
+    covered: Interval | None
+    """The accuracy that may be published."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +102,7 @@ def of_results(results: Results, released: str | Path | None = None) -> Evidence
             after=release.accuracy,
             loss=release.loss,
             draws=release.draws,
-            test_is_public=results.facts.test_is_public,
+            covered=results.covered_accuracy,
         ),
         run=results,
         versions=results.made.versions,

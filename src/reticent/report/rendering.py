@@ -19,7 +19,7 @@ from reticent.report.palette import DARK, LIGHT, declarations
 from reticent.report.tables import tables
 from reticent.report.verdict import GRADES, verdict
 from reticent.report.wording import NEIGHBOURS, NOT_COVERED
-from reticent.results import Interval, Results
+from reticent.results import Results
 
 _MARKS: Final = re.compile(r"\*\*|`")
 _SAID: Final = (
@@ -43,23 +43,11 @@ def rendered(results: Results, figures: Mapping[str, Drawing], *, public: bool) 
         "not_covered": [_plain(line) for line in NOT_COVERED],
     }
     if public:
-        context["accuracy"] = covered_accuracy(results)
+        context["accuracy"] = results.covered_accuracy
     else:
         context["verdict"] = verdict(results)
     name = "public.html.j2" if public else "internal.html.j2"
     return _environment().get_template(name).render(context)
-
-
-def covered_accuracy(results: Results) -> Interval | None:
-    """The accuracy that may stand on a public page, where there is one.
-
-    On public records the released model's accuracy follows from what was released. A mean over
-    several draws of the noise does not: each draw but the kept one is a release nobody paid for.
-    """
-    release = results.recommended
-    if not results.facts.test_is_public:
-        return None
-    return release.accuracy if release.draws == 1 else release.kept_accuracy
 
 
 @cache

@@ -191,6 +191,19 @@ class Results(Value):
         """The release that is handed over."""
         return next(one for one in self.releases if one.name == self.conclusion.recommended)
 
+    @property
+    def covered_accuracy(self) -> Interval | None:
+        """The accuracy that may be published, where there is one.
+
+        On public records the released model's accuracy follows from what was released. A mean over
+        several draws of the noise does not: each draw but the kept one is a release nobody paid
+        for.
+        """
+        if not self.facts.test_is_public:
+            return None
+        release = self.recommended
+        return release.accuracy if release.draws == 1 else release.kept_accuracy
+
 
 def write_results(results: Results, path: Path) -> None:
     """Whole or not at all, readable by its owner alone."""
