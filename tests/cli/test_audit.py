@@ -104,15 +104,21 @@ def test_several_releases_share_one_risk(command, folder, released, tmp_path):
     assert {audit["measured"]["confidence"] for audit in found["audits"].values()} == {0.98}
 
 
-def test_a_learners_release_is_refused_with_what_can_be_done(command, folder, tmp_path):
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_learners_release_is_audited_by_its_sums(command, folder, tmp_path, relation):
     command(
         f"protect --private {folder}/train.npz --label digit --classes {','.join(NAMES)}"
-        " --records 300 --epsilon 4 --delta 1e-5 --relation add-remove --learner class-means"
+        f" --records 300 --epsilon 4 --delta 1e-5 --relation {relation} --learner class-means"
         f" --out {tmp_path}/means"
     )
-    code, _, errors = command(f"audit {tmp_path}/means --private {folder}/train.npz --label digit")
-    assert code == BAD_INPUT
-    assert "its training can be audited, --train" in errors
+    line = f"audit {tmp_path}/means --private {folder}/train.npz --label digit --beta 1e-6"
+    code, text, _ = command(f"{line} --runs 20 --json")
+    assert code == 0
+    found = json.loads(text)
+    assert (found["runs"], found["sealed"], found["verdict"]) == (20, True, "not refuted")
+    assert found["claim"]["grade"] == "declared"
+    assert found["claim"]["relation"] == relation
+    assert 0.5 < found["tightness"] <= 1
 
 
 CODE = """

@@ -82,8 +82,9 @@ Beta = Annotated[
 Runs = Annotated[
     int | None,
     typer.Option(
-        help="Runs in each of two worlds. By default 40,000 of a function, and of a release as"
-        " many as finding noise of half the scale needs, where that is affordable.",
+        help="Runs in each of two worlds. By default 40,000 of a function, 50 of a learner with"
+        " the noise inside, and of a head as many as finding noise of half the scale needs, where"
+        " that is affordable.",
         show_default=False,
     ),
 ]
@@ -152,8 +153,9 @@ def audit(
 ) -> None:
     """Try to refute a claim: of releases on their own data, of a function, or of a training.
 
-    A release: the theorem by the worst pair that is found, the code by draws; several share β. A
-    function: by the event that tells two inputs apart best. A training: by canaries in one run.
+    A release: the theorem by the worst pair that is found, the code by draws (of a learner with
+    the noise inside, by all its noisy sums); several share β. A function: by the event that tells
+    two inputs apart best. A training: by canaries in one run.
     What is printed is computed from the private records without noise: keep it private.
     """
     said = {
@@ -177,9 +179,8 @@ def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
     """The one form that was asked for, with all that it needs and nothing that it has no use of."""
     named = [form for form, value in asked.items() if value is not None]
     if len(named) != 1:
-        raise InputError(
-            f"one of RELEASED, --function and --train must be said, got {' and '.join(named) or 'none'}"
-        )
+        got = " and ".join(named) or "none"
+        raise InputError(f"one of RELEASED, --function and --train must be said, got {got}")
     given = {option for option, value in said.items() if value is not None}
     needs, takes = FORMS[named[0]]
     if missing := [option for option in needs if option not in given]:
@@ -196,12 +197,13 @@ def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) ->
     names = [str(path) for path in paths]
     if len(set(names)) < len(names):
         raise InputError("released must be different files, got one twice")
-    found = audit_files(
-        {name: load(name) for name in names},
-        lambda classes: _read(said, classes),
-        beta=beta,
-        effort=Effort(runs=said["--runs"], candidates=said["--candidates"]),
-    )
+    with progress_line("runs") as progress:
+        found = audit_files(
+            {name: load(name) for name in names},
+            lambda classes: _read(said, classes),
+            beta=beta,
+            effort=Effort(runs=said["--runs"], candidates=said["--candidates"], progress=progress),
+        )
     return found if len(names) > 1 else found.audits[names[0]]
 
 

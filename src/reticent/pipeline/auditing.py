@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
 
 from reticent.audit.canaries import CanaryKind
-from reticent.audit.one_training import TrainingAudit, one_run_audit
+from reticent.audit.one_training import TrainingAudit, margin_scores, one_run_audit
 from reticent.audit.release import audit_release
 from reticent.audit.releases import AuditAt, ClaimsAudit, audit_together
+from reticent.audit.transcript_audit import TranscriptAudit
+from reticent.audit.transcripts import audit_learner
 from reticent.data import Dataset
 from reticent.guarantee import Guarantee, Relation
 from reticent.pipeline.learning import LEARNERS
 from reticent.pipeline.protecting import private_rows
 from reticent.pipeline.user_code import open_function
-from reticent.protect import ReleasedHead
+from reticent.protect import ReleasedHead, ReleasedLinear, ReleasedRegression
 from reticent.protect.certificate import Released
+from reticent.protect.learners.learner import Learner
 from reticent.randomness import seeded
 from reticent.validation import InputError
 
+Floats = NDArray[np.float64]
+Progress = Callable[[int, int], object]
 Read = Callable[[list[str]], Dataset]
 """The private records, with these classes declared."""
+
+LEARNER_RUNS: Final = 50
+"""Each is four fits of up to a hundred sums: few enough to wait for, and enough to see whether sums
+move further than they may, or a model tells what its answers did not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +44,19 @@ class Effort:
 
     runs: int | None = None
     candidates: int | None = None
+    progress: Progress | None = None
 
-    def said(self) -> dict[str, Any]:
-        """What was said of it."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+    @property
+    def on_head(self) -> dict[str, Any]:
+        """What the audit of a head is told."""
+        chosen = {"runs": self.runs, "candidates": self.candidates}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+    @property
+    def on_learner(self) -> dict[str, Any]:
+        """What the audit of a learner is told."""
+        runs = LEARNER_RUNS if self.runs is None else self.runs
+        return {"runs": runs, "progress": self.progress}
 
 
 def audit_files(
@@ -48,13 +71,77 @@ def audit_files(
 
 
 def _audit_of(name: str, released: Released, read: Read, effort: Effort) -> AuditAt:
-    if not isinstance(released, ReleasedHead):
+    if isinstance(released, ReleasedRegression):
         raise InputError(
-            f"{name} must hold a softmax head's noisy weights, got {released.learner}: its training"
-            " can be audited, --train"
+            f"{name} must hold a classifier, got a regression: audit its learner in Python,"
+            " reticent.audit.transcripts.audit_learner"
         )
     rows, labels = private_rows(read([str(label) for label in released.classes_]), 1)
-    return lambda beta: audit_release(released, rows, labels, beta=beta, **effort.said())
+    if isinstance(released, ReleasedHead):
+        return lambda beta: audit_release(released, rows, labels, beta=beta, **effort.on_head)
+    return _audit_of_learner(released, rows, labels, effort)
+
+
+def _audit_of_learner(
+    released: ReleasedLinear, rows: Floats, labels: NDArray[Any], effort: Effort
+) -> AuditAt:
+    learner = learner_of(released)
+    worlds = (rows, labels), neighbour_of(released, rows, labels)
+
+    def audit(beta: float) -> TranscriptAudit:
+        found = audit_learner(learner, *worlds, beta=beta, **effort.on_learner)
+        # The file's own claim: the learner that was built from it would call the same ε proven.
+        return dataclasses.replace(found, claim=released.guarantee)
+
+    return audit
+
+
+def learner_of(released: ReleasedLinear) -> Learner:
+    """The learner that a certificate describes, before its fit.
+
+    Refused where it would not make the sums of the certificate with the same noise: the audit
+    would be of another claim.
+    """
+    recipe, claim = released.recipe, released.guarantee
+    if recipe.records_each != 1:
+        raise InputError(f"unit must be one record to be audited, got {claim.unit}")
+    learner = _LEARNER_CALLED[released.learner](
+        classes=released.classes_.tolist(),
+        records=recipe.records,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        relation=claim.relation,
+        mechanism=released.mechanism,
+    )
+    nobody = np.zeros((0, recipe.features)), released.classes_[:0]
+    planned = clone(learner).fit(*nobody).released_  # the plan follows from public numbers alone
+    if planned.recipe != recipe or planned.scales != released.scales:
+        raise InputError(
+            "released must follow from its recipe in this version, got other sums or noise"
+        )
+    return learner
+
+
+def neighbour_of(
+    released: ReleasedLinear, rows: Floats, labels: NDArray[Any]
+) -> tuple[Floats, NDArray[Any]]:
+    """The data without the record that the released model believes least.
+
+    Its residual is the longest, and so is its part of a gradient. Under replace-one it is turned
+    round and given another label instead.
+    """
+    if len(rows) == 0:
+        raise InputError("private must hold a record to be removed, got none")
+    least = int(margin_scores(released, rows, labels).argmin())
+    if released.guarantee.relation is not Relation.REPLACE_ONE:
+        return np.delete(rows, least, axis=0), np.delete(labels, least)
+    turned, relabelled = rows.copy(), labels.copy()
+    turned[least] *= -1
+    relabelled[least] = next(name for name in released.classes_ if name != labels[least])
+    return turned, relabelled
+
+
+_LEARNER_CALLED: Final = {kind.name: kind for kind in LEARNERS.values()}
 
 
 @dataclass(frozen=True, kw_only=True)

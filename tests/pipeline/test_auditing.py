@@ -1,0 +1,87 @@
+"""Learners are built anew from their certificates, and audited on neighbouring data."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from reticent.audit.neighbouring import refuse_others
+from reticent.data import Dataset
+from reticent.guarantee import Relation
+from reticent.pipeline.auditing import Effort, audit_files, learner_of, neighbour_of
+from reticent.pipeline.learning import LEARNERS
+from reticent.protect import AdaSSPRegressor
+from reticent.validation import InputError
+
+NAMES = [f"d{digit}" for digit in range(10)]
+TERMS = {"epsilon": 1.0, "delta": 1e-5}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:200] / 16 - 0.3, np.array(NAMES)[y[:200]]
+
+
+def released(learner, data, **changed):
+    terms = {"classes": NAMES, "records": 200, "relation": "add-remove"} | TERMS | changed
+    return LEARNERS[learner](**terms).fit(*data).released_
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "logistic"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_follows_from_its_certificate(digits, name, mechanism):
+    found = released(name, digits, mechanism=mechanism)
+    again = learner_of(found)
+    assert type(again) is LEARNERS[name]
+    assert again.fit(*digits).released_.scales == found.scales
+
+
+def test_less_noise_than_the_learner_would_add_is_refused(digits):
+    found = released("class-means", digits)
+    less = {name: scale / 2 for name, scale in found.scales.items()}
+    with pytest.raises(InputError, match="must follow from its recipe"):
+        learner_of(dataclasses.replace(found, scales=less))
+    with pytest.raises(InputError, match="unit must be one record"):
+        learner_of(released("class-means", digits, records_each=2))
+
+
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE_ONE])
+def test_the_neighbour_is_one(digits, relation):
+    found = released("class-means", digits, relation=relation)
+    other = neighbour_of(found, *digits)
+    refuse_others(digits, other, relation)
+    assert len(other[0]) == 200 - (relation is Relation.ADD_REMOVE)
+
+
+def test_the_record_believed_least_is_removed(digits):
+    found = released("class-means", digits)
+    own = found.predict_proba(digits[0])[np.arange(200), [NAMES.index(name) for name in digits[1]]]
+    rows, labels = neighbour_of(found, *digits)
+    assert (rows == np.delete(digits[0], own.argmin(), axis=0)).all()
+    assert (labels == np.delete(digits[1], own.argmin())).all()
+    with pytest.raises(InputError, match="private must hold a record"):
+        neighbour_of(found, digits[0][:0], digits[1][:0])
+
+
+def test_heads_and_learners_share_one_report(digits):
+    learner = released("lda", digits)
+
+    def read(classes):
+        labels = np.array([classes.index(name) for name in digits[1]])
+        inputs = digits[0].astype(np.float32)
+        return Dataset(
+            name="digits", source="a test", inputs=inputs, labels=labels, classes=tuple(classes)
+        )
+
+    told = []
+    effort = Effort(runs=10, progress=lambda done, whole: told.append((done, whole)))
+    both = audit_files({"a": learner, "b": learner}, read, beta=0.02, effort=effort)
+    assert {audit.measured.confidence for audit in both.audits.values()} == {0.99}
+    assert told[-1] == (10, 10)
+    regression = AdaSSPRegressor(
+        records=200, relation="add-remove", bound=1.0, target_bound=1.0, **TERMS
+    ).fit(digits[0], np.zeros(200))
+    with pytest.raises(InputError, match="must hold a classifier, got a regression"):
+        audit_files({"c": regression.released_}, read, beta=0.02, effort=effort)
