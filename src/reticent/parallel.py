@@ -22,7 +22,7 @@ def map_tasks(
     tasks: Iterable[Task],
     *,
     jobs: int | None = None,
-    on_done: Callable[[int], None] | None = None,
+    on_done: Callable[[int], object] | None = None,
 ) -> list[Row]:
     """``[function(task) for task in tasks]`` in that order, ``jobs`` at a time.
 

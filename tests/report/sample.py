@@ -248,6 +248,7 @@ def conclusion(unprotected: Unprotected, best: Release, **changes: Any) -> Concl
         "attack": CHOSEN,
         "before": before,
         "after": after,
+        "allowed": 0.65,
         "recommended": best.name,
     }
     return Conclusion(**(parts | changes))

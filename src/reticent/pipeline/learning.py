@@ -51,3 +51,18 @@ def protect_with(
     )
     released: ReleasedLinear = model.fit(features, labels).released_
     return released
+
+
+def learner_like(released: ReleasedLinear) -> Learner:
+    """The learner that a certificate describes, before its fit."""
+    claim, recipe = released.guarantee, released.recipe
+    kind = next(one for one in LEARNERS.values() if one.name == released.learner)
+    return kind(
+        classes=released.classes_.tolist(),
+        records=recipe.records,
+        records_each=recipe.records_each,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        relation=claim.relation,
+        mechanism=released.mechanism,
+    )

@@ -22,6 +22,7 @@ from reticent.attacks.released_weights import noise_of, unfitted_head
 from reticent.attacks.shadow_training import OnDone, train_shadows
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import ModelTarget, Target
+from reticent.pipeline.noisy_shadow import NoisyShadow
 from reticent.protect import ReleasedHead, ReleasedLinear
 from reticent.randomness import seeded
 from reticent.training import MLPHead, SoftmaxHead
@@ -76,8 +77,8 @@ def _like(model: Any, classes: list[Any]) -> Any | None:
         return head.set_params(classes=classes, records=None, tolerance=None)
     if isinstance(model, MLPHead):
         return clone(model).set_params(classes=classes)
-    if isinstance(model, ReleasedLinear):  # its rows have norm 1
-        return SoftmaxHead(penalty=PENALTY, bound=1.0, norms="scale", classes=classes)
+    if isinstance(model, ReleasedLinear):
+        return NoisyShadow(released=model)
     if hasattr(model, "get_params") and is_classifier(model):
         return clone(model)
     return None

@@ -158,6 +158,8 @@ class Conclusion(Value):
     """The black-box attack that was strongest on shadow targets: chosen on no scored record."""
     before: Interval
     after: Interval
+    allowed: float = Field(ge=0.5, le=1)
+    """The largest AUC that the guarantee of the recommended release leaves to any attack."""
     recommended: str
     """The name of the recommended release."""
 

@@ -1,0 +1,105 @@
+"""The audits of a run: every claim at the ε that is asked for, all together at one risk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from reticent.audit.lower_bound import divided
+from reticent.audit.release import ReleaseAudit, audit_release
+from reticent.audit.transcript_audit import TranscriptAudit
+from reticent.audit.transcripts import audit_learner
+from reticent.guarantee import Grade, Relation
+from reticent.neighbours.sampled import SampledPairs
+from reticent.parallel import map_tasks
+from reticent.pipeline.attack_recipes import Stage
+from reticent.pipeline.learning import learner_like
+from reticent.pipeline.running.heads import Sensitivities
+from reticent.pipeline.running.releases import Drawn
+from reticent.pipeline.running.spec import RunData, RunSpec
+from reticent.pipeline.running.values import bound_of
+from reticent.protect import ReleasedHead, ReleasedLinear
+from reticent.results import Audit
+
+RUNS: Final = 50
+"""Transcripts of a learner in each world: they find gross errors; ``make audits`` looks harder."""
+
+
+def audits(
+    releases: Mapping[str, Drawn],
+    data: RunData,
+    spec: RunSpec,
+    estimates: Sensitivities,
+    tell: Stage,
+) -> dict[str, Audit]:
+    """Of each release by name, each at its share of β; a person's rows cannot be audited yet."""
+    if spec.records_each > 1 or data.private.persons is not None:
+        return {}
+    auditor = _Auditor(
+        data=data, spec=spec, fresh=estimates.fresh, beta=divided(spec.beta, len(releases))
+    )
+    found = map_tasks(
+        auditor,
+        [release.first for release in releases.values()],
+        jobs=spec.jobs,
+        on_done=lambda ready: tell("audits", ready, len(releases)),
+    )
+    return dict(zip(releases, found, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Auditor:
+    data: RunData
+    spec: RunSpec
+    fresh: SampledPairs | None
+    beta: float
+
+    def __call__(self, released: ReleasedHead | ReleasedLinear) -> Audit:
+        if isinstance(released, ReleasedHead):
+            rows, labels = self.data.rows("private")
+            sampled = released.guarantee.grade is Grade.SAMPLED
+            fresh = self.fresh if sampled else None
+            return _of_head(audit_release(released, rows, labels, beta=self.beta, fresh=fresh))
+        return _of_learner(self._transcripts(released))
+
+    def _transcripts(self, released: ReleasedLinear) -> TranscriptAudit:
+        """A claim about all data sets is tried on the hardest one known: a record, or none."""
+        learner, names = learner_like(released), released.classes_
+        one = np.eye(1, self.data.features)
+        opposite = -one if released.guarantee.relation is Relation.REPLACE_ONE else one[:0]
+        worlds = [(rows, np.repeat(names[:1], len(rows))) for rows in (opposite, one)]
+        return audit_learner(learner, *worlds, runs=RUNS, beta=self.beta)
+
+
+def _of_head(audit: ReleaseAudit) -> Audit:
+    proven = audit.claim.grade in (Grade.PROVEN, Grade.DECLARED)
+    notes = () if audit.fresh is None else audit.fresh.figures
+    # The theorem's sensitivity is not what a sampled or published release claims.
+    return Audit(
+        **_figures(audit),
+        pair=audit.pair,
+        tightness=audit.tightness if proven else None,
+        notes=tuple(notes),
+    )
+
+
+def _of_learner(audit: TranscriptAudit) -> Audit:
+    notes = [f"all {audit.looks:,} noisy sums of a fit are seen by this adversary"]
+    if audit.conditional is not None:
+        notes.append(str(audit.conditional))
+    pair = "one record, and none or its opposite"
+    return Audit(**_figures(audit), pair=pair, tightness=audit.tightness, notes=tuple(notes))
+
+
+def _figures(audit: ReleaseAudit | TranscriptAudit) -> dict[str, Any]:
+    return {
+        "verdict": audit.verdict,
+        "refuted_by": audit.refuted_by,
+        "measured": bound_of(audit.measured),
+        "analytic": audit.analytic,
+        "exact": audit.exact,
+        "runs": audit.runs,
+    }

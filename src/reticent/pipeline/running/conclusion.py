@@ -1,0 +1,151 @@
+"""The verdict of a run, in words that whoever decides about publishing can read."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from scipy import stats
+
+from reticent.audit import ceiling
+from reticent.guarantee.rounding import upper_text
+from reticent.mechanisms.profiles import gaussian
+from reticent.results import Attack, Claim, Conclusion, Interval, Release, Unprotected
+from reticent.results.audit import Audit
+
+HALF_WIDTH: Final = 0.03
+"""Of the AUC's interval: with a wider one the page says that records are too few."""
+GUESSING: Final = 0.5
+
+
+def concluded(
+    unprotected: Unprotected,
+    recommended: Release,
+    others: tuple[Release, ...],
+    strengths: dict[str, float],
+) -> Conclusion:
+    """What leaks now, what leaks after, what it costs, and what is promised."""
+    chosen = next(iter(strengths))
+    before, after = (
+        attack_named(unprotected.attacks, chosen),
+        attack_named(recommended.attacks, chosen),
+    )
+    allowed = allowed_auc(recommended)
+    enough = _half(after.auc) <= HALF_WIDTH
+    needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
+    return Conclusion(
+        headline=_headline(before.auc, after.auc, recommended.claim, allowed, enough),
+        sentences=(
+            _strength(chosen, strengths),
+            *_too_few(after, needed),
+            _told("Without protection", before),
+            f"{_told('The recommended release', after)} Its guarantee leaves no attack more than"
+            f" {allowed:.3f}.",
+            _cost(unprotected, recommended),
+            f"Its guarantee: {recommended.claim.text}. It covers every attack, these and stronger"
+            " ones, under the assumptions listed below.",
+            *_audited(recommended),
+            *(line for release in others for line in _audited(release)),
+        ),
+        enough=enough,
+        records_needed=needed,
+        attack=chosen,
+        before=before.auc,
+        after=after.auc,
+        allowed=allowed,
+        recommended=recommended.name,
+    )
+
+
+def attack_named(attacks: tuple[Attack, ...], name: str) -> Attack:
+    """The attack of this name."""
+    return next(attack for attack in attacks if attack.name == name)
+
+
+def records_for(half_width: float, confidence: float) -> int:
+    """Records on each side whose AUC has such an interval, were it ½: its variance is 1/(6n).
+
+    >>> records_for(0.03, 0.95)
+    712
+    """
+    wide = float(stats.norm.ppf((1 + confidence) / 2))
+    return math.ceil(wide**2 / (6 * half_width**2))
+
+
+def leaks(auc: Interval) -> bool:
+    """Whether its interval excludes guessing."""
+    return auc.low > GUESSING
+
+
+def _half(found: Interval) -> float:
+    return (found.high - found.low) / 2
+
+
+def allowed_auc(release: Release) -> float:
+    """The area under the best ROC curve that the guarantee leaves: Φ(μ/√2) for Gaussian noise.
+
+    Else the area under the ceiling of (ε, δ), which is above every curve.
+    """
+    epsilon, delta = release.claim.epsilon, release.claim.delta
+    if release.mechanism == "gaussian":
+        return float(stats.norm.cdf(gaussian.shift(epsilon, delta) / math.sqrt(2)))
+    rates = np.linspace(0.0, 1.0, 10_001)
+    return float(min(np.trapezoid(ceiling(rates, epsilon=epsilon, delta=delta), rates), 1.0))
+
+
+def _headline(before: Interval, after: Interval, claim: Claim, allowed: float, enough: bool) -> str:
+    promise = f"the release with ε ≤ {upper_text(claim.epsilon)} ({claim.grade})"
+    now = "Published as it is, this model tells who was in its training data; "
+    if after.low > allowed:
+        return f"Do not publish: an attack gets more out of {promise} than it allows."
+    if not enough:
+        start = now if leaks(before) else ""
+        return f"{start}{'t' if start else 'T'}oo few records to say what {promise} tells."
+    if leaks(after):
+        rest = f"{promise} tells less, within what its guarantee allows (AUC {allowed:.3f})."
+        return f"{now}{rest}" if leaks(before) else f"{rest[0].upper()}{rest[1:]}"
+    if leaks(before):
+        return f"{now}from {promise} no attack could tell."
+    return (
+        f"No leak was found, before protection or after it; {promise} holds against attacks that"
+        " were not tried, too."
+    )
+
+
+def _strength(chosen: str, strengths: dict[str, float]) -> str:
+    return (
+        f"Of {len(strengths)} black-box attacks {chosen} was the strongest on shadow targets (mean"
+        f" AUC {strengths[chosen]:.3f}): it is the one that is judged by."
+    )
+
+
+def _too_few(after: Attack, needed: int | None) -> tuple[str, ...]:
+    if needed is None:
+        return ()
+    return (
+        f"Too few records: {after.members:,} members and {after.others:,} others leave the AUC"
+        f" open within ±{_half(after.auc):.3f}; about {needed:,} of each would make it"
+        f" ±{HALF_WIDTH:g}.",
+    )
+
+
+def _told(what: str, attack: Attack) -> str:
+    verdict = "tells members from others" if leaks(attack.auc) else "does no better than guessing"
+    return f"{what}: the attack {verdict}, AUC {attack.auc} (0.5 is guessing)."
+
+
+def _cost(unprotected: Unprotected, release: Release) -> str:
+    return (
+        f"The price: accuracy {unprotected.accuracy.value:.3f} becomes"
+        f" {release.accuracy.value:.3f}, a utility loss of {100 * release.loss.value:.1f} %"
+        f" [{100 * release.loss.low:.1f} %, {100 * release.loss.high:.1f} %]."
+    )
+
+
+def _audited(release: Release) -> tuple[str, ...]:
+    audit: Audit | None = release.audit
+    if audit is None:
+        return ()
+    by = "" if audit.refuted_by is None else f" by the {audit.refuted_by}"
+    return (f"Audit of {release.name}: {audit.verdict}{by}; measured {audit.measured.text}.",)

@@ -1,0 +1,117 @@
+"""The unprotected head, and the ways to say how far one record moves a head's weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from reticent.guarantee import Grade, Sensitivity
+from reticent.neighbours.head_sensitivity import published_head_sensitivity
+from reticent.neighbours.sampled import Draws, SampledPairs, sampled_head_pairs
+from reticent.pipeline.protecting import HeadSpec, fit_head, private_rows, unfitted
+from reticent.pipeline.running.spec import RunData, RunSpec
+from reticent.protect.public_numbers import PublicNumbers
+from reticent.results import SensitivityRow
+from reticent.training import SoftmaxHead
+from reticent.validation import InputError
+
+FOLDS = 3
+VERDICTS = {
+    Grade.PROVEN: "covers every pair of neighbours",
+    Grade.SAMPLED: "covers a share of random pairs; nothing about the worst case",
+    Grade.PUBLISHED: "known not to hold: a pair that was not drawn may differ more",
+    Grade.DECLARED: "as good as the word of whoever typed it",
+}
+
+
+def head_spec(spec: RunSpec, penalty: float) -> HeadSpec:
+    """A head of the run with this λ."""
+    return HeadSpec(
+        records=spec.records,
+        bound=spec.bound,
+        penalty=penalty,
+        intercept=spec.intercept,
+        norms=spec.norms,
+        records_each=spec.records_each,
+    )
+
+
+def unprotected_head(data: RunData, spec: RunSpec) -> SoftmaxHead:
+    """The best head without protection: its penalty by cross-validation on the private records."""
+    scores = {penalty: _validated(data, spec, penalty) for penalty in spec.penalties}
+    best = max(scores, key=lambda penalty: scores[penalty])
+    return fit_head(data.private, head_spec(spec, best))
+
+
+def _validated(data: RunData, spec: RunSpec, penalty: float) -> float:
+    """The share of private records that heads of the other folds get right."""
+    rows, labels = private_rows(data.private, spec.records_each)
+    if len(rows) < FOLDS:
+        raise InputError(f"private must have at least {FOLDS} records, got {len(rows)}")
+    hits = []
+    for kept, left in KFold(FOLDS, shuffle=True, random_state=spec.seed).split(rows):
+        head = unfitted(
+            replace(head_spec(spec, penalty), records=max(len(kept), 1)), data.private.classes
+        )
+        hits.append(head.fit(rows[kept], labels[kept]).predict(rows[left]) == labels[left])
+    return float(np.concatenate(hits).mean())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivities:
+    """Of one head, by their grades; what could not be had is left out."""
+
+    head: SoftmaxHead
+    found: dict[Grade, Sensitivity]
+    fresh: SampledPairs | None
+    """Pairs that the sampled sensitivity was not made from, to audit it with."""
+    notes: tuple[str, ...]
+
+    def rows(self) -> tuple[SensitivityRow, ...]:
+        """As they stand in the document."""
+        return tuple(
+            SensitivityRow(
+                grade=grade.value,
+                l1=found.l1,
+                l2=found.l2,
+                relation=str(found.relation),
+                source=found.source,
+                gamma=found.gamma,
+                verdict=VERDICTS[grade],
+            )
+            for grade, found in self.found.items()
+        )
+
+
+def sensitivities(data: RunData, spec: RunSpec) -> Sensitivities:
+    """Proven by the theorem, sampled from public records, published as by Algorithm 2."""
+    head = fit_head(data.private, head_spec(spec, spec.penalty))
+    rows, labels = private_rows(data.private, spec.records_each)
+    public = PublicNumbers.of(head.certified().numbers, records_each=spec.records_each, mean=None)
+    theorem = public.sensitivity(spec.neighbours)
+    grade = Grade.DECLARED if spec.read_off else Grade.PROVEN
+    found, notes, fresh = {grade: theorem}, [], None
+    if data.pool is None:
+        notes.append("no sampled sensitivity: it needs public records with labels")
+    else:
+        found[Grade.SAMPLED] = _sampled(head, data, spec, seed=2 * spec.seed).sensitivity
+        fresh = _sampled(head, data, spec, seed=2 * spec.seed + 1)
+    found[Grade.PUBLISHED] = published_head_sensitivity(
+        head, rows, labels, pairs=spec.pairs, seed=spec.seed, measured="coordinates"
+    )
+    return Sensitivities(head=head, found=found, fresh=fresh, notes=tuple(notes))
+
+
+def _sampled(head: SoftmaxHead, data: RunData, spec: RunSpec, *, seed: int) -> SampledPairs:
+    pool, labels = data.rows("pool")
+    return sampled_head_pairs(
+        head,
+        pool,
+        labels,
+        Draws(size=len(data.private), pairs=spec.sampled, seed=seed),
+        private=data.private.features.astype(np.float64),
+        measured="coordinates",
+        jobs=spec.jobs,
+    )

@@ -1,0 +1,217 @@
+"""The whole job on anybody's features: tune, attack, release, attack again, audit, conclude."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reticent.guarantee import Grade
+from reticent.pipeline.attack_recipes import Stage
+from reticent.pipeline.attacking import Attacked
+from reticent.pipeline.learning import WEIGHTS
+from reticent.pipeline.protecting import capped
+from reticent.pipeline.running.auditing import audits
+from reticent.pipeline.running.conclusion import concluded
+from reticent.pipeline.running.exposing import CANDIDATES, EXACT, Adversaries
+from reticent.pipeline.running.heads import Sensitivities, sensitivities, unprotected_head
+from reticent.pipeline.running.making import facts_of, made_of
+from reticent.pipeline.running.releases import Drawn, Released, advised, drawn, kinds, named, right
+from reticent.pipeline.running.spec import RunData, RunSpec
+from reticent.pipeline.running.values import accuracy_of, attacks_of, claim_of, interval_of
+from reticent.protect import ReleasedHead, save
+from reticent.results import Attack, Audit, Exposure, Release, Results, Unprotected, write_results
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Finished:
+    """What a run found, and the release that it hands over."""
+
+    results: Results
+    released: Released
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write ``results.json`` and the released model with its certificate."""
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        weights, certificate = save(self.released, target / "released")
+        write_results(self.results, target / "results.json")
+        return [target / "results.json", weights, certificate]
+
+
+def run_job(
+    data: RunData,
+    spec: RunSpec,
+    *,
+    model: Any = None,
+    command: str = "reticent.run(…)",
+    stage: Stage | None = None,
+) -> Finished:
+    """All of it.
+
+    Args:
+        data: Features by their roles.
+        spec: Every choice.
+        model: The fitted classifier that would be published without protection; by default a
+            softmax head with the best penalty.
+        command: How to do the same again, for the document.
+        stage: Told how far it is.
+    """
+    started = time.monotonic()
+    job = Job(data=_capped(data, spec), spec=spec, model=model, tell=stage or (lambda *_: None))
+    results = Results(
+        title=f"{data.name}: what its model tells, and what a private release tells",
+        facts=facts_of(job.data, spec),
+        conclusion=concluded(job.unprotected, job.recommended, job.published, job.strengths),
+        unprotected=job.unprotected,
+        releases=tuple(job.rows.values()),
+        sensitivities=job.estimates.rows(),
+        exposure=job.exposure,
+        made=made_of(spec, command, time.monotonic() - started, job.estimates.notes),
+    )
+    return Finished(results=results, released=job.releases[job.chosen].first)
+
+
+def _capped(data: RunData, spec: RunSpec) -> RunData:
+    """Each person's first rows alone are private records of the run."""
+    persons = data.private.persons
+    if persons is None:
+        return data
+    kept = capped(persons, spec.records_each)
+    return dataclasses.replace(data, private=data.private.take(kept))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Job:
+    """The stages of a run, each computed once, when it is first asked for."""
+
+    data: RunData
+    spec: RunSpec
+    model: Any
+    tell: Stage
+
+    @cached_property
+    def head(self) -> Any:
+        """The model that would be published without protection."""
+        return unprotected_head(self.data, self.spec) if self.model is None else self.model
+
+    @cached_property
+    def adversaries(self) -> Adversaries:
+        """Who attacks."""
+        return Adversaries(data=self.data, spec=self.spec, tell=self.tell)
+
+    @cached_property
+    def _before(self) -> tuple[Attacked, dict[str, float]]:
+        return self.adversaries.on_unprotected(self.head)
+
+    @property
+    def strengths(self) -> dict[str, float]:
+        """Of the black-box attacks on shadow targets, strongest first."""
+        return self._before[1]
+
+    @cached_property
+    def unprotected(self) -> Unprotected:
+        """Accuracy and attacks before."""
+        return Unprotected(
+            name=f"{type(self.head).__name__} on {self.data.kind}",
+            accuracy=accuracy_of([right(self.head, *self.data.rows("test"))]),
+            attacks=attacks_of(self._before[0]),
+        )
+
+    @cached_property
+    def estimates(self) -> Sensitivities:
+        """Three ways to say how far one record moves a head."""
+        self.tell("sensitivities", 0, 1)
+        found = sensitivities(self.data, self.spec)
+        self.tell("sensitivities", 1, 1)
+        return found
+
+    @cached_property
+    def releases(self) -> dict[str, Drawn]:
+        """All releases by name."""
+        asked = list(kinds(self.data, self.spec, self.estimates))
+        found = drawn(asked, self.data, self.spec, self.head, self.tell)
+        return {release.name: release for release in found}
+
+    @cached_property
+    def chosen(self) -> str:
+        """The release that public numbers recommend."""
+        advice = advised(self.data, self.spec, self.spec.epsilon)
+        what = advice.mechanism if advice.learner == WEIGHTS else advice.learner
+        grade = Grade.DECLARED if self.spec.read_off else Grade.PROVEN
+        return named(what, grade, self.spec.epsilon)
+
+    @property
+    def at_epsilon(self) -> dict[str, Drawn]:
+        """Releases at the ε that was asked for: these are audited."""
+        asked = self.spec.epsilon
+        return {name: one for name, one in self.releases.items() if one.claim.epsilon == asked}
+
+    @cached_property
+    def audited(self) -> dict[str, Audit]:
+        """Verdicts by the name of the release."""
+        return audits(self.at_epsilon, self.data, self.spec, self.estimates, self.tell)
+
+    @cached_property
+    def rows(self) -> dict[str, Release]:
+        """What stands in the document of each release."""
+        tasks = [(found.first, self._attacks(name)) for name, found in self.releases.items()]
+        attacks = self.adversaries.on_releases(tasks)
+        return {
+            name: _row(found, attacked, self.audited.get(name))
+            for (name, found), attacked in zip(self.releases.items(), attacks, strict=True)
+        }
+
+    @property
+    def recommended(self) -> Release:
+        """The row of the chosen release."""
+        return self.rows[self.chosen]
+
+    @property
+    def published(self) -> tuple[Release, ...]:
+        """What papers would release at the same ε."""
+        names = (name for name, one in self.at_epsilon.items() if _graded(one, Grade.PUBLISHED))
+        return tuple(self.rows[name] for name in names)
+
+    @cached_property
+    def exposure(self) -> Exposure | None:
+        """Who is most exposed by Gaussian noise on the optimum."""
+        for name, one in self.at_epsilon.items():
+            if _is_gaussian(one) and _graded(one, Grade.PROVEN, Grade.DECLARED):
+                assert isinstance(one.first, ReleasedHead)
+                return self.adversaries.exposure(one.first, name)
+        return None
+
+    def _attacks(self, name: str) -> tuple[str, ...]:
+        """All of them on what stands in the verdict, else the strongest alone."""
+        found = self.releases[name]
+        if name != self.chosen and not (name in self.at_epsilon and _is_gaussian(found)):
+            return (next(iter(self.strengths)),)
+        exact = (EXACT,) if isinstance(found.first, ReleasedHead) else ()
+        return (*CANDIDATES, *exact)
+
+
+def _is_gaussian(found: Drawn) -> bool:
+    return isinstance(found.first, ReleasedHead) and found.first.mechanism == "gaussian"
+
+
+def _graded(found: Drawn, *grades: Grade) -> bool:
+    return found.claim.grade in grades
+
+
+def _row(found: Drawn, attacks: tuple[Attack, ...], audit: Audit | None) -> Release:
+    return Release(
+        name=found.name,
+        learner=found.learner,
+        mechanism=found.first.mechanism,
+        claim=claim_of(found.claim),
+        scales=found.scales,
+        accuracy=found.accuracy,
+        loss=interval_of(found.loss),
+        draws=len(found.draws),
+        attacks=attacks,
+        audit=audit,
+    )

@@ -1,0 +1,165 @@
+"""What a run is asked for, and the records that it is about."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.attacks.records import Records
+from reticent.data import Dataset, split
+from reticent.guarantee import Relation
+from reticent.guarantee.grade import as_relation
+from reticent.protect.public_numbers import unit_of
+from reticent.training import PublicStep
+from reticent.training.features import Norms
+from reticent.training.public_whitening import PublicWhitening
+from reticent.validation import InputError, count, positive, probability
+
+Floats = NDArray[np.float64]
+GRID = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Times the ε that is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """Every choice of a run; all of them stand before a private record is looked at.
+
+    Args:
+        epsilon: The ε of the release that is handed over.
+        delta: Its δ; mechanisms without δ are shown at δ = 0.
+        relation: "add-remove" or "replace-one".
+        records: The public normaliser N.
+        bound: The public bound on a row's norm.
+        read_off: Which of classes, bound and records were read from the private data after all:
+            with any of them no release is more than declared.
+        norms: "clip" longer rows to the bound, or "scale" all rows to it.
+        epsilons: The grid of the figures; by default ½ to 8 times ε.
+        penalty: λ of the head whose three sensitivities stand side by side.
+        pairs: Of Algorithm 2 (Yang, Gohari, Topcu 2022).
+        sampled: Pairs of the sensitivity sampler, where public records with labels are there.
+        draws: Releases of each kind, to show their spread; each is one release by itself.
+        shadows: Models that the strongest attacks train.
+        records_each: The most rows of one person that are kept.
+        intercept: The constant feature beside each row.
+        beta: The chance that any audited claim is refuted, if all are true.
+        seed: Of everything but protecting noise.
+        jobs: Processes for shadow models.
+    """
+
+    epsilon: float
+    delta: float
+    relation: Relation | str
+    records: int
+    bound: float
+    read_off: tuple[str, ...] = ()
+    norms: Norms = "clip"
+    epsilons: tuple[float, ...] = ()
+    mechanisms: tuple[str, ...] = ("laplace", "gaussian", "logistic")
+    penalty: float = 1e-2
+    penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
+    """Of the unprotected head, which takes the best in cross-validation."""
+    pairs: int = 500
+    sampled: int = 40
+    draws: int = 5
+    shadows: int = 32
+    records_each: int = 1
+    intercept: float = 0.1
+    beta: float = 0.05
+    seed: int = 0
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        """Numbers in range; the grid holds the ε that is asked for."""
+        positive("epsilon", self.epsilon)
+        if not 0 < probability("delta", self.delta) < 1:
+            raise InputError(f"delta must be in (0, 1) for a run, got {self.delta}")
+        object.__setattr__(self, "relation", as_relation(self.relation))
+        for name in ("records", "pairs", "sampled", "records_each"):
+            count(name, getattr(self, name))
+        count("draws", self.draws, at_least=2)
+        count("shadows", self.shadows, at_least=10)
+        count("seed", self.seed, at_least=0)
+        positive("bound", self.bound)
+        grid = self.epsilons or tuple(times * self.epsilon for times in GRID)
+        asked = {positive("epsilons", one) for one in (*grid, self.epsilon)}
+        object.__setattr__(self, "epsilons", tuple(sorted(asked)))
+
+    @property
+    def unit(self) -> str:
+        """What one record of the guarantee is."""
+        return unit_of(self.records_each)
+
+    @property
+    def neighbours(self) -> Relation:
+        """The relation, checked."""
+        return as_relation(self.relation)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunData:
+    """Features by their roles; no record has two of them, but ``test`` may hold the others."""
+
+    name: str
+    kind: str
+    """What the features are, in words."""
+    private: Dataset
+    others: Dataset
+    """Not trained on: attacks tell the private records from them."""
+    own: Dataset
+    """The adversary's own, for shadow models and as population."""
+    test: Dataset
+    """For accuracies."""
+    pool: Dataset | None = None
+    """Public records with labels, for the sensitivity sampler."""
+    public: int = 0
+    """Public records behind encoder and whitening."""
+
+    @classmethod
+    def of(
+        cls, private: Dataset, test: Dataset, *, public: Dataset | None = None, seed: int = 0
+    ) -> RunData:
+        """From a user's tables: two thirds of the test records are scored, a third is the enemy's.
+
+        With public records all rows are centred and whitened by them.
+        """
+        if len(test) < 12:
+            raise InputError(f"test must have at least 12 records to attack with, got {len(test)}")
+        parts = split(len(test), sizes={"others": 2 / 3, "own": 1 / 3}, seed=seed)
+        kind = "features"
+        if public is not None:
+            step = PublicStep(PublicWhitening().fit(public.features))
+            private, test = whitened(private, step), whitened(test, step)
+            kind = "features whitened by public records"
+        return cls(
+            name=private.name,
+            kind=kind,
+            private=private,
+            others=test.take(parts["others"]),
+            own=test.take(parts["own"]),
+            test=test,
+            public=0 if public is None else len(public),
+        )
+
+    @property
+    def features(self) -> int:
+        """How many."""
+        return int(self.private.features.shape[1])
+
+    def records(self, role: str) -> Records:
+        """As attacks take them."""
+        return Records.of(getattr(self, role))
+
+    def rows(self, role: str) -> tuple[Floats, NDArray[Any]]:
+        """Features and the names of the classes."""
+        data = getattr(self, role)
+        return data.features.astype(np.float64), np.asarray(data.classes)[data.labels]
+
+
+def whitened(data: Dataset, step: PublicStep) -> Dataset:
+    """By what was learnt from public records."""
+    rows = np.asarray(step.transform(data.features), dtype=np.float32)
+    return dataclasses.replace(data, inputs=rows, columns=())
