@@ -11,7 +11,8 @@ from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.pipeline.auditing import Effort, audit_files, learner_of, neighbour_of
 from reticent.pipeline.learning import LEARNERS
-from reticent.protect import AdaSSPRegressor
+from reticent.protect import AdaSSPRegressor, release_weights
+from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 
 NAMES = [f"d{digit}" for digit in range(10)]
@@ -65,16 +66,35 @@ def test_the_record_believed_least_is_removed(digits):
         neighbour_of(found, digits[0][:0], digits[1][:0])
 
 
-def test_heads_and_learners_share_one_report(digits):
-    learner = released("lda", digits)
+def reader(X, y):
+    """The records as a file gives them: the names of classes are texts."""
 
     def read(classes):
-        labels = np.array([classes.index(name) for name in digits[1]])
-        inputs = digits[0].astype(np.float32)
+        labels = np.array([classes.index(str(name)) for name in y])
+        inputs = X.astype(np.float32)
         return Dataset(
             name="digits", source="a test", inputs=inputs, labels=labels, classes=tuple(classes)
         )
 
+    return read
+
+
+def test_classes_may_be_numbers(digits):
+    X, y = digits[0], np.array([int(name[1:]) for name in digits[1]])
+    head = SoftmaxHead(penalty=1e-2, bound=1.0, classes=range(10), records=200).fit(X, y)
+    weights = release_weights(head, relation="add-remove", **TERMS)
+    means = released("class-means", (X, y), classes=range(10))
+    found = audit_files(
+        {"weights": weights, "means": means},
+        reader(X, y),
+        beta=1e-6,
+        effort=Effort(runs=10, candidates=1),
+    )
+    assert found.fallen == ()
+
+
+def test_releases_of_one_report_share_beta(digits):
+    learner, read = released("lda", digits), reader(*digits)
     told = []
     effort = Effort(runs=10, progress=lambda done, whole: told.append((done, whole)))
     both = audit_files({"a": learner, "b": learner}, read, beta=0.02, effort=effort)

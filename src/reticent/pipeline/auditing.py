@@ -26,6 +26,7 @@ from reticent.protect import ReleasedHead, ReleasedLinear, ReleasedRegression
 from reticent.protect.certificate import Released
 from reticent.protect.learners.learner import Learner
 from reticent.randomness import seeded
+from reticent.training.records import indices_of
 from reticent.validation import InputError
 
 Floats = NDArray[np.float64]
@@ -76,7 +77,9 @@ def _audit_of(name: str, released: Released, read: Read, effort: Effort) -> Audi
             f"{name} must hold a classifier, got a regression: audit its learner in Python,"
             " reticent.audit.transcripts.audit_learner"
         )
-    rows, labels = private_rows(read([str(label) for label in released.classes_]), 1)
+    names = [str(label) for label in released.classes_]
+    rows, texts = private_rows(read(names), 1)
+    labels = released.classes_[indices_of(texts, np.asarray(names))]  # numbers, where it has some
     if isinstance(released, ReleasedHead):
         return lambda beta: audit_release(released, rows, labels, beta=beta, **effort.on_head)
     return _audit_of_learner(released, rows, labels, effort)
