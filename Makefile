@@ -10,13 +10,14 @@ comma := ,
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench audits docs clean
 
 help:
 	@echo "make demo    the whole job on real digits: protect, attack, audit, report"
 	@echo "make check   linters, types, import layers and the fast tests: under two minutes"
 	@echo "make test    the same and every test, doctest, documentation example: what CI runs"
 	@echo "make bench   measure, and write benchmarks/results (BENCH='NAME --quick' for a part)"
+	@echo "make audits  audit every proven release 200 times, into results/audits.json: 25 minutes"
 	@echo "make docs    rewrite docs/cli.md and the generated tables in README.md and docs"
 	@echo "make clean   remove .venv, caches and builds"
 
@@ -101,6 +102,9 @@ check: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+audits: $(VENV)/.demo
+	@$(BIN)/reticent reproduce beyond audits --jobs 2 --out results/audits.json $(AUDITS)
 
 docs: $(VENV)/.demo
 	@$(BIN)/python tools/refresh_docs.py

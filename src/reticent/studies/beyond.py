@@ -21,7 +21,15 @@ def plan_grid(on: str, run: Run) -> Outcome:
     return study.study(study.SPECS[on], run)
 
 
+def audits(on: str, run: Run) -> Outcome:
+    """Every proven release audited over and over, and the same with too little noise."""
+    from reticent.studies import audits as study
+
+    return study.study(study.SPECS[on], run)
+
+
 TRAINED = {
+    "audits": Trained(run=audits, on=("digits",)),
     "plan-grid": Trained(
         run=plan_grid,
         on=("digits", *_IN_FOLDER, "shoppers"),
