@@ -44,6 +44,11 @@ def decimal_range(found: Interval) -> str:
     return f"{decimals(found.value)} [{decimals(found.low)}, {decimals(found.high)}]"
 
 
+def allowed_of(value: float) -> str:
+    """What a guarantee allows, rounded up."""
+    return upper_text(value, 3)
+
+
 def in_hundred(value: float) -> str:
     """How often in a hundred times."""
     return f"{100 * value:.0f}"

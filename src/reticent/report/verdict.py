@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reticent.report.numbers import (
+    allowed_of,
     decimal_range,
     epsilon_of,
     grade_of,
@@ -118,6 +119,13 @@ def _warnings(results: Results) -> list[str]:
         found.append(
             f"Too few records: {facts.private:,} private and {facts.others:,} others cannot show"
             f" whether the model leaks.{size} A figure near guessing means nothing here."
+        )
+    allowed = results.conclusion.allowed
+    if results.conclusion.after.low > allowed:
+        found.append(
+            f"An attack gets more out of the recommended release than {epsilon_of(release.claim)}"
+            f" allows: AUC {decimal_range(results.conclusion.after)}, and at most"
+            f" {allowed_of(allowed)} is allowed. Do not publish it."
         )
     if release.audit is not None and release.audit.verdict == "refuted":
         found.append(

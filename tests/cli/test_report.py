@@ -1,0 +1,74 @@
+"""``reticent report``: a document in, a page out."""
+
+import json
+
+import pytest
+
+from reticent.cli.main import BAD_INPUT, run
+from reticent.results import write_results
+from tests.report.sample import sample_results
+
+
+@pytest.fixture
+def command(capsys):
+    def call(*arguments):
+        capsys.readouterr()
+        code = run(["report", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "results.json"
+    write_results(sample_results(), path)
+    return path
+
+
+@pytest.mark.slow
+def test_the_page_stands_beside_the_document(command, document):
+    code, out, err = command(document)
+    assert (code, err) == (0, "")
+    assert "8 figures, 10 tables" in " ".join(out.split())
+    assert "internal" in out
+    assert (document.parent / "report.html").is_file()
+
+
+def test_a_public_page_goes_where_it_is_told(command, document, tmp_path):
+    code, out, _ = command(document, "--public", "--out", tmp_path / "new", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["public"]
+    assert found["page"] == str(tmp_path / "new" / "report-public.html")
+    assert sorted(found["written"]) == sorted(
+        str(path) for path in (tmp_path / "new").rglob("*") if path.is_file()
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "must be a readable file"),
+        ("{", "must be a reticent-results/1 document"),
+        ('{"version": "reticent-results/9"}', "where version is wrong"),
+        ("[1]", "where the document is wrong"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_exit_2(command, tmp_path, content, message):
+    path = tmp_path / "results.json"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    code, out, err = command(path)
+    assert (code, out) == (BAD_INPUT, "")
+    assert err.count("\n") == 1
+    assert message in err
+    assert {one.name for one in tmp_path.iterdir()} <= {"results.json"}
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_line_and_exit_2(command, document):
+    code, out, err = command(document, "--public", "--out", "/proc/report")
+    assert (code, out) == (BAD_INPUT, "")
+    assert err.count("\n") == 1
+    assert "must be a folder to write to" in err
