@@ -4,6 +4,7 @@
 """
 
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
 from reticent.guarantee import Guarantee, Sensitivity
 
@@ -12,4 +13,16 @@ try:
 except PackageNotFoundError:  # a source tree that was not installed
     __version__ = "0+unknown"
 
-__all__ = ["Guarantee", "Sensitivity", "__version__"]
+if TYPE_CHECKING:
+    from reticent.pipeline.running import run
+
+__all__ = ["Guarantee", "Sensitivity", "__version__", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """The whole job is heavy: it is loaded when it is asked for."""
+    if name == "run":
+        from reticent.pipeline.running import run
+
+        return run
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

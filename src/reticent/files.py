@@ -27,5 +27,16 @@ def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
         partial.unlink(missing_ok=True)
 
 
+def writable_folder(path: Path) -> Path:
+    """The folder, made where it is not there; before long work, not after it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} must be a folder, got: {error.strerror}") from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise InputError(f"{path} must be writable, got a folder that is not")
+    return path
+
+
 def _mode(private: bool) -> int:
     return 0o600 if private else 0o666

@@ -95,8 +95,6 @@ def test_an_overfit_head_leaks_and_the_strongest_attack_says_most(everything):
     best = found.reports[found.strongest]
     assert found.verdict.startswith("leak found by ")
     assert best.auc.value == max(report.auc.value for report in found.reports.values())
-    assert found.strongest in found.above(0.5)
-    assert found.above(best.auc.low) == ()
     for name in ("lira-online", "rmia-online"):
         assert found.reports[name].auc.low > 0.5  # 0.70 ± 0.03
     document = found.to_dict()

@@ -23,6 +23,7 @@ from reticent.cli import (
     released,
     report,
     reproduce,
+    run,
 )
 
 app = typer.Typer(
@@ -51,6 +52,7 @@ def options(
 
 
 app.command("demo")(demo.demo)
+app.command("run")(run.run)
 app.command("plan")(plan.plan)
 app.command("calibrate")(calibrate.calibrate)
 app.command("account")(account.account)

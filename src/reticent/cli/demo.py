@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-import json as json_text
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from reticent.cli.options import Json
-from reticent.cli.output import print_json, print_line, print_titled
+from reticent.cli.output import print_json, print_line
 from reticent.cli.progress import stages
+from reticent.cli.summary import print_summary, written_by
+
+REFUTED = 1
 
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller digits, fewer steps: seconds.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        help="A folder for results.json and the released head with its certificate.",
-        show_default=False,
-    ),
-]
+Out = Annotated[Path, typer.Option(help="A folder for the page, results.json and the release.")]
 
 
-def demo(quick: Quick = False, out: Out = None, json: Json = False) -> None:
-    """The whole job on real digits: encoder, head, bound, release, attack, verdict."""
-    from reticent.files import write_whole
+def demo(quick: Quick = False, out: Out = Path("reticent-demo"), json: Json = False) -> None:
+    """The whole job on real digits: encoder, head, bounds, releases, attacks, audits, one page."""
+    from reticent.files import writable_folder
     from reticent.pipeline.demo import DemoSpec, demonstrate
-    from reticent.protect import save
     from reticent.training.encoders.cache import usual_folder
 
+    target = writable_folder(out)
     spec = DemoSpec.quick() if quick else DemoSpec.full()
     with stages() as stage:
-        result = demonstrate(spec, cache=usual_folder(), stage=stage)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        document = json_text.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
-        write_whole(out / "results.json", document.encode())
-        save(result.released, out / "head")
+        finished = demonstrate(spec, cache=usual_folder(), stage=stage)
+    written = written_by(finished, target)
     if json:
-        print_json(result.to_dict())
-        return
-    for table in result.tables:
-        print_titled(table)
-    for line in result.verdict:
-        print_line(line)
-    if out is not None:
-        print_line(f"written to {out}: results.json, head.safetensors, head.json")
+        print_json(finished.results.model_dump(mode="json"))
+    else:
+        print_summary(finished.results)
+        print_line(f"written to {target}: {', '.join(written)}")
+    unexpected = finished.results.refuted(grades=("proven", "declared"))
+    if unexpected:
+        raise typer.Exit(REFUTED)

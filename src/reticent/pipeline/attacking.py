@@ -130,10 +130,6 @@ class Attacked:
         """Whether any attack found something."""
         return any(report.leaks for report in self.reports.values())
 
-    def above(self, limit: float) -> tuple[str, ...]:
-        """Attacks whose AUC is above the limit, its interval as a whole."""
-        return tuple(name for name, found in self.reports.items() if found.auc.low > limit)
-
     @property
     def verdict(self) -> str:
         """One line; where nothing was found, with what would have been."""

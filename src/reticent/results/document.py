@@ -188,6 +188,14 @@ class Results(Value):
             raise ValueError("conclusion must recommend one of the releases")
         return self
 
+    def refuted(self, *, grades: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of releases of these grades whose claim fell."""
+        return tuple(
+            one.name
+            for one in self.releases
+            if one.claim.grade in grades and one.audit and one.audit.verdict == "refuted"
+        )
+
     @property
     def recommended(self) -> Release:
         """The release that is handed over."""

@@ -62,7 +62,10 @@ class _Auditor:
             rows, labels = self.data.rows("private")
             sampled = released.guarantee.grade is Grade.SAMPLED
             fresh = self.fresh if sampled else None
-            return _of_head(audit_release(released, rows, labels, beta=self.beta, fresh=fresh))
+            found = audit_release(released, rows, labels, beta=self.beta, fresh=fresh)
+            # The theorem's sensitivity is not what a sampled or published release claims.
+            proven = found.claim.grade in (Grade.PROVEN, Grade.DECLARED)
+            return head_audit(found, tightness=found.tightness if proven else None)
         return _of_learner(self._transcripts(released))
 
     def _transcripts(self, released: ReleasedLinear) -> TranscriptAudit:
@@ -74,16 +77,10 @@ class _Auditor:
         return audit_learner(learner, *worlds, runs=RUNS, beta=self.beta)
 
 
-def _of_head(audit: ReleaseAudit) -> Audit:
-    proven = audit.claim.grade in (Grade.PROVEN, Grade.DECLARED)
+def head_audit(audit: ReleaseAudit, *, tightness: float | None) -> Audit:
+    """The audit of a head as it stands in the document."""
     notes = () if audit.fresh is None else audit.fresh.figures
-    # The theorem's sensitivity is not what a sampled or published release claims.
-    return Audit(
-        **_figures(audit),
-        pair=audit.pair,
-        tightness=audit.tightness if proven else None,
-        notes=tuple(notes),
-    )
+    return Audit(**_figures(audit), pair=audit.pair, tightness=tightness, notes=notes)
 
 
 def _of_learner(audit: TranscriptAudit) -> Audit:

@@ -41,11 +41,13 @@ class Adversaries:
     spec: RunSpec
     tell: Stage
 
-    def on_unprotected(self, model: Any) -> tuple[Attacked, dict[str, float]]:
-        """What all black-box attacks find, and how strong each was on shadow targets."""
-        plan = self._plan(CANDIDATES)
+    def on_unprotected(
+        self, model: Any, attacks: tuple[str, ...] = CANDIDATES
+    ) -> tuple[Attacked, dict[str, float]]:
+        """What black-box attacks find, and how strong each was on shadow targets."""
+        plan = self._plan(attacks)
         known = self._adversary(model, plan)
-        found = strengths(known, CANDIDATES)
+        found = strengths(known, attacks)
         return attacked(known, plan, self._inside), found
 
     def on_releases(self, tasks: Sequence[Task]) -> list[tuple[Attack, ...]]:

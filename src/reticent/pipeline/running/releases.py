@@ -69,8 +69,6 @@ class Kind:
 
     name: str
     learner: str
-    epsilon: float
-    grade: Grade
     draw: Draw
 
 
@@ -90,37 +88,47 @@ def advised(data: RunData, spec: RunSpec, epsilon: float) -> Advice:
     )
 
 
+def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None) -> Kind:
+    """What public numbers recommend at this ε, by default at the one that is asked for."""
+    asked = spec.epsilon if epsilon is None else epsilon
+    advice = advised(data, spec, asked)
+    wanted = _wanted(spec, advice.mechanism, asked)
+    if advice.learner == WEIGHTS:
+        return Kind(
+            name=named(advice.mechanism, best_grade(spec), asked),
+            learner=WEIGHTS,
+            draw=_weights(data, wanted),
+        )
+    return Kind(
+        name=named(advice.learner, best_grade(spec), asked),
+        learner=advice.learner,
+        draw=partial(protect_with, data.private, wanted, learner=advice.learner),
+    )
+
+
 def kinds(data: RunData, spec: RunSpec, estimates: Sensitivities) -> Iterator[Kind]:
-    """The recommended learner over the grid, then weights by mechanism, grade and ε."""
-    best = Grade.DECLARED if spec.read_off else Grade.PROVEN
+    """The recommended learner over the grid, then weights by mechanism, ε and grade."""
     for epsilon in spec.epsilons:
-        advice = advised(data, spec, epsilon)
-        if advice.learner != WEIGHTS:
-            yield Kind(
-                name=named(advice.learner, best, epsilon),
-                learner=advice.learner,
-                epsilon=epsilon,
-                grade=best,
-                draw=_learner(data, _wanted(spec, advice.mechanism, epsilon), advice.learner),
-            )
+        recommended = recommended_kind(data, spec, epsilon)
+        if recommended.learner != WEIGHTS:
+            yield recommended
     for mechanism in spec.mechanisms:
         for epsilon in spec.epsilons:
-            yield Kind(
-                name=named(mechanism, best, epsilon),
-                learner=WEIGHTS,
-                epsilon=epsilon,
-                grade=best,
-                draw=_weights(data, _wanted(spec, mechanism, epsilon)),
-            )
+            wanted = _wanted(spec, mechanism, epsilon)
+            name = named(mechanism, best_grade(spec), epsilon)
+            yield Kind(name=name, learner=WEIGHTS, draw=_weights(data, wanted))
             for grade in (Grade.SAMPLED, Grade.PUBLISHED):
                 if grade in estimates.found:
                     yield Kind(
                         name=named(mechanism, grade, epsilon),
                         learner=WEIGHTS,
-                        epsilon=epsilon,
-                        grade=grade,
-                        draw=_estimated(estimates, grade, _wanted(spec, mechanism, epsilon)),
+                        draw=_estimated(estimates, grade, wanted),
                     )
+
+
+def best_grade(spec: RunSpec) -> Grade:
+    """Of what rests on a theorem: proven, unless public numbers were read off the data."""
+    return Grade.DECLARED if spec.read_off else Grade.PROVEN
 
 
 def named(what: str, grade: Grade, epsilon: float) -> str:
@@ -175,10 +183,6 @@ def _wanted(spec: RunSpec, mechanism: str, epsilon: float) -> Wanted:
         norms=spec.norms,
         records_each=spec.records_each,
     )
-
-
-def _learner(data: RunData, wanted: Wanted, learner: str) -> Draw:
-    return partial(protect_with, data.private, wanted, learner=learner)
 
 
 def _weights(data: RunData, wanted: Wanted) -> Draw:

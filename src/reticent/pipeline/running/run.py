@@ -12,14 +12,20 @@ from typing import Any
 from reticent.guarantee import Grade
 from reticent.pipeline.attack_recipes import Stage
 from reticent.pipeline.attacking import Attacked
-from reticent.pipeline.learning import WEIGHTS
 from reticent.pipeline.protecting import capped
 from reticent.pipeline.running.auditing import audits
 from reticent.pipeline.running.conclusion import concluded
 from reticent.pipeline.running.exposing import CANDIDATES, EXACT, Adversaries
 from reticent.pipeline.running.heads import Sensitivities, sensitivities, unprotected_head
 from reticent.pipeline.running.making import facts_of, made_of
-from reticent.pipeline.running.releases import Drawn, Released, advised, drawn, kinds, named, right
+from reticent.pipeline.running.releases import (
+    Drawn,
+    Released,
+    drawn,
+    kinds,
+    recommended_kind,
+    right,
+)
 from reticent.pipeline.running.spec import RunData, RunSpec
 from reticent.pipeline.running.values import accuracy_of, attacks_of, claim_of, interval_of
 from reticent.protect import ReleasedHead, save
@@ -139,10 +145,7 @@ class Job:
     @cached_property
     def chosen(self) -> str:
         """The release that public numbers recommend."""
-        advice = advised(self.data, self.spec, self.spec.epsilon)
-        what = advice.mechanism if advice.learner == WEIGHTS else advice.learner
-        grade = Grade.DECLARED if self.spec.read_off else Grade.PROVEN
-        return named(what, grade, self.spec.epsilon)
+        return recommended_kind(self.data, self.spec).name
 
     @property
     def at_epsilon(self) -> dict[str, Drawn]:

@@ -1,0 +1,144 @@
+"""``reticent run``: the whole job on the user's own data."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reticent.cli.gate import RunFailAbove, stop_above
+from reticent.cli.options import Epsilon, Json, RelationName, relation_of
+from reticent.cli.output import print_json, print_line, print_warning
+from reticent.cli.private_table import (
+    Bound,
+    Classes,
+    Each,
+    Embedding,
+    EncoderName,
+    Label,
+    Norms,
+    Person,
+    Private,
+    Records,
+    listed,
+    read_private,
+    refuse_unnamed_persons,
+)
+from reticent.cli.progress import stages
+from reticent.cli.summary import print_summary, written_by
+
+if TYPE_CHECKING:
+    from reticent.data import Dataset
+
+Test = Annotated[
+    Path, typer.Option(help="Records that no model saw, with labels: .npz, .csv or .parquet.")
+]
+Public = Annotated[
+    Path | None,
+    typer.Option(
+        help="Public records without labels: all rows are centred and whitened by them.",
+        show_default=False,
+    ),
+]
+Delta = Annotated[float, typer.Option(help="The δ of the release.", show_default=False)]
+Out = Annotated[Path, typer.Option(help="A folder for the page, results.json and the release.")]
+Draws = Annotated[int, typer.Option(help="Releases of each kind, to show their spread.")]
+Shadows = Annotated[int, typer.Option(help="Shadow models of the attacks.")]
+Seed = Annotated[int, typer.Option(help="Of everything but protecting noise.")]
+Jobs = Annotated[int, typer.Option(help="Processes; -1 for every core.")]
+
+
+def run(
+    private: Private,
+    label: Label,
+    test: Test,
+    epsilon: Epsilon,
+    delta: Delta,
+    relation: RelationName = None,
+    classes: Classes = None,
+    bound: Bound = None,
+    records: Records = None,
+    person: Person = None,
+    records_each: Each = 1,
+    public: Public = None,
+    embedding: Embedding = None,
+    encoder: EncoderName = None,
+    norms: Norms = "clip",
+    draws: Draws = 5,
+    shadows: Shadows = 32,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+    out: Out = Path("reticent-run"),
+    fail_above: RunFailAbove = None,
+    json: Json = False,
+) -> None:
+    """Tune, attack, protect, attack again and audit a classifier on your own features.
+
+    Writes a page for whoever decides about publishing, results.json and the recommended release
+    with its certificate. Without --classes, --bound or --records the value is read from the private
+    data, and then no release is more than declared.
+    """
+    from reticent.files import writable_folder
+    from reticent.pipeline.gate import exceeded, limits_of
+    from reticent.pipeline.running import RunData, RunSpec, run_job
+    from reticent.training.features import as_norms
+
+    neighbours, limits = relation_of(relation), limits_of(fail_above or ())
+    refuse_unnamed_persons(person, records_each)
+    target = writable_folder(out)
+    form: dict[str, Any] = {"embedding": embedding, "encoder": encoder}
+    names = None if classes is None else listed(classes)
+    data = read_private(private, label=label, person=person, classes=names, **form)
+    unseen = read_private(test, label=label, classes=list(data.classes), **form)
+    around = None if public is None else read_private(public, **form)
+    roles = RunData.of(_declared(data), unseen, public=around, seed=seed)
+    missing = {"classes": classes, "bound": bound, "records": records}
+    spec = RunSpec(
+        epsilon=epsilon,
+        delta=delta,
+        relation=neighbours,
+        records=len(data) if records is None else records,
+        bound=_longest(roles.private) if bound is None else bound,
+        read_off=tuple(name for name, value in missing.items() if value is None),
+        norms=as_norms(norms),
+        draws=draws,
+        shadows=shadows,
+        records_each=records_each,
+        seed=seed,
+        jobs=jobs,
+    )
+    if spec.read_off:
+        print_warning(_not_proven(spec.read_off))
+    command = shlex.join(["reticent", *sys.argv[1:]])
+    with stages() as stage:
+        finished = run_job(roles, spec, command=command, stage=stage)
+    written = written_by(finished, target)
+    if json:
+        print_json(finished.results.model_dump(mode="json"))
+    else:
+        print_summary(finished.results)
+        print_line(f"written to {target}: {', '.join(written)}")
+    stop_above(exceeded(finished.results, limits))
+
+
+def _declared(data: Dataset) -> Dataset:
+    """Classes that were read off count as said: the guarantee is then at most declared."""
+    return dataclasses.replace(data, public_classes=True)
+
+
+def _longest(data: Dataset) -> float:
+    import numpy as np
+
+    return float(np.linalg.norm(data.features.astype(np.float64), axis=1).max())
+
+
+def _not_proven(read_off: tuple[str, ...]) -> str:
+    options = ", ".join(f"--{name}" for name in read_off)
+    return (
+        f"declared, not proven: {', '.join(read_off)} read from the private data; say {options} for"
+        " a proven release"
+    )

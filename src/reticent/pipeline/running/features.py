@@ -1,0 +1,28 @@
+"""What features are worth: the head without protection, its leak, and the recommended release."""
+
+from __future__ import annotations
+
+from reticent.pipeline.attack_recipes import Stage
+from reticent.pipeline.running.exposing import Adversaries
+from reticent.pipeline.running.heads import unprotected_head
+from reticent.pipeline.running.releases import drawn, recommended_kind, right
+from reticent.pipeline.running.spec import RunData, RunSpec
+from reticent.pipeline.running.values import accuracy_of, interval_of
+from reticent.results import Features
+
+
+def feature_row(data: RunData, spec: RunSpec, tell: Stage) -> Features:
+    """The same job in short, so that two kinds of features stand side by side."""
+    head = unprotected_head(data, spec)
+    found, strengths = Adversaries(data=data, spec=spec, tell=tell).on_unprotected(
+        head, ("lira-online", "rmia-online")
+    )
+    (release,) = drawn([recommended_kind(data, spec)], data, spec, head, lambda *_: None)
+    return Features(
+        name=data.kind,
+        width=data.features,
+        unprotected=accuracy_of([right(head, *data.rows("test"))]),
+        released=release.accuracy,
+        loss=interval_of(release.loss),
+        strongest=interval_of(found.reports[next(iter(strengths))].auc),
+    )
