@@ -22,24 +22,33 @@ from reticent.audit.utility import UtilityLoss, utility_loss
 
 if TYPE_CHECKING:
     from reticent.audit.mechanism import FunctionAudit, audit_function
+    from reticent.audit.one_training import TrainingAudit, one_run_audit
     from reticent.audit.release import ReleaseAudit, audit_release
+    from reticent.audit.releases import ClaimsAudit, audit_releases, audit_together
+    from reticent.audit.sampled import SampledAudit, audit_sampled
 
 __all__ = [
     "AttackReport",
     "Canaries",
+    "ClaimsAudit",
     "FunctionAudit",
     "LowerBound",
     "Measured",
     "ReleaseAudit",
     "Roc",
+    "SampledAudit",
     "SeparateRuns",
     "Slice",
     "Sliced",
     "ThresholdGrid",
+    "TrainingAudit",
     "UtilityLoss",
     "auc",
     "audit_function",
     "audit_release",
+    "audit_releases",
+    "audit_sampled",
+    "audit_together",
     "balanced_accuracy",
     "ceiling",
     "clopper_pearson_epsilon",
@@ -53,6 +62,7 @@ __all__ = [
     "many_runs",
     "measured_attack",
     "one_run",
+    "one_run_audit",
     "one_run_epsilon",
     "one_run_gdp_epsilon",
     "precision",
@@ -66,10 +76,17 @@ __all__ = [
 
 
 _HOMES = {
+    "ClaimsAudit": "releases",
     "FunctionAudit": "mechanism",
     "ReleaseAudit": "release",
+    "SampledAudit": "sampled",
+    "TrainingAudit": "one_training",
     "audit_function": "mechanism",
     "audit_release": "release",
+    "audit_releases": "releases",
+    "audit_sampled": "sampled",
+    "audit_together": "releases",
+    "one_run_audit": "one_training",
 }
 
 

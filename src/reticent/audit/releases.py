@@ -1,6 +1,6 @@
 """Several claims about the same data, audited together: β is divided over them.
 
-Each of m audits at β may be wrong with probability β, so that one of 20 true claims would fall in
+Each of m audits at β may be wrong with probability β, so that one of 20 true claims may fall in
 almost two reports of three. At β/m each, none falls with probability 1 − β (Bonferroni), however
 the audits depend on each other.
 """
