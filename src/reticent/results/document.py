@@ -227,10 +227,13 @@ def read_results(path: Path) -> Results:
     except OSError as error:
         raise InputError(f"{path} must be a readable file, got {error.strerror}") from None
     try:
-        return Results.model_validate_json(text)
+        found = Results.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the document"
         raise InputError(
             f"{path} must be a {VERSION} document, got one where {where} is wrong: {first['msg']}"
         ) from None
+    if "version" not in found.model_fields_set:
+        raise InputError(f"{path} must be a {VERSION} document, got one that names no version")
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -19,8 +20,8 @@ from reticent.results import Attack, Bound, Claim, Curve, Interval, Rate
 
 CONFIDENCE: Final = 0.95
 BLACK_BOX: Final = {Access.SCORES, Access.TOP_SCORES, Access.ROUNDED_SCORES, Access.LABELS}
-_POINTS: Final = 160
-"""Of a drawn ROC curve, densest at few false alarms."""
+_RATES: Final = 100
+"""At which a ROC curve is kept, densest at few false alarms."""
 
 
 def claim_of(guarantee: Guarantee) -> Claim:
@@ -47,15 +48,34 @@ def interval_of(found: Measured | UtilityLoss) -> Interval:
 
 
 def accuracy_of(hits: Sequence[NDArray[np.bool_]]) -> Interval:
-    """The mean accuracy of several draws: records and draws both count for its limits."""
+    """The mean accuracy of several draws: records and draws both count for its limits.
+
+    Wilson's limits for the records, Student's for the draws, joined by their squares (MOVER; Zou,
+    Donner 2008). What a draw does to single records enters both, which errs on the safe side.
+    """
     each = np.stack(hits)
     mean = float(each.mean())
-    variance = max(mean * (1 - mean), 1 / each.shape[1]) / each.shape[1]
-    if len(each) > 1:
-        variance += float(each.mean(axis=1).var(ddof=1)) / len(each)
-    half = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * variance**0.5
-    low, high = max(mean - half, 0.0), min(mean + half, 1.0)
+    moved = _moved_by_draws(each.mean(axis=1))
+    below, above = (math.hypot(mean - limit, moved) for limit in _wilson(mean, each.shape[1]))
+    low, high = max(mean - below, 0.0), min(mean + above, 1.0)
     return Interval(value=mean, low=low, high=high, confidence=CONFIDENCE)
+
+
+def _wilson(share: float, records: int) -> tuple[float, float]:
+    """The shares of which so many records would show this one at the confidence's edge."""
+    squared = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
+    middle = share + squared / (2 * records)
+    half = math.sqrt(squared * (share * (1 - share) + squared / (4 * records)) / records)
+    return (middle - half) / (1 + squared / records), (middle + half) / (1 + squared / records)
+
+
+def _moved_by_draws(means: NDArray[np.float64]) -> float:
+    """t·s/√K: how far the mean over K draws lies from that over all, at most."""
+    draws = len(means)
+    if draws == 1:
+        return 0.0
+    wide = float(stats.t.ppf((1 + CONFIDENCE) / 2, draws - 1))
+    return wide * float(means.std(ddof=1)) / math.sqrt(draws)
 
 
 def attacks_of(found: Attacked) -> tuple[Attack, ...]:
@@ -89,11 +109,13 @@ def _attack(report: AttackReport, scores: Scores, inside: NDArray[np.bool_], nam
 
 
 def _curve(values: NDArray[np.float64], inside: NDArray[np.bool_]) -> Curve:
+    """Steps: with both corners of each, a line through the points is nowhere above the curve."""
     found = roc(values[inside], values[~inside])
-    wanted = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1.0, _POINTS)]))
-    # The last point at or below each rate: on a step curve, the best that this rate allows.
+    wanted = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1.0, _RATES)]))
+    # The last point at or below each rate: the most that this rate allows.
     places = np.unique(np.searchsorted(found.fpr, wanted, side="right") - 1)
-    return Curve(
-        fpr=tuple(found.fpr[places].round(6).tolist()),
-        tpr=tuple(found.tpr[places].round(6).tolist()),
-    )
+    fpr, tpr = found.fpr[places], found.tpr[places]
+    corners = np.stack([fpr[1:], tpr[:-1]]), np.stack([fpr[1:], tpr[1:]])
+    steps = np.stack(corners, axis=2).reshape(2, -1)
+    points = np.unique(np.column_stack([np.stack([fpr[:1], tpr[:1]]), steps]).round(6), axis=1)
+    return Curve(fpr=tuple(points[0].tolist()), tpr=tuple(points[1].tolist()))
