@@ -336,7 +336,7 @@ def too_few() -> Results:
     unprotected = few.unprotected.model_copy(update={"attacks": attacks})
     verdict = conclusion(
         unprotected, few.recommended, headline="Too few records to tell", enough=False,
-        records_needed=712,
+        records_needed=712, after=attack(CHOSEN, 0.05, records=40).auc,
     )  # fmt: skip
     return sample_results(
         facts=facts(private=40, others=40), unprotected=unprotected, conclusion=verdict

@@ -103,6 +103,14 @@ def test_all_attacks_stand_before_and_after(sample, internal):
         assert cells[6] == before[name].threat
 
 
+def test_attacks_on_few_records_stand_without_a_low_false_alarm_rate(sample):
+    made = tuple(one.model_copy(update={"rates": ()}) for one in sample.unprotected.attacks)
+    plain_head = sample.unprotected.model_copy(update={"attacks": made})
+    results = changed(sample_results(unprotected=plain_head), attacks=made)
+    for row, one in zip(words(results).by_id("table-attacks").rows(), made, strict=True):
+        assert figures(row[3]) == pytest.approx(in_percent(one.leakage), abs=0.0501)
+
+
 def test_all_releases_stand_with_claim_accuracy_loss_and_audit(sample, internal):
     rows = parsed(internal).by_id("table-releases").rows()
     assert [row[0] for row in rows] == [one.name for one in sample.releases]
@@ -190,6 +198,14 @@ def test_too_few_records_are_said_with_the_number_that_is_needed():
     assert "Too few records: 40 private and 40 others" in text
     assert "At least 712 are needed on each side" in text
     assert "told apart" not in text
+
+
+def test_a_leak_that_few_records_show_is_a_leak(sample):
+    verdict = conclusion(sample.unprotected, sample.recommended, enough=False,
+                         after=interval(0.52, 0.05))  # fmt: skip
+    answers = [one.text for one in words(sample_results(conclusion=verdict)).all("dd")]
+    assert answers[0].startswith("Members are told apart: ")
+    assert answers[1].startswith("Too few records to say: ")
 
 
 def test_enough_records_are_not_called_too_few(internal):

@@ -13,7 +13,7 @@ import pytest
 
 from reticent.report import write_report
 from reticent.report.figures import INTERNAL
-from reticent.report.tables import NAMES, tables
+from reticent.report.tables import MOST_EXPOSED, NAMES, tables
 from reticent.validation import InputError
 from tests.report.sample import sample_results
 
@@ -72,6 +72,13 @@ def test_every_attack_on_every_model_is_in_a_file(written, sample):
     models = [sample.unprotected, *sample.releases]
     wanted = [(model.name, made.name, made.auc.value) for model in models for made in model.attacks]
     assert [(row["model"], row["attack"], float(row["AUC value"])) for row in rows] == wanted
+
+
+def test_the_page_shows_some_of_the_exposed_and_the_file_all(sample):
+    twice = sample.exposure.model_copy(update={"most": sample.exposure.most * 2})
+    table = tables(sample_results(exposure=twice))["exposed"]
+    assert len(table.printed) == MOST_EXPOSED
+    assert len(table.csv().splitlines()) - 1 == 2 * len(sample.exposure.most) > MOST_EXPOSED
 
 
 def test_no_cell_is_a_formula(sample):

@@ -168,7 +168,7 @@ class Drawing:
     @cached_property
     def png(self) -> bytes:
         """For slides."""
-        return self._saved("png", dpi=200, metadata={"Software": None})
+        return self._saved("png", dpi=160, metadata={"Software": None})
 
     def _tree(self) -> ElementTree.Element:
         """The drawing with titles, and with names that are its own on a page of several."""

@@ -52,13 +52,15 @@ class Table:
     """Rows that stand out."""
     bad: frozenset[int] = frozenset()
     """Rows of refuted claims."""
+    most: int | None = None
+    """Rows on the page; all of them are in the file."""
 
     @property
     def printed(self) -> list[list[tuple[Column, str]]]:
-        """All cells as the page shows them, each with its column."""
+        """Cells as the page shows them, each with its column."""
         return [
             [(column, column.shown(cell)) for column, cell in zip(self.columns, row, strict=True)]
-            for row in self.rows
+            for row in self.rows[: self.most]
         ]
 
     def csv(self) -> str:

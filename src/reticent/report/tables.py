@@ -25,6 +25,7 @@ NAMES: Final = (
     "attacks", "every-attack", "releases", "audits", "sensitivities", "features", "exposed",
     "noise", "versions", "settings",
 )  # fmt: skip
+MOST_EXPOSED: Final = 8
 _CLAIM: Final = ("epsilon", "delta", "grade", "gamma", "relation", "unit")
 
 
@@ -44,7 +45,7 @@ def attacks(results: Results) -> Table:
     before, after = results.unprotected.attacks, results.recommended.attacks
     names = list(dict.fromkeys(attack.name for attack in (*before, *after)))
     fpr = _largest_rate([*before, *after])
-    rate = "TPR" if fpr is None else f"TPR at {100 * fpr:g} % FPR"
+    rate = "TPR − FPR" if fpr is None else f"TPR at {whole_share(fpr)} FPR"
     return Table(
         name="attacks",
         caption=(
@@ -191,7 +192,9 @@ def exposed(results: Results) -> Table:
     found = results.exposure
     return Table(
         name="exposed",
-        caption="The most exposed records, by their row in the private file.",
+        caption="The most exposed records, by their row in the private file; more are in the"
+        " folder tables.",
+        most=MOST_EXPOSED,
         columns=(
             Column(name="row"),
             Column(name="label"),
@@ -265,8 +268,10 @@ def _pair_row(before: Attack | None, after: Attack | None, fpr: float | None) ->
 
 
 def _rate(attack: Attack | None, fpr: float | None) -> Interval | None:
-    rates = () if attack is None else attack.rates
-    return next((rate.tpr for rate in rates if rate.fpr == fpr), None)
+    """The TPR at this FPR; TPR − FPR where there were too few records for any."""
+    if attack is None or fpr is None:
+        return None if attack is None else attack.leakage
+    return next((rate.tpr for rate in attack.rates if rate.fpr == fpr), None)
 
 
 def _largest_rate(made: list[Attack]) -> float | None:

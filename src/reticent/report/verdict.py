@@ -60,12 +60,12 @@ def told_apart(found: Interval, *, enough: bool, still: str = "") -> str:
         f" times in 100 (between {in_hundred(found.low)} and {in_hundred(found.high)}); guessing"
         " names it 50 times"
     )
-    if not enough:
-        return f"Too few records to say: {often}."
-    if found.low > 0.5:
+    if found.low > 0.5:  # found with few records is found
         return f"Members are {still}told apart: {often}."
     if found.high < 0.5:
         return f"Members are {still}told apart, by low scores: {often}."
+    if not enough:
+        return f"Too few records to say: {often}."
     return f"Members are not told apart by this attack: {often}."
 
 
@@ -117,8 +117,8 @@ def _warnings(results: Results) -> list[str]:
         size = "" if needed is None else f" At least {needed:,} are needed on each side."
         facts = results.facts
         found.append(
-            f"Too few records: {facts.private:,} private and {facts.others:,} others cannot show"
-            f" whether the model leaks.{size} A figure near guessing means nothing here."
+            f"Too few records: {facts.private:,} private and {facts.others:,} others leave open"
+            f" what an attack finds.{size} A figure near guessing means nothing here."
         )
     allowed = results.conclusion.allowed
     if results.conclusion.after.low > allowed:

@@ -59,10 +59,11 @@ def draw(results: Results) -> Drawing | None:
     return canvas.done(
         title="Claimed and audited ε",
         caption=(
-            "A claim stands where nothing measured lies to its right. The triangle is a lower bound"
-            " on ε from the errors of a real attack, and checks the code; the diamond is the ε of"
-            " the worst pair of neighbours that was found, and checks the theorem. Not refuted does"
-            f" not mean proven.{left}"
+            "The triangle is a lower bound on ε from the errors of a real attack, and checks the"
+            " code; the diamond is the ε of the worst pair of neighbours that was found, and checks"
+            " the theorem. To the right of the claim they refute it, but for a sampled claim, which"
+            " is about random pairs and not about the worst, and a pair whose ε is only bounded."
+            f" Not refuted does not mean proven.{left}"
         ),
         alt=f"{len(every)} audited claims, {refuted} of them refuted. "
         + " ".join(_words(row) for row in rows),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from matplotlib.ticker import MaxNLocator
+
 from reticent.report.drawing import Canvas, Drawing, Look, shortened
 from reticent.report.numbers import decimal_range, share_range
 from reticent.report.palette import LIGHT
@@ -28,6 +30,7 @@ def draw(results: Results) -> Drawing | None:
         axes.set_ylim(0.4, len(rows) + 0.6)
         axes.set_xlabel(label)
         axes.margins(x=0.08)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
     percent_axis(canvas.axes.xaxis)
     looks = {"without protection": _PLAIN, "released": _RELEASED}
     for label, look in looks.items():
@@ -36,8 +39,8 @@ def draw(results: Results) -> Drawing | None:
     return canvas.done(
         title="What the encoder buys",
         caption=(
-            "The same job on each kind of features. A good encoder, made on public data, leaves"
-            " less for the private records to teach: the same ε costs less accuracy."
+            "The same job on each kind of features. Where an encoder, made on public data, leaves"
+            " less for the private records to teach, the same ε costs less accuracy."
         ),
         alt=" ".join(_words(row) for row in rows),
     )
