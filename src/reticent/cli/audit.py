@@ -10,7 +10,15 @@ import typer
 
 from reticent.cli.options import Delta, Json, Pure, delta_of
 from reticent.cli.output import print_json, print_line
-from reticent.cli.private_table import Bound, Classes, Embedding, EncoderName, listed, read_private
+from reticent.cli.private_table import (
+    Bound,
+    Classes,
+    Embedding,
+    EncoderName,
+    Person,
+    listed,
+    read_private,
+)
 from reticent.cli.progress import progress_line
 from reticent.validation import InputError
 
@@ -111,7 +119,7 @@ class _Form(NamedTuple):
 FORMS = {
     "RELEASED": _Form(
         needs=("--private", "--label"),
-        takes=("--embedding", "--encoder", "--runs", "--candidates"),
+        takes=("--person", "--embedding", "--encoder", "--runs", "--candidates"),
     ),
     "--function": _Form(
         needs=("--one", "--other", "--epsilon"),
@@ -131,6 +139,7 @@ def audit(
     released: Releases = None,
     private: Private = None,
     label: Label = None,
+    person: Person = None,
     embedding: Embedding = None,
     encoder: EncoderName = None,
     function: Function = None,
@@ -159,11 +168,11 @@ def audit(
     What is printed is computed from the private records without noise: keep it private.
     """
     said = {
-        "--private": private, "--label": label, "--embedding": embedding, "--encoder": encoder,
-        "--one": one, "--other": other, "--classes": classes, "--bound": bound,
-        "--records": records, "--canaries": canaries, "--kind": kind, "--epsilon": epsilon,
-        "--delta": delta, "--pure": pure or None, "--runs": runs, "--candidates": candidates,
-        "--seed": seed,
+        "--private": private, "--label": label, "--person": person, "--embedding": embedding,
+        "--encoder": encoder, "--one": one, "--other": other, "--classes": classes,
+        "--bound": bound, "--records": records, "--canaries": canaries, "--kind": kind,
+        "--epsilon": epsilon, "--delta": delta, "--pure": pure or None, "--runs": runs,
+        "--candidates": candidates, "--seed": seed,
     }  # fmt: skip
     asked = {"RELEASED": released or None, "--function": function, "--train": train}
     form = _form_of(asked, said)
@@ -250,6 +259,7 @@ def _read(said: Mapping[str, Any], classes: list[str]) -> Any:
     return read_private(
         said["--private"],
         label=said["--label"],
+        person=said["--person"],
         embedding=said["--embedding"],
         encoder=said["--encoder"],
         classes=classes,

@@ -93,7 +93,8 @@ def run(
     form: dict[str, Any] = {"embedding": embedding, "encoder": encoder}
     names = None if classes is None else listed(classes)
     data = read_private(private, label=label, person=person, classes=names, **form)
-    unseen = read_private(test, label=label, classes=list(data.classes), **form)
+    whose = _person_in(test, person)
+    unseen = read_private(test, label=label, person=whose, classes=list(data.classes), **form)
     around = None if public is None else read_private(public, **form)
     roles = RunData.of(_declared(data), unseen, public=around, seed=seed)
     missing = {"classes": classes, "bound": bound, "records": records}
@@ -123,6 +124,14 @@ def run(
         print_summary(finished.results)
         print_line(f"written to {target}: {', '.join(written)}")
     stop_above(exceeded(finished.results, limits))
+
+
+def _person_in(test: Path, person: str | None) -> str | None:
+    """The column of persons, where the test records have one: it is no feature of theirs."""
+    from reticent.data.columns import open_columns
+
+    named = person is not None and person in open_columns(test).names
+    return person if named else None
 
 
 def _declared(data: Dataset) -> Dataset:

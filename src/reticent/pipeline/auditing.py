@@ -19,6 +19,7 @@ from reticent.audit.transcript_audit import TranscriptAudit
 from reticent.audit.transcripts import audit_learner
 from reticent.data import Dataset
 from reticent.guarantee import Guarantee, Relation
+from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.pipeline.learning import LEARNERS
 from reticent.pipeline.protecting import private_rows
 from reticent.pipeline.user_code import open_function
@@ -76,6 +77,11 @@ def _audit_of(name: str, released: Released, read: Read, effort: Effort) -> Audi
         raise InputError(
             f"{name} must hold a classifier, got a regression: audit its learner in Python,"
             " reticent.audit.transcripts.audit_learner"
+        )
+    if released.guarantee.unit != ONE_RECORD:
+        raise InputError(
+            f"{name} must protect single records to be audited, got {released.guarantee.unit}:"
+            " audit one that protect made of the same rows with --records-each 1"
         )
     names = [str(label) for label in released.classes_]
     rows, texts = private_rows(read(names), 1)

@@ -29,6 +29,11 @@ class NoisyShadow(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.released = released
         self.random_state = random_state
 
+    @property
+    def classes(self) -> NDArray[Any]:
+        """All of them, in the order that was declared; a part of the records may lack one."""
+        return self.released.classes_
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """The learner's own way through its sums."""
         generator = seeded("noise of a shadow", self.random_state)
