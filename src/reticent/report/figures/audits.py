@@ -88,7 +88,8 @@ def _draw_row(canvas: Canvas, row: Audited, height: int) -> None:
     name = f"{row.name}: {epsilon_of(row.claim)}"
     canvas.point(_on_axis(row.claim.epsilon), height, _CLAIM, f"claimed {name}",
                  markersize=13, markeredgewidth=2.4)  # fmt: skip
-    canvas.point(_on_axis(measured), height, looks[0], f"{name}: {row.audit.measured.text}")
+    canvas.point(_on_axis(measured), height, looks[0], f"{name}: {row.audit.measured.text}",
+                 clip_on=False)  # fmt: skip
     if pair is not None:
         canvas.point(_on_axis(pair), height, looks[1], f"{name}: {analytic_of(row.audit)}")
     _label(canvas, row, height)
