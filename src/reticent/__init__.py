@@ -3,18 +3,15 @@
 ``import reticent`` is light: torch, plotly and SQL are loaded by the modules that need them.
 """
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from reticent.guarantee import Guarantee, Sensitivity
-
-try:
-    __version__ = version("reticent")
-except PackageNotFoundError:  # a source tree that was not installed
-    __version__ = "0+unknown"
+from reticent.version import INSTALLED
 
 if TYPE_CHECKING:
     from reticent.pipeline.running import run
+
+__version__ = INSTALLED
 
 __all__ = ["Guarantee", "Sensitivity", "__version__", "run"]
 

@@ -262,7 +262,7 @@ class TestShadows:
         same = shadow_head(head, SHADOW, kind=None, **numbers)
         assert (same.penalty, same.bound, same.records) == (1e-5, 2.5, None)
         assert shadow_head(released, SHADOW, kind=None, **numbers).penalty == 0.1
-        assert shadow_head(means, SHADOW, kind=None, **numbers).norms == "scale"
+        assert shadow_head(means, SHADOW, kind=None, **numbers).released is means
         network = MLPHead(layers=3, width=7)
         assert shadow_head(network, SHADOW, kind=None, **numbers).width == 7
         assert shadow_head(LogisticRegression(C=7.0), SHADOW, kind=None, **numbers).C == 7.0

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-import reticent
 from reticent.attacks.records import Records
 from reticent.files import write_whole
 from reticent.training import MLPHead, SoftmaxHead
 from reticent.training.encoders.cache import cache_folder
 from reticent.training.optimum import Optimum
 from reticent.validation import InputError
+from reticent.version import INSTALLED
 
 VERSION = 1
 """Of what the files hold and of how shadows are trained: a change of either is another version."""
@@ -110,7 +110,7 @@ def fingerprint(head: Any, pool: Records, inside: NDArray[np.bool_], *, seed: in
     digest = hashlib.sha256()
     described = [
         ["format", VERSION],
-        ["reticent", reticent.__version__],
+        ["reticent", INSTALLED],
         ["head", type(head).__qualname__, _described(head.get_params(deep=False))],
         ["seed", seed],
         ["inputs", _described(pool.inputs)],

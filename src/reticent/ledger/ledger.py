@@ -15,7 +15,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-import reticent
 from reticent.guarantee.events import Event
 from reticent.guarantee.grade import Relation, as_relation
 from reticent.guarantee.guarantee import ONE_RECORD
@@ -39,6 +38,7 @@ from reticent.ledger.storage import (
     locked,
 )
 from reticent.validation import InputError, describe, line
+from reticent.version import INSTALLED
 
 MOST_CHARACTERS = 1000
 
@@ -117,7 +117,7 @@ class Ledger:
             _update(connection, row, budget=budget.to_json())
             connection.execute(
                 BUDGET_CHANGES.insert().values(
-                    account=row.id, at=_now(), budget=budget.to_json(), version=reticent.__version__
+                    account=row.id, at=_now(), budget=budget.to_json(), version=INSTALLED
                 )
             )
             return _account(_locked(connection, name))
@@ -155,7 +155,7 @@ class Ledger:
                     purpose=purpose,
                     event=json.dumps(event.to_dict(), ensure_ascii=False, allow_nan=False),
                     costs=costs.to_json(),
-                    version=reticent.__version__,
+                    version=INSTALLED,
                 )
             )
             _update(connection, row, totals=totals.to_json(), charges=account.charges + 1)

@@ -114,9 +114,23 @@ class Knowledge:
         rest = [other for other in range(len(self.online)) if other // 2 != place // 2]
         known = replace(self, target=self.online.models[place])
         known.__dict__["online"] = self.online.chosen(rest)
-        if self.shadow is not None:
-            known.__dict__["few"] = self.few
+        known.__dict__["_offline_attacks"] = self._offline_attacks
         return known
+
+    @cached_property
+    def _offline_attacks(self) -> dict[str, Attack[Any]]:
+        return {}
+
+    def attack(self, name: str) -> Attack[Any]:
+        """The attack of this name; one that trains on offline shadows is built once for all."""
+        recipe = recipe_of(name)
+        if lacking := recipe.lacks(self):
+            raise InputError(f"it needs {lacking}")
+        if recipe.online:
+            return recipe.build(self)
+        if name not in self._offline_attacks:
+            self._offline_attacks[name] = recipe.build(self)
+        return self._offline_attacks[name]
 
     @property
     def others(self) -> Records:

@@ -26,7 +26,7 @@ from reticent.attacks.targets import (
 )
 from reticent.audit import AttackReport, Sliced, deciles, measured_attack, sliced
 from reticent.audit.attack_report import POWER
-from reticent.pipeline.attack_recipes import RECIPES, AttackRecipe, Knowledge, Stage, recipe_of
+from reticent.pipeline.attack_recipes import RECIPES, Knowledge, Stage, recipe_of
 from reticent.pipeline.recorded_target import RecordedTarget
 from reticent.pipeline.shadow_models import ShadowPlan
 from reticent.validation import InputError, count, open_probability
@@ -327,7 +327,8 @@ def _scored(known: Knowledge, plan: AttackPlan) -> tuple[dict[str, Scores], dict
     skipped: dict[str, str] = {}
     for place, name in enumerate(plan.names):
         try:
-            scores[name] = _scores(recipe_of(name), known)
+            target = recipe_of(name).attacked(known)
+            scores[name] = known.attack(name).scores(target, known.records)
         except InputError as error:
             if plan.attacks != ALL:
                 raise InputError(f"{name} is not possible: {error}") from None
@@ -336,12 +337,6 @@ def _scored(known: Knowledge, plan: AttackPlan) -> tuple[dict[str, Scores], dict
     if not scores:
         raise InputError(f"attacks must be possible, got none: {next(iter(skipped.values()))}")
     return scores, skipped
-
-
-def _scores(recipe: AttackRecipe, known: Knowledge) -> Scores:
-    if lacking := recipe.lacks(known):
-        raise InputError(f"it needs {lacking}")
-    return recipe.build(known).scores(recipe.attacked(known), known.records)
 
 
 def _confidences(known: Knowledge) -> NDArray[np.float64] | None:

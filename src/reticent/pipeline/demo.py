@@ -19,7 +19,7 @@ from reticent.pipeline.attack_recipes import Stage
 from reticent.pipeline.one_outlier import one_outlier
 from reticent.pipeline.running import Finished, RunData, RunSpec, run_job
 from reticent.pipeline.running.auditing import head_audit
-from reticent.pipeline.running.features import feature_row
+from reticent.pipeline.running.features import feature_row, row_of
 from reticent.pipeline.running.spec import whitened
 from reticent.pipeline.running.values import claim_of
 from reticent.results import Outlier
@@ -101,9 +101,12 @@ def demonstrate(
         kind: _roles(kind, spec, parts) for kind, parts in ((PIXELS, images), (ENCODED, encoded))
     }
     finished = run_job(data[spec.kind], spec.run, command=spec.command, stage=tell)
-    rows = [feature_row(data[PIXELS], spec.run, tell), feature_row(data[ENCODED], spec.run, tell)]
+    rows = tuple(
+        row_of(finished.results) if kind == spec.kind else feature_row(parts, spec.run, tell)
+        for kind, parts in data.items()
+    )
     results = finished.results.model_copy(
-        update={"features": tuple(rows), "outlier": _outlier(spec, tell)}
+        update={"features": rows, "outlier": _outlier(spec, tell)}
     )
     return dataclasses.replace(finished, results=results)
 

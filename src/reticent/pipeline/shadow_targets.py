@@ -27,14 +27,10 @@ def strengths(known: Knowledge, attacks: Sequence[str], *, targets: int = 4) -> 
 
 
 def _found(known: Knowledge, name: str, targets: int) -> list[float]:
-    recipe = recipe_of(name)
-    if lacking := recipe.lacks(known):
-        raise InputError(f"{name} is not possible: it needs {lacking}")
-    built = None if recipe.online else recipe.build(known)
     found = []
     for place in range(0, 2 * targets, 2):
         facing, inside = known.before_shadow(place), known.online.inside[place]
-        attack = built or recipe.build(facing)
-        values = attack.scores(recipe.attacked(facing), known.records).values
+        target = recipe_of(name).attacked(facing)
+        values = facing.attack(name).scores(target, known.records).values
         found.append(auc(values[inside], values[~inside]).value)
     return found

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import reticent
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import AdditiveMechanism
@@ -26,6 +25,7 @@ from reticent.protect.public_numbers import PublicNumbers
 from reticent.protect.released_head import ReleasedHead
 from reticent.protect.sealed_pair import Pair, read_pair, write_pair
 from reticent.validation import InputError, describe, positive
+from reticent.version import INSTALLED
 
 Claims = Mapping[str, Any]
 Released = ReleasedHead | ReleasedLinear | ReleasedRegression
@@ -51,7 +51,7 @@ class Verification:
 def save(released: Released, path: str | Path) -> tuple[Path, Path]:
     """Write PATH.safetensors and PATH.json; neither is there half-written."""
     claims: dict[str, Any] = {
-        "version": reticent.__version__,
+        "version": INSTALLED,
         "classes": [],
         "mechanism": released.mechanism,
         "guarantee": released.guarantee.to_dict(),

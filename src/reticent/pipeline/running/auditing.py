@@ -24,7 +24,7 @@ from reticent.pipeline.running.values import bound_of
 from reticent.protect import ReleasedHead, ReleasedLinear
 from reticent.results import Audit
 
-RUNS: Final = 50
+RUNS: Final = 20
 """Transcripts of a learner in each world: they find gross errors; ``make audits`` looks harder."""
 
 

@@ -32,7 +32,7 @@ def concluded(
         attack_named(recommended.attacks, chosen),
     )
     allowed = allowed_auc(recommended)
-    enough = _half(after.auc) <= HALF_WIDTH
+    enough = _half(after.auc) <= HALF_WIDTH or leaks(after.auc)  # a leak that is seen needs no more
     needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
     return Conclusion(
         headline=_headline(before.auc, after.auc, recommended.claim, allowed, enough),

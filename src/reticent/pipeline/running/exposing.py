@@ -64,6 +64,8 @@ class Adversaries:
         """One of them."""
         model, attacks = task
         plan = self._plan(attacks)
+        if len(attacks) == 1:  # a point of a figure
+            plan = dataclasses.replace(plan, shadow_count=max(plan.shadow_count // 2, 10))
         return attacks_of(attacked(self._adversary(model, plan), plan, self._inside))
 
     def exposure(self, model: ReleasedHead, called: str) -> Exposure:

@@ -8,7 +8,7 @@ from reticent.pipeline.running.heads import unprotected_head
 from reticent.pipeline.running.releases import drawn, recommended_kind, right
 from reticent.pipeline.running.spec import RunData, RunSpec
 from reticent.pipeline.running.values import accuracy_of, interval_of
-from reticent.results import Features
+from reticent.results import Features, Results
 
 
 def feature_row(data: RunData, spec: RunSpec, tell: Stage) -> Features:
@@ -25,4 +25,16 @@ def feature_row(data: RunData, spec: RunSpec, tell: Stage) -> Features:
         released=release.accuracy,
         loss=interval_of(release.loss),
         strongest=interval_of(found.reports[next(iter(strengths))].auc),
+    )
+
+
+def row_of(results: Results) -> Features:
+    """The same of a job that is done."""
+    return Features(
+        name=results.facts.feature_kind,
+        width=results.facts.features,
+        unprotected=results.unprotected.accuracy,
+        released=results.recommended.accuracy,
+        loss=results.recommended.loss,
+        strongest=results.conclusion.before,
     )

@@ -189,12 +189,10 @@ class Job:
         return None
 
     def _attacks(self, name: str) -> tuple[str, ...]:
-        """All of them on what stands in the verdict, else the strongest alone."""
-        found = self.releases[name]
-        if name != self.chosen and not (name in self.at_epsilon and _is_gaussian(found)):
-            return (next(iter(self.strengths)),)
-        exact = (EXACT,) if isinstance(found.first, ReleasedHead) else ()
-        return (*CANDIDATES, *exact)
+        """All on the recommended one, the exact one on Gaussian heads, else the strongest alone."""
+        strongest = next(iter(self.strengths))
+        exact = (EXACT,) if name in self.at_epsilon and _is_gaussian(self.releases[name]) else ()
+        return (*CANDIDATES, *exact) if name == self.chosen else (strongest, *exact)
 
 
 def _is_gaussian(found: Drawn) -> bool:
