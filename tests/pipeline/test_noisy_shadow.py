@@ -100,15 +100,3 @@ def test_it_answers_as_the_model_that_it_made(digits):
     assert np.array_equal(shadow.predict_proba(rows), shadow.model_.predict_proba(rows))
     assert np.array_equal(shadow.decision_function(rows), shadow.model_.decision_function(rows))
     assert shadow.classes_.tolist() == [0, 1, 2]
-
-
-def test_no_global_seed_is_used_or_changed(digits):
-    like = released(KINDS[1], digits)
-    np.random.seed(1)
-    before = np.random.get_state()[1].copy()
-    one = NoisyShadow(like, random_state=5).fit(*digits)
-    assert np.array_equal(before, np.random.get_state()[1])
-    np.random.seed(2)
-    assert np.array_equal(
-        numbers(one.model_), numbers(NoisyShadow(like, random_state=5).fit(*digits).model_)
-    )
