@@ -12,7 +12,15 @@ import typer
 from reticent.cli.gate import FailAbove, stop_above
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
-from reticent.cli.private_table import Embedding, EncoderName, Person, listed, read_private
+from reticent.cli.private_table import (
+    Each,
+    Embedding,
+    EncoderName,
+    Person,
+    listed,
+    read_private,
+    refuse_unnamed_persons,
+)
 from reticent.cli.progress import stages
 from reticent.validation import InputError
 
@@ -102,6 +110,7 @@ def attack(
     label: Label = "label",
     classes: Classes = None,
     person: Person = None,
+    records_each: Each = 1,
     embedding: Embedding = None,
     encoder: EncoderName = None,
     attacks: Names = "all",
@@ -121,7 +130,8 @@ def attack(
     """Attack a model: can members be told from others, by whom, and how well?
 
     Membership is used to measure the attacks, and never given to one of them. Shadow models are
-    trained on --shadow; those of online attacks on random halves of the records themselves.
+    trained on --shadow; those of online attacks on random halves of the records themselves. With
+    --person the first rows of each person count, as in fit and protect.
     """
     from reticent.audit import write_scores
     from reticent.audit.attack_report import FPRS
@@ -138,12 +148,19 @@ def attack(
         seed=seed,
         jobs=jobs,
     )
+    refuse_unnamed_persons(person, records_each)
     limits = attack_limits_of(fail_above or (), fprs=FPRS)
     _refuse_early(scores_out)
     opened = open_target(target, classes=None if classes is None else listed(classes))
     if embedding is None:
         _refuse_other_order(label, members, nonmembers, shadow, population)
-    form = {"label": label, "person": person, "embedding": embedding, "encoder": encoder}
+    form = {
+        "label": label,
+        "person": person,
+        "records_each": records_each,
+        "embedding": embedding,
+        "encoder": encoder,
+    }
     inner = _records(members, opened, form)
     outer = _records(nonmembers, opened, form, start=len(inner))
     with stages() as stage:
@@ -207,12 +224,17 @@ def _records(path: Path, target: Target, form: dict[str, Any], *, start: int = 0
     from reticent.attacks import Records
     from reticent.attacks.targets import AnsweredTarget
     from reticent.pipeline.attack_target import labels_alone
+    from reticent.pipeline.protecting import capped
 
-    if isinstance(target, AnsweredTarget):
-        alone = labels_alone(path, label=form["label"], start=start)
-        if alone is not None:
-            return alone
-    return Records.of(read_private(path, classes=[str(name) for name in target.classes], **form))
+    answered = isinstance(target, AnsweredTarget)  # each row has its answer: none may be left out
+    alone = labels_alone(path, label=form["label"], start=start) if answered else None
+    if alone is not None:
+        return alone
+    told = {name: value for name, value in form.items() if name != "records_each"}
+    data = read_private(path, classes=[str(name) for name in target.classes], **told)
+    if data.persons is not None and not answered:
+        data = data.take(capped(data.persons, form["records_each"]))
+    return Records.of(data)
 
 
 def _document(found: Attacked, slices: bool, above: Sequence[Excess]) -> dict[str, Any]:

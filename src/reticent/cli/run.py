@@ -30,6 +30,7 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import stages
 from reticent.cli.summary import print_summary, written_by
+from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset
@@ -46,6 +47,14 @@ Public = Annotated[
 ]
 Delta = Annotated[float, typer.Option(help="The δ of the release.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="A folder for the page, results.json and the release.")]
+Grid = Annotated[
+    str | None,
+    typer.Option(
+        "--epsilons",
+        help="The ε of the figures, comma-separated; by default ½ to 8 times --epsilon.",
+        show_default=False,
+    ),
+]
 Draws = Annotated[int, typer.Option(help="Releases of each kind, to show their spread.")]
 Shadows = Annotated[int, typer.Option(help="Shadow models of the attacks.")]
 Seed = Annotated[int, typer.Option(help="Of everything but protecting noise.")]
@@ -68,6 +77,7 @@ def run(
     embedding: Embedding = None,
     encoder: EncoderName = None,
     norms: Norms = "clip",
+    epsilons: Grid = None,
     draws: Draws = 5,
     shadows: Shadows = 32,
     seed: Seed = 0,
@@ -106,6 +116,7 @@ def run(
         bound=_longest(roles.private) if bound is None else bound,
         read_off=tuple(name for name, value in missing.items() if value is None),
         norms=as_norms(norms),
+        epsilons=_grid(epsilons),
         draws=draws,
         shadows=shadows,
         records_each=records_each,
@@ -124,6 +135,13 @@ def run(
         print_summary(finished.results)
         print_line(f"written to {target}: {', '.join(written)}")
     stop_above(exceeded(finished.results, limits))
+
+
+def _grid(typed: str | None) -> tuple[float, ...]:
+    try:
+        return () if typed is None else tuple(map(float, typed.split(",")))
+    except ValueError:
+        raise InputError(f"--epsilons must be numbers, comma-separated, got {typed!r}") from None
 
 
 def _person_in(test: Path, person: str | None) -> str | None:
