@@ -92,6 +92,15 @@ def test_shell_syntax_is_refused(tmp_path):
         console.run("reticent account | head", directory=tmp_path)
 
 
+def test_what_is_printed_goes_to_the_file_that_is_named(tmp_path):
+    outcome = console.run("reticent --version > here.txt", directory=tmp_path)
+    assert outcome == console.Outcome(output="", exit_code=0)
+    assert (tmp_path / "here.txt").read_text().startswith("reticent ")
+    refused = console.run("reticent verify nothing > there.txt", directory=tmp_path)
+    assert (refused.exit_code, (tmp_path / "there.txt").read_text()) == (2, "")
+    assert refused.output.startswith("reticent: ")
+
+
 def test_the_real_command_is_run_without_colour(tmp_path, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "40")

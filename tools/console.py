@@ -1,7 +1,8 @@
 """Runs the ``console`` blocks of the documentation and compares what they print.
 
 A block holds commands, each after ``$ ``, and below each one what a terminal shows. ``...`` stands
-for any text. A command that fails is followed by ``$ echo $?`` and its exit code. Only ``reticent``
+for any text. A command that fails is followed by ``$ echo $?`` and its exit code. What it prints
+may go to a file with ``> FILE`` at its end; no other syntax of a shell is known. Only ``reticent``
 is run; the tools in ``NOT_RUN`` are for the reader, and any other command is refused.
 """
 
@@ -62,7 +63,7 @@ def steps(block: str) -> list[Step]:
 
 def run(command: str, *, directory: Path) -> Outcome:
     """Runs one ``reticent`` command in a directory, without a terminal, 100 columns wide."""
-    words = shlex.split(command)
+    words, file = _redirected(shlex.split(command))
     if syntax := SHELL_SYNTAX.intersection(words):
         raise ValueError(f"a console command must do without {', '.join(syntax)}, got {command!r}")
     hidden = {"FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS"}
@@ -74,12 +75,22 @@ def run(command: str, *, directory: Path) -> Outcome:
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.STDOUT if file is None else subprocess.PIPE,
         encoding="utf-8",
         timeout=SECONDS,
         check=False,
     )
-    return Outcome(output=done.stdout, exit_code=done.returncode)
+    if file is None:
+        return Outcome(output=done.stdout, exit_code=done.returncode)
+    (directory / file).write_text(done.stdout, encoding="utf-8")
+    return Outcome(output=done.stderr, exit_code=done.returncode)
+
+
+def _redirected(words: list[str]) -> tuple[list[str], str | None]:
+    """The command, and the file that standard output goes to."""
+    if words[-2:-1] == [">"]:
+        return words[:-2], words[-1]
+    return words, None
 
 
 def mismatch(block: str, *, directory: Path) -> str | None:
