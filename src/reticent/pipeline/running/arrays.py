@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from reticent.data import Dataset
 from reticent.pipeline.attack_recipes import Stage
 from reticent.pipeline.running.run import Finished, run_job
-from reticent.pipeline.running.spec import RunData, RunSpec
+from reticent.pipeline.running.spec import RunData, RunSpec, counted
+from reticent.pipeline.running.spelled_out import is_fitted, spelled_out
 from reticent.validation import InputError, describe, float_rows
-
-Floats = NDArray[np.float64]
 
 
 def run(  # noqa: PLR0913 - the model, its data, and one argument for each public number
@@ -59,44 +55,47 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
         stage: Told how far it is.
         **settings: More fields of ``RunSpec``: draws, shadows, epsilons, seed, jobs, ….
     """
-    data, read_off = private_table(name, X, y, classes, persons)
+    own = _labels("y", y)
+    names = np.unique(own) if classes is None else _labels("classes", list(classes))
+    spelled = dict(zip(names.astype(str).tolist(), names.tolist(), strict=True))
+    data = _dataset(name, X, own, tuple(spelled), persons)
     around = None if public is None else _dataset("public", public)
-    if public is not None and _is_fitted(model):
+    if public is not None and is_fitted(model):
         raise InputError("public must not be given with a fitted model, which saw other rows")
-    seed = settings.get("seed", 0)
-    roles = RunData.of(data, _test(test, data.classes), public=around, seed=seed)
+    roles = RunData.of(data, _test(test, data.classes), public=around, seed=settings.get("seed", 0))
+    given = {"classes": classes, "bound": bound, "records": records}
     norms = np.linalg.norm(roles.private.features.astype(np.float64), axis=1)
-    given = {"bound": bound, "records": records}
     spec = RunSpec(
         epsilon=epsilon,
         delta=delta,
         relation=relation,
-        records=len(data) if records is None else records,
+        records=counted(data, settings.get("records_each", 1)) if records is None else records,
         bound=float(norms.max()) if bound is None else bound,
-        read_off=(*read_off, *(name for name, value in given.items() if value is None)),
+        read_off=tuple(name for name, value in given.items() if value is None),
         **settings,
     )
-    return run_job(roles, spec, model=_fitted(model, roles), stage=stage)
-
-
-def private_table(
-    name: str,
-    X: ArrayLike,
-    y: ArrayLike,
-    classes: Sequence[Any] | None,
-    persons: ArrayLike | None,
-) -> tuple[Dataset, tuple[str, ...]]:
-    """The private records, and whether their classes had to be read off."""
-    labels = np.asarray(y).astype(str)
-    names = np.unique(labels) if classes is None else np.asarray(classes).astype(str)
-    data = _dataset(name, X, labels, tuple(names.tolist()), persons)
-    return data, ("classes",) if classes is None else ()
+    judged = spelled_out(model, spelled, roles.rows("private"))
+    return run_job(roles, spec, model=judged, stage=stage)
 
 
 def _test(test: tuple[ArrayLike, ArrayLike], classes: tuple[str, ...]) -> Dataset:
-    if not isinstance(test, tuple) or len(test) != 2:
-        raise InputError(f"test must be features and labels, got {describe(test)}")
-    return _dataset("test", test[0], np.asarray(test[1]).astype(str), classes)
+    if not isinstance(test, (tuple, list)) or len(test) != 2:
+        raise InputError(f"test must be features and labels, got {describe(type(test))}")
+    return _dataset("test", test[0], _labels("labels of test", test[1]), classes)
+
+
+def _labels(name: str, value: ArrayLike) -> NDArray[Any]:
+    """One row of whole numbers, truth values or texts; a NaN is no class."""
+    found = np.asarray(value)
+    if found.dtype.kind == "O" and all(isinstance(one, str) for one in found.flat):
+        found = found.astype(np.str_)
+    if found.ndim != 1 or found.dtype.kind not in "biufU":
+        raise InputError(
+            f"{name} must be a list of numbers or texts, got {found.dtype} of shape {found.shape}"
+        )
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise InputError(f"{name} must be finite, got NaN or infinity")
+    return found
 
 
 def _dataset(
@@ -106,61 +105,19 @@ def _dataset(
     classes: tuple[str, ...] = (),
     persons: ArrayLike | None = None,
 ) -> Dataset:
-    rows = float_rows(name, X).astype(np.float32)
+    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and Dataset refuses it
+        rows = float_rows(name, X).astype(np.float32)
     if labels is None:
         return Dataset(name=name, source="arrays", inputs=rows)
     places = {label: place for place, label in enumerate(classes)}
-    if unknown := sorted(set(labels.tolist()) - set(places)):
+    texts = labels.astype(str).tolist()
+    if unknown := set(texts) - set(places):
         raise InputError(f"labels of {name} must be of the classes, got {len(unknown)} others")
     return Dataset(
         name=name,
         source="arrays",
         inputs=rows,
-        labels=np.array([places[label] for label in labels.tolist()], dtype=np.int64),
+        labels=np.array([places[label] for label in texts], dtype=np.int64),
         classes=classes,
-        persons=None if persons is None else np.asarray(persons),
+        persons=None if persons is None else _labels("persons", persons),
     )
-
-
-def _is_fitted(model: Any) -> bool:
-    if model is None:
-        return False
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    except TypeError:  # no estimator of scikit-learn's: it answers already
-        return True
-    return True
-
-
-def _fitted(model: Any, data: RunData) -> Any:
-    """As it is, or fitted on the private rows; classes are spelled as texts everywhere."""
-    if model is None:
-        return None
-    spelled = SpelledOut(model)
-    if _is_fitted(model):
-        spelled.estimator_, spelled.classes_ = model, np.asarray(model.classes_).astype(str)
-        return spelled
-    return spelled.fit(*data.rows("private"))
-
-
-class SpelledOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose classes are texts, whatever its own are."""
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """A copy of the estimator, on labels as texts."""
-        self.estimator_ = clone(self.estimator).fit(X, np.asarray(y).astype(str))
-        self.classes_ = np.asarray(self.estimator_.classes_).astype(str)
-        return self
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels as texts."""
-        return np.asarray(self.estimator_.predict(X)).astype(str)
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """As the estimator's own."""
-        return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)

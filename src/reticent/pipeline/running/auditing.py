@@ -35,8 +35,8 @@ def audits(
     estimates: Sensitivities,
     tell: Stage,
 ) -> dict[str, Audit]:
-    """Of each release by name, each at its share of β; a person's rows cannot be audited yet."""
-    if spec.records_each > 1 or data.private.persons is not None:
+    """Of each release by name, each at its share of β."""
+    if not_audited(spec):
         return {}
     auditor = _Auditor(
         data=data, spec=spec, fresh=estimates.fresh, beta=divided(spec.beta, len(releases))
@@ -48,6 +48,16 @@ def audits(
         on_done=lambda ready: tell("audits", ready, len(releases)),
     )
     return dict(zip(releases, found, strict=True))
+
+
+def not_audited(spec: RunSpec) -> tuple[str, ...]:
+    """Why no release is audited, where none is: several rows of a person cannot be, yet."""
+    if spec.records_each == 1:  # whoever has more rows keeps one of them: a person is a record
+        return ()
+    return (
+        "No release was audited: an audit adds or leaves out one record, and these guarantees are"
+        f" about {spec.unit}.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,17 +6,17 @@ import math
 from typing import Final
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
-from reticent.audit import ceiling
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms.profiles import gaussian
-from reticent.results import Attack, Claim, Conclusion, Interval, Release, Unprotected
+from reticent.results import Attack, Conclusion, Interval, Release, Unprotected
 from reticent.results.audit import Audit
 
 HALF_WIDTH: Final = 0.03
 """Of the AUC's interval: with a wider one the page says that records are too few."""
 GUESSING: Final = 0.5
+_WHO: Final = "who was in its training data"
 
 
 def concluded(
@@ -24,8 +24,12 @@ def concluded(
     recommended: Release,
     others: tuple[Release, ...],
     strengths: dict[str, float],
+    notes: tuple[str, ...] = (),
 ) -> Conclusion:
-    """What leaks now, what leaks after, what it costs, and what is promised."""
+    """What leaks now, what leaks after, what it costs, and what is promised.
+
+    ``notes`` are sentences on what a reader must know besides.
+    """
     chosen = next(iter(strengths))
     before, after = (
         attack_named(unprotected.attacks, chosen),
@@ -35,18 +39,20 @@ def concluded(
     enough = _half(after.auc) <= HALF_WIDTH or leaks(after.auc)  # a leak that is seen needs no more
     needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
     return Conclusion(
-        headline=_headline(before.auc, after.auc, recommended.claim, allowed, enough),
+        headline=_headline(unprotected.attacks, recommended, chosen, allowed, enough),
         sentences=(
             _strength(chosen, strengths),
             *_too_few(after, needed),
             _told("Without protection", before),
             f"{_told('The recommended release', after)} Its guarantee leaves no attack more than"
             f" {allowed:.3f}.",
+            *_found_by_others(recommended.attacks, chosen),
             _cost(unprotected, recommended),
             f"Its guarantee: {recommended.claim.text}. It covers every attack, these and stronger"
             " ones, under the assumptions listed below.",
             *_audited(recommended),
             *(line for release in others for line in _audited(release)),
+            *notes,
         ),
         enough=enough,
         records_needed=needed,
@@ -85,32 +91,68 @@ def _half(found: Interval) -> float:
 def allowed_auc(release: Release) -> float:
     """The area under the best ROC curve that the guarantee leaves: Φ(μ/√2) for Gaussian noise.
 
-    Else the area under the ceiling of (ε, δ), which is above every curve.
+    Else the area under the ceiling of (ε, δ), which is above every curve: lines from (0, δ) to
+    (x, 1 − x) with x = (1 − δ)/(1 + e^ε), and on to (1 − δ, 1).
     """
     epsilon, delta = release.claim.epsilon, release.claim.delta
     if release.mechanism == "gaussian":
         return float(stats.norm.cdf(gaussian.shift(epsilon, delta) / math.sqrt(2)))
-    rates = np.linspace(0.0, 1.0, 10_001)
-    return float(min(np.trapezoid(ceiling(rates, epsilon=epsilon, delta=delta), rates), 1.0))
+    bend = (1 - delta) * float(special.expit(-epsilon))
+    corners = np.array([[0.0, delta], [bend, 1 - bend], [1 - delta, 1.0], [1.0, 1.0]])
+    return float(np.trapezoid(corners[:, 1], corners[:, 0]))
 
 
-def _headline(before: Interval, after: Interval, claim: Claim, allowed: float, enough: bool) -> str:
-    promise = f"the release with ε ≤ {upper_text(claim.epsilon)} ({claim.grade})"
-    now = "Published as it is, this model tells who was in its training data; "
-    if after.low > allowed:
-        return f"Do not publish: an attack gets more out of {promise} than it allows."
-    if not enough:
-        start = now if leaks(before) else ""
-        return f"{start}{'t' if start else 'T'}oo few records to say what {promise} tells."
-    if leaks(after):
-        rest = f"{promise} tells less, within what its guarantee allows (AUC {allowed:.3f})."
-        return f"{now}{rest}" if leaks(before) else f"{rest[0].upper()}{rest[1:]}"
-    if leaks(before):
-        return f"{now}from {promise} no attack could tell."
-    return (
-        f"No leak was found, before protection or after it; {promise} holds against attacks that"
-        " were not tried, too."
-    )
+def _headline(
+    before: tuple[Attack, ...], release: Release, chosen: str, allowed: float, enough: bool
+) -> str:
+    """The first sentence that is true; any attack's leak is a leak, not the chosen one's alone."""
+    promise = f"the release with ε ≤ {upper_text(release.claim.epsilon)} ({release.claim.grade})"
+    if broken := _broken(release, promise, allowed):
+        return f"Do not publish: {broken}."
+    told, still = (any(map(_finds, attacks)) for attacks in (before, release.attacks))
+    if still:
+        less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low
+        rest = f"tells {_WHO}" if not told else "tells less" if less else "tells it too"
+        rest = f"{promise} {rest}, within what its guarantee allows (AUC {allowed:.3f})."
+    elif not enough:
+        rest = f"too few records to say what {promise} tells."
+    elif told:
+        rest = f"from {promise} no attack that was tried could tell."
+    else:
+        rest = (
+            f"no leak was found, before protection or after it; {promise} holds against attacks"
+            " that were not tried, too."
+        )
+    return f"Published as it is, this model tells {_WHO}; {rest}" if told else _capital(rest)
+
+
+def _broken(release: Release, promise: str, allowed: float) -> str | None:
+    """What contradicts the guarantee; None where nothing does."""
+    if release.audit is not None and release.audit.verdict == "refuted":
+        return f"the audit refuted {promise}"
+    if any(one.auc.low > allowed for one in release.attacks):
+        return (
+            f"an attack gets more out of {promise} than it allows: the claim is wrong, or the other"
+            " records are not of the private ones' kind"
+        )
+    return None
+
+
+def _capital(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def _finds(attack: Attack) -> bool:
+    return attack.leaks or leaks(attack.auc)
+
+
+def _found_by_others(attacks: tuple[Attack, ...], chosen: str) -> tuple[str, ...]:
+    """The strongest of those that were not chosen, where it finds anything."""
+    others = [one for one in attacks if one.name != chosen and _finds(one)]
+    if not others:
+        return ()
+    best = max(others, key=lambda one: one.auc.value)
+    return (f"On it {best.name} ({best.threat}) finds a leak: AUC {best.auc}.",)
 
 
 def _strength(chosen: str, strengths: dict[str, float]) -> str:
@@ -131,7 +173,8 @@ def _too_few(after: Attack, needed: int | None) -> tuple[str, ...]:
 
 
 def _told(what: str, attack: Attack) -> str:
-    verdict = "tells members from others" if leaks(attack.auc) else "does no better than guessing"
+    better = leaks(attack.auc)
+    verdict = "tells members from others" if better else "was not seen to do better than guessing"
     return f"{what}: the attack {verdict}, AUC {attack.auc} (0.5 is guessing)."
 
 

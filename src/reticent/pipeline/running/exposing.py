@@ -73,14 +73,17 @@ class Adversaries:
         members = self.data.records("private")
         powers = ReleasedWeightsAttack(known=members).influence(model, members).power(ALARMS)
         claim = model.guarantee
-        most = np.argsort(-powers)[:_LISTED]
+        most = np.argsort(-powers, kind="stable")[:_LISTED]
+        stood = np.arange(len(powers)) if self.data.kept is None else self.data.kept
         return Exposure(
             release=called,
             fpr=ALARMS,
             allowed=float(ceiling(ALARMS, epsilon=claim.epsilon, delta=claim.delta)),
             powers=tuple(np.sort(powers).round(6).tolist()),
             most=tuple(
-                Exposed(row=int(row), label=str(members.labels[row]), power=float(powers[row]))
+                Exposed(
+                    row=int(stood[row]), label=str(members.labels[row]), power=float(powers[row])
+                )
                 for row in most
             ),
             warning=_WARNING,

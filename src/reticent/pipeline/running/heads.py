@@ -94,7 +94,7 @@ def sensitivities(data: RunData, spec: RunSpec) -> Sensitivities:
     grade = Grade.DECLARED if spec.read_off else Grade.PROVEN
     found, notes, fresh = {grade: theorem}, [], None
     if data.pool is None:
-        notes.append("no sampled sensitivity: it needs public records with labels")
+        notes.append("No sensitivity was sampled: that needs public records with labels.")
     else:
         found[Grade.SAMPLED] = _sampled(head, data, spec, seed=2 * spec.seed).sensitivity
         fresh = _sampled(head, data, spec, seed=2 * spec.seed + 1)

@@ -34,7 +34,7 @@ def facts_of(data: RunData, spec: RunSpec) -> Facts:
     )
 
 
-def made_of(spec: RunSpec, command: str, seconds: float, notes: tuple[str, ...]) -> Made:
+def made_of(spec: RunSpec, command: str, seconds: float) -> Made:
     """The command, the versions and every setting."""
     settings = {field.name: str(getattr(spec, field.name)) for field in dataclasses.fields(spec)}
     return Made(
@@ -44,6 +44,6 @@ def made_of(spec: RunSpec, command: str, seconds: float, notes: tuple[str, ...])
         seed=spec.seed,
         versions={name: version(name) for name in _PACKAGES}
         | {"python": platform.python_version(), "platform": sys.platform},
-        random=(*RANDOM, *notes),
+        random=RANDOM,
         settings=settings,
     )

@@ -7,13 +7,14 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from reticent.files import writable_folder
 from reticent.guarantee import Grade
 from reticent.pipeline.attack_recipes import Stage
 from reticent.pipeline.attacking import Attacked
 from reticent.pipeline.protecting import capped
-from reticent.pipeline.running.auditing import audits
+from reticent.pipeline.running.auditing import audits, not_audited
 from reticent.pipeline.running.conclusion import concluded
 from reticent.pipeline.running.exposing import CANDIDATES, EXACT, Adversaries
 from reticent.pipeline.running.heads import Sensitivities, sensitivities, unprotected_head
@@ -31,6 +32,9 @@ from reticent.pipeline.running.values import accuracy_of, attacks_of, claim_of, 
 from reticent.protect import ReleasedHead, save
 from reticent.results import Attack, Audit, Exposure, Release, Results, Unprotected, write_results
 
+KEPT: Final = "released"
+"""The name of the files of the release that is handed over."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Finished:
@@ -41,9 +45,8 @@ class Finished:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write ``results.json`` and the released model with its certificate."""
-        target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        weights, certificate = save(self.released, target / "released")
+        target = writable_folder(Path(folder))
+        weights, certificate = save(self.released, target / KEPT)
         write_results(self.results, target / "results.json")
         return [target / "results.json", weights, certificate]
 
@@ -71,12 +74,14 @@ def run_job(
     results = Results(
         title=f"{data.name}: what its model tells, and what a private release tells",
         facts=facts_of(job.data, spec),
-        conclusion=concluded(job.unprotected, job.recommended, job.published, job.strengths),
+        conclusion=concluded(
+            job.unprotected, job.recommended, job.published, job.strengths, job.notes
+        ),
         unprotected=job.unprotected,
         releases=tuple(job.rows.values()),
         sensitivities=job.estimates.rows(),
         exposure=job.exposure,
-        made=made_of(spec, command, time.monotonic() - started, job.estimates.notes),
+        made=made_of(spec, command, time.monotonic() - started),
     )
     return Finished(results=results, released=job.releases[job.chosen].first)
 
@@ -87,7 +92,7 @@ def _capped(data: RunData, spec: RunSpec) -> RunData:
     if persons is None:
         return data
     kept = capped(persons, spec.records_each)
-    return dataclasses.replace(data, private=data.private.take(kept))
+    return dataclasses.replace(data, private=data.private.take(kept), kept=kept)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,7 +127,7 @@ class Job:
     def unprotected(self) -> Unprotected:
         """Accuracy and attacks before."""
         return Unprotected(
-            name=f"{type(self.head).__name__} on {self.data.kind}",
+            name=f"{getattr(self.head, 'called', type(self.head).__name__)} on {self.data.kind}",
             accuracy=accuracy_of([right(self.head, *self.data.rows("test"))]),
             attacks=attacks_of(self._before[0]),
         )
@@ -164,9 +169,14 @@ class Job:
         tasks = [(found.first, self._attacks(name)) for name, found in self.releases.items()]
         attacks = self.adversaries.on_releases(tasks)
         return {
-            name: _row(found, attacked, self.audited.get(name))
+            name: _row(found, attacked, self.audited.get(name), kept=name == self.chosen)
             for (name, found), attacked in zip(self.releases.items(), attacks, strict=True)
         }
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was not done, and what the attacks found odd about the records."""
+        return (*self.estimates.notes, *not_audited(self.spec), *self._before[0].notes)
 
     @property
     def recommended(self) -> Release:
@@ -203,7 +213,7 @@ def _graded(found: Drawn, *grades: Grade) -> bool:
     return found.claim.grade in grades
 
 
-def _row(found: Drawn, attacks: tuple[Attack, ...], audit: Audit | None) -> Release:
+def _row(found: Drawn, attacks: tuple[Attack, ...], audit: Audit | None, *, kept: bool) -> Release:
     return Release(
         name=found.name,
         learner=found.learner,
@@ -215,4 +225,5 @@ def _row(found: Drawn, attacks: tuple[Attack, ...], audit: Audit | None) -> Rele
         draws=len(found.draws),
         attacks=attacks,
         audit=audit,
+        file=KEPT if kept else None,
     )

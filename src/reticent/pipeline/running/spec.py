@@ -13,6 +13,7 @@ from reticent.attacks.records import Records
 from reticent.data import Dataset, split
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
+from reticent.pipeline.protecting import capped
 from reticent.protect.public_numbers import unit_of
 from reticent.training import PublicStep
 from reticent.training.features import Norms
@@ -117,6 +118,8 @@ class RunData:
     """Public records with labels, for the sensitivity sampler."""
     public: int = 0
     """Public records behind encoder and whitening."""
+    kept: NDArray[np.int64] | None = None
+    """Where the private records stood among all; None where they are all."""
 
     @classmethod
     def of(
@@ -128,6 +131,7 @@ class RunData:
         """
         if len(test) < 12:
             raise InputError(f"test must have at least 12 records to attack with, got {len(test)}")
+        _refuse_other_columns(private, test=test, public=public)
         parts = split(len(test), sizes={"others": 2 / 3, "own": 1 / 3}, seed=seed)
         kind = "features"
         if public is not None:
@@ -157,6 +161,29 @@ class RunData:
         """Features and the names of the classes."""
         data = getattr(self, role)
         return data.features.astype(np.float64), np.asarray(data.classes)[data.labels]
+
+
+def counted(private: Dataset, records_each: int) -> int:
+    """Records that are left when each person keeps so many."""
+    persons = private.persons
+    return len(private) if persons is None else len(capped(persons, records_each))
+
+
+def _refuse_other_columns(private: Dataset, **more: Dataset | None) -> None:
+    """The same features in the same order, as far as the tables tell."""
+    width = private.features.shape[1]
+    for role, data in more.items():
+        if data is None:
+            continue
+        if data.features.shape[1] != width:
+            raise InputError(
+                f"{role} must have the {width} features of the private records, got"
+                f" {data.features.shape[1]}"
+            )
+        if data.columns and private.columns and data.columns != private.columns:
+            raise InputError(
+                f"{role} must have the columns of the private records in their order, got others"
+            )
 
 
 def whitened(data: Dataset, step: PublicStep) -> Dataset:
