@@ -95,6 +95,7 @@ def run(
     from reticent.files import writable_folder
     from reticent.pipeline.gate import exceeded, limits_of
     from reticent.pipeline.running import RunData, RunSpec, run_job
+    from reticent.pipeline.running.spec import counted
     from reticent.training.features import as_norms
 
     neighbours, limits = relation_of(relation), limits_of(fail_above or ())
@@ -103,16 +104,16 @@ def run(
     form: dict[str, Any] = {"embedding": embedding, "encoder": encoder}
     names = None if classes is None else listed(classes)
     data = read_private(private, label=label, person=person, classes=names, **form)
-    whose = _person_in(test, person)
+    whose = _column_in(test, person)
     unseen = read_private(test, label=label, person=whose, classes=list(data.classes), **form)
-    around = None if public is None else read_private(public, **form)
+    around = None if public is None else _features_of(public, label, person, form)
     roles = RunData.of(_declared(data), unseen, public=around, seed=seed)
     missing = {"classes": classes, "bound": bound, "records": records}
     spec = RunSpec(
         epsilon=epsilon,
         delta=delta,
         relation=neighbours,
-        records=len(data) if records is None else records,
+        records=counted(data, records_each) if records is None else records,
         bound=_longest(roles.private) if bound is None else bound,
         read_off=tuple(name for name, value in missing.items() if value is None),
         norms=as_norms(norms),
@@ -144,12 +145,17 @@ def _grid(typed: str | None) -> tuple[float, ...]:
         raise InputError(f"--epsilons must be numbers, comma-separated, got {typed!r}") from None
 
 
-def _person_in(test: Path, person: str | None) -> str | None:
-    """The column of persons, where the test records have one: it is no feature of theirs."""
+def _features_of(public: Path, label: str, person: str | None, form: dict[str, Any]) -> Dataset:
+    """Public records; a label or a person that stands in the file is no feature of theirs."""
+    found, whose = _column_in(public, label), _column_in(public, person)
+    return read_private(public, label=found, person=whose, **form)
+
+
+def _column_in(path: Path, name: str | None) -> str | None:
+    """The column of this name, where the file has one."""
     from reticent.data.columns import open_columns
 
-    named = person is not None and person in open_columns(test).names
-    return person if named else None
+    return name if name is not None and name in open_columns(path).names else None
 
 
 def _declared(data: Dataset) -> Dataset:

@@ -45,6 +45,9 @@ def judged(before, after, *, half=0.01, release=SAMPLE.recommended, name=CHOSEN,
 
 
 ALLOWED = allowed_auc(SAMPLE.recommended)  # 0.646 for ε = 2
+REPLACING = SAMPLE.recommended.model_copy(
+    update={"claim": SAMPLE.recommended.claim.model_copy(update={"relation": "replace-one"})}
+)
 PROMISE = "release with ε ≤ 2 (proven)"
 NOW = "Published as it is, this model tells who was in its training data; "
 
@@ -70,16 +73,27 @@ class TestHeadline:
         assert "as it is" not in found.headline
 
     def test_more_than_is_allowed(self):
-        assert ALLOWED + 0.02 < 0.7
-        found = judged(0.75, 0.7)
+        """One record stands for another in the attacks: one step of replace-one."""
+        found = judged(0.75, 0.7, release=REPLACING)
         assert found.headline == (
             f"Do not publish: an attack gets more out of the {PROMISE} than it allows: the claim is"
             " wrong, or the other records are not of the private ones' kind."
         )
-        assert "Do not" not in judged(0.75, ALLOWED + 0.005).headline  # its interval holds it
+        held = judged(0.75, ALLOWED + 0.005, release=REPLACING)  # its interval holds the limit
+        assert f"tells less, within what its guarantee allows (AUC {ALLOWED:.3f})" in held.headline
+
+    def test_adding_and_removing_are_two_steps(self):
+        twice = allowed_auc(SAMPLE.recommended, steps=2)
+        found = judged(0.9, 0.7)
+        assert found.headline.endswith(
+            f"its guarantee allows (AUC {twice:.3f} for one record in place of another)."
+        )
+        assert judged(0.9, twice + 0.011).headline.startswith("Do not publish: an attack gets more")
+        assert "Do not" not in judged(0.9, twice + 0.009).headline
 
     def test_another_attack_than_the_chosen_one_finds_more_than_is_allowed(self):
-        assert judged(0.75, 0.7, name="loss").headline.startswith("Do not publish")
+        found = judged(0.75, 0.7, name="loss", release=REPLACING)
+        assert found.headline.startswith("Do not publish")
 
     def test_another_attack_than_the_chosen_one_finds_a_leak(self):
         found = judged(0.7, 0.56, name="loss")
@@ -184,6 +198,18 @@ class TestAllowed:
         rates = np.linspace(0.0, 1.0, 200_001)
         area = np.trapezoid(ceiling(rates, epsilon=epsilon, delta=delta), rates)
         assert self.allowed(epsilon, delta, "logistic") == pytest.approx(area, abs=1e-6)
+
+    @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+    @pytest.mark.parametrize("delta", [1e-5, 0.01])
+    def test_two_steps_leave_more(self, mechanism, delta):
+        claim = SAMPLE.recommended.claim.model_copy(update={"epsilon": 1.0, "delta": delta})
+        release = SAMPLE.recommended.model_copy(update={"claim": claim, "mechanism": mechanism})
+        once, twice = (allowed_auc(release, steps=steps) for steps in (1, 2))
+        if mechanism == "gaussian":
+            assert stats.norm.ppf(twice) == pytest.approx(2 * stats.norm.ppf(once))
+        else:
+            group = ceiling(np.linspace(0, 1, 200_001), 2.0, delta * (1 + math.e))
+            assert twice == pytest.approx(group[1:-1].mean(), abs=1e-5)
 
     def test_gaussian_noise_leaves_less_than_its_ceiling(self):
         assert self.allowed(1.0, 1e-5, "gaussian") < self.allowed(1.0, 1e-5, "laplace")

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from scipy import special, stats
 
+from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms.profiles import gaussian
 from reticent.results import Attack, Conclusion, Interval, Release, Unprotected
@@ -39,7 +40,7 @@ def concluded(
     enough = _half(after.auc) <= HALF_WIDTH or leaks(after.auc)  # a leak that is seen needs no more
     needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
     return Conclusion(
-        headline=_headline(unprotected.attacks, recommended, chosen, allowed, enough),
+        headline=_headline(unprotected.attacks, recommended, chosen, enough),
         sentences=(
             _strength(chosen, strengths),
             *_too_few(after, needed),
@@ -88,32 +89,47 @@ def _half(found: Interval) -> float:
     return (found.high - found.low) / 2
 
 
-def allowed_auc(release: Release) -> float:
+def allowed_auc(release: Release, *, steps: int = 1) -> float:
     """The area under the best ROC curve that the guarantee leaves: Φ(μ/√2) for Gaussian noise.
 
     Else the area under the ceiling of (ε, δ), which is above every curve: lines from (0, δ) to
-    (x, 1 − x) with x = (1 − δ)/(1 + e^ε), and on to (1 − δ, 1).
+    (x, 1 − x) with x = (1 − δ)/(1 + e^ε), and on to (1 − δ, 1). ``steps`` of neighbours multiply μ
+    and ε, and two of them δ by 1 + e^ε.
     """
     epsilon, delta = release.claim.epsilon, release.claim.delta
     if release.mechanism == "gaussian":
-        return float(stats.norm.cdf(gaussian.shift(epsilon, delta) / math.sqrt(2)))
-    bend = (1 - delta) * float(special.expit(-epsilon))
+        return float(stats.norm.cdf(steps * gaussian.shift(epsilon, delta) / math.sqrt(2)))
+    if steps > 1 and delta > 0:
+        delta = min(delta * (1 + math.exp(min(epsilon, 700.0))), 1.0)
+    bend = (1 - delta) * float(special.expit(-steps * epsilon))
     corners = np.array([[0.0, delta], [bend, 1 - bend], [1 - delta, 1.0], [1.0, 1.0]])
     return float(np.trapezoid(corners[:, 1], corners[:, 0]))
 
 
-def _headline(
-    before: tuple[Attack, ...], release: Release, chosen: str, allowed: float, enough: bool
-) -> str:
+def _limit(release: Release) -> tuple[float, str]:
+    """The AUC above which an attack contradicts the guarantee, and of what it is one.
+
+    Members and others are parts of fixed sizes: a member stands where one of the others might.
+    That is one step for replace-one, and two for add-remove.
+    """
+    allowed = allowed_auc(release)
+    within = all(one.auc.low <= allowed for one in release.attacks)
+    if within or release.claim.relation != Relation.ADD_REMOVE:
+        return allowed, ""
+    return allowed_auc(release, steps=2), " for one record in place of another"
+
+
+def _headline(before: tuple[Attack, ...], release: Release, chosen: str, enough: bool) -> str:
     """The first sentence that is true; any attack's leak is a leak, not the chosen one's alone."""
     promise = f"the release with ε ≤ {upper_text(release.claim.epsilon)} ({release.claim.grade})"
-    if broken := _broken(release, promise, allowed):
+    limit, about = _limit(release)
+    if broken := _broken(release, promise, limit):
         return f"Do not publish: {broken}."
     told, still = (any(map(_finds, attacks)) for attacks in (before, release.attacks))
     if still:
         less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low
         rest = f"tells {_WHO}" if not told else "tells less" if less else "tells it too"
-        rest = f"{promise} {rest}, within what its guarantee allows (AUC {allowed:.3f})."
+        rest = f"{promise} {rest}, within what its guarantee allows (AUC {limit:.3f}{about})."
     elif not enough:
         rest = f"too few records to say what {promise} tells."
     elif told:
@@ -126,11 +142,11 @@ def _headline(
     return f"Published as it is, this model tells {_WHO}; {rest}" if told else _capital(rest)
 
 
-def _broken(release: Release, promise: str, allowed: float) -> str | None:
+def _broken(release: Release, promise: str, limit: float) -> str | None:
     """What contradicts the guarantee; None where nothing does."""
     if release.audit is not None and release.audit.verdict == "refuted":
         return f"the audit refuted {promise}"
-    if any(one.auc.low > allowed for one in release.attacks):
+    if any(one.auc.low > limit for one in release.attacks):
         return (
             f"an attack gets more out of {promise} than it allows: the claim is wrong, or the other"
             " records are not of the private ones' kind"

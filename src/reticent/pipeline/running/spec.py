@@ -18,7 +18,7 @@ from reticent.protect.public_numbers import unit_of
 from reticent.training import PublicStep
 from reticent.training.features import Norms
 from reticent.training.public_whitening import PublicWhitening
-from reticent.validation import InputError, count, positive, probability
+from reticent.validation import InputError, count, open_probability, positive, probability
 
 Floats = NDArray[np.float64]
 GRID = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -84,9 +84,15 @@ class RunSpec:
         count("draws", self.draws, at_least=2)
         count("shadows", self.shadows, at_least=10)
         count("seed", self.seed, at_least=0)
-        positive("bound", self.bound)
+        for name in ("bound", "penalty"):
+            positive(name, getattr(self, name))
+        if not self.penalties:
+            raise InputError("penalties must be at least one, got none")
+        open_probability("beta", self.beta)
         grid = self.epsilons or tuple(times * self.epsilon for times in GRID)
         asked = {positive("epsilons", one) for one in (*grid, self.epsilon)}
+        if len({f"{one:g}" for one in asked}) < len(asked):
+            raise InputError("epsilons must differ in their first six digits, got two that do not")
         object.__setattr__(self, "epsilons", tuple(sorted(asked)))
 
     @property
