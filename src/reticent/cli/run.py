@@ -45,6 +45,13 @@ Public = Annotated[
         show_default=False,
     ),
 ]
+TestIsPublic = Annotated[
+    bool,
+    typer.Option(
+        "--test-is-public",
+        help="The test records are public: the page for publication then shows the accuracy.",
+    ),
+]
 Delta = Annotated[float, typer.Option(help="The δ of the release.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="A folder for the page, results.json and the release.")]
 Grid = Annotated[
@@ -74,6 +81,7 @@ def run(
     person: Person = None,
     records_each: Each = 1,
     public: Public = None,
+    test_is_public: TestIsPublic = False,
     embedding: Embedding = None,
     encoder: EncoderName = None,
     norms: Norms = "clip",
@@ -108,6 +116,7 @@ def run(
     unseen = read_private(test, label=label, person=whose, classes=list(data.classes), **form)
     around = None if public is None else _features_of(public, label, person, form)
     roles = RunData.of(_declared(data), unseen, public=around, seed=seed)
+    roles = dataclasses.replace(roles, test_is_public=test_is_public)
     missing = {"classes": classes, "bound": bound, "records": records}
     spec = RunSpec(
         epsilon=epsilon,

@@ -164,6 +164,7 @@ def _roles(kind: str, spec: DemoSpec, parts: dict[str, Dataset]) -> RunData:
         test=white["test"],
         pool=white["public"],
         public=spec.sizes["public"],
+        test_is_public=True,
     )
 
 

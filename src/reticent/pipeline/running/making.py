@@ -25,6 +25,7 @@ def facts_of(data: RunData, spec: RunSpec) -> Facts:
         private=len(data.private),
         others=len(data.others),
         test=len(data.test),
+        test_is_public=data.test_is_public,
         public=data.public,
         features=data.features,
         feature_kind=data.kind,

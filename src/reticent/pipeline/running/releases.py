@@ -43,6 +43,8 @@ class Drawn:
     learner: str
     draws: list[Released]
     accuracy: Interval
+    first_accuracy: Interval
+    """Of the first draw alone."""
     loss: UtilityLoss
 
     @property
@@ -154,6 +156,7 @@ def drawn(
                 learner=kind.learner,
                 draws=draws,
                 accuracy=accuracy_of(hits),
+                first_accuracy=accuracy_of(hits[:1]),
                 loss=loss,
             )
         )

@@ -226,4 +226,5 @@ def _row(found: Drawn, attacks: tuple[Attack, ...], audit: Audit | None, *, kept
         attacks=attacks,
         audit=audit,
         file=KEPT if kept else None,
+        kept_accuracy=found.first_accuracy if kept else None,
     )

@@ -124,6 +124,8 @@ class RunData:
     """Public records with labels, for the sensitivity sampler."""
     public: int = 0
     """Public records behind encoder and whitening."""
+    test_is_public: bool = False
+    """Then the accuracy of the release on them may be published with it."""
     kept: NDArray[np.int64] | None = None
     """Where the private records stood among all; None where they are all."""
 
