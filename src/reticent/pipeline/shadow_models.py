@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 
 from reticent.attacks.records import Records
 from reticent.attacks.released_weights import noise_of, unfitted_head
-from reticent.attacks.shadow_training import OnDone, train_shadows
-from reticent.attacks.shadows import Shadows
+from reticent.attacks.shadow_training import OnDone, memberships, train_shadows
+from reticent.attacks.shadows import Flags, Shadows
 from reticent.attacks.targets import ModelTarget, Target
 from reticent.pipeline.noisy_shadow import NoisyShadow
 from reticent.protect import ReleasedHead, ReleasedLinear
@@ -45,12 +45,15 @@ class ShadowPlan:
 def shadows_like(
     target: Target, pool: Records, plan: ShadowPlan, *, on_done: OnDone | None = None
 ) -> Shadows:
-    """Each on a random half of the pool."""
+    """Each on a random half of the pool; copies of a record go together.
+
+    Else hardly a shadow would lack a record that stands in the pool several times.
+    """
     model = target.model if isinstance(target, ModelTarget) else None
     shadows = train_shadows(
         shadow_head(model, pool, kind=plan.kind, classes=target.classes.tolist()),
         pool,
-        count=plan.count,
+        inside=_halves(pool, plan),
         seed=plan.seed,
         jobs=plan.jobs,
         on_done=on_done,
@@ -58,6 +61,13 @@ def shadows_like(
     if plan.kind is None and isinstance(model, ReleasedHead):
         return _noised(shadows, model, plan.seed)
     return shadows
+
+
+def _halves(pool: Records, plan: ShadowPlan) -> Flags:
+    """Which shadow sees which record: drawn for each content once."""
+    first: dict[bytes, int] = {}
+    place = [first.setdefault(key, len(first)) for key in pool.keys]
+    return memberships(len(first), plan.count, seed=plan.seed)[:, place]
 
 
 def shadow_head(model: Any, pool: Records, *, kind: str | None, classes: list[Any]) -> Any:
