@@ -19,7 +19,7 @@ from reticent.protect.plan import Situation, plan
 from reticent.results import read_results
 from reticent.validation import InputError
 
-PRIVATE, TEST, POOL, OTHERS = 150, 120, 400, 79
+PRIVATE, TEST, POOL, OTHERS = 150, 120, 400, 80
 EPSILON, DELTA = 1.0, 1e-5
 
 

@@ -140,7 +140,8 @@ class RunData:
         if len(test) < 12:
             raise InputError(f"test must have at least 12 records to attack with, got {len(test)}")
         _refuse_other_columns(private, test=test, public=public)
-        parts = split(len(test), sizes={"others": 2 / 3, "own": 1 / 3}, seed=seed)
+        sizes = {"others": len(test) - len(test) // 3, "own": len(test) // 3}
+        parts = split(len(test), sizes=sizes, seed=seed)
         kind = "features"
         if public is not None:
             step = PublicStep(PublicWhitening().fit(public.features))

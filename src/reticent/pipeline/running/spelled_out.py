@@ -27,7 +27,7 @@ def spelled_out(
     """The model as it is, or fitted on the private rows; None for none."""
     if model is None:
         return None
-    copied = hasattr(model, "get_params") and hasattr(model, "fit") and is_classifier(model)
+    copied = _can_be_fitted(model)
     if not (is_fitted(model) or copied) or not hasattr(model, "predict_proba"):
         raise InputError(
             "model must be a classifier with predict_proba, and fitted (have classes_) or an"
@@ -39,6 +39,16 @@ def spelled_out(
         return found.fit(*private)
     found.estimator_ = model
     return found
+
+
+def _can_be_fitted(model: Any) -> bool:
+    """Whether it is a classifier of scikit-learn's kind, of which copies can be made."""
+    if not (hasattr(model, "get_params") and hasattr(model, "fit")) or isinstance(model, type):
+        return False
+    try:
+        return bool(is_classifier(model))
+    except AttributeError:  # it does not tell what it is
+        return False
 
 
 class Answering:
