@@ -1,11 +1,13 @@
 """Theorems that turn public numbers into proven sensitivities."""
 
+from reticent.bounds.answers import SoftmaxAnswers
 from reticent.bounds.heads import sigmoid_head, softmax_head
 from reticent.bounds.means import clipped_sum
 from reticent.bounds.statistics import class_statistics, target_statistics
 from reticent.bounds.sums import rounded_sum
 
 __all__ = [
+    "SoftmaxAnswers",
     "class_statistics",
     "clipped_sum",
     "rounded_sum",

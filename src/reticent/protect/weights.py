@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from reticent.guarantee import Grade, Guarantee, Relation
+from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.grade import as_relation
 from reticent.guarantee.minting import proven
 from reticent.guarantee.rounding import up
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import calibrated, event_of, mechanism_of, together
+from reticent.protect.certified_head import head_of, refuse_other_mean, refuse_unproven
 from reticent.protect.mean import MEAN_CHECKED, Charge, ReleasedMean
 from reticent.protect.public_numbers import PublicNumbers
 from reticent.protect.released_head import ReleasedHead
-from reticent.training import PublicStep, SigmoidHead, SoftmaxHead
+from reticent.training import SigmoidHead, SoftmaxHead
 from reticent.training.linear_head import LinearHead
-from reticent.validation import InputError, count, describe, positive, probability
+from reticent.validation import InputError, count, positive, probability
 
 Floats = NDArray[np.float64]
 
@@ -61,10 +61,10 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
     """
     relation, records_each = as_relation(relation), count("records_each", records_each)
     epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
-    final, steps = _head_of(head)
-    _refuse_unproven(final, relation, records_each)
+    final, steps = head_of(head)
+    refuse_unproven(final, relation, records_each)
     fit = LinearHead.certified(final)  # not what an attribute of that name says
-    _refuse_other_mean(final, mean, relation, mechanism, records_each)
+    refuse_other_mean(final, mean, relation, mechanism, records_each)
     numbers = None if mean is None else mean.numbers
     public = PublicNumbers.of(fit.numbers, records_each=records_each, mean=numbers)
     noises = release_noises(
@@ -135,65 +135,3 @@ def _claim(
     if public.mean is not None:
         checked = (*checked, *MEAN_CHECKED, "ε covers the noisy mean and the weights together")
     return dataclasses.replace(alone, epsilon=epsilon, checked=checked, stated=(*STATED, *steps))
-
-
-def _head_of(model: object) -> tuple[Any, tuple[str, ...]]:
-    """The head at the end of a pipeline, and what its steps oblige the user to state."""
-    if not isinstance(model, Pipeline):
-        return model, ()
-    named = [(name, step) for name, step in model.steps[:-1] if step not in (None, "passthrough")]
-    for name, step in named:
-        if type(step) is not PublicStep:
-            raise InputError(
-                f"step {name!r} before the head must be a PublicStep, got "
-                f"{type(step).__name__}, which was fitted on the private rows: fit it on public "
-                "rows and wrap it, PublicStep(step)"
-            )
-    return model.steps[-1][1], tuple(
-        f"step {name!r} before the head was fitted on public data alone" for name, _ in named
-    )
-
-
-def _refuse_unproven(head: object, relation: Relation, records_each: int) -> None:
-    if hasattr(head, "best_estimator_"):
-        raise InputError(
-            "head must not come from a search over private records, whose cost is not accounted "
-            f"for, got {type(head).__name__}: take the penalty from public_penalty"
-        )
-    if type(head) not in (SoftmaxHead, SigmoidHead):  # a subclass may compute something else
-        raise InputError(f"head must be a SoftmaxHead or SigmoidHead itself, got {describe(head)}")
-    assert isinstance(head, LinearHead)
-    if not hasattr(head, "coordinates_"):
-        raise InputError("head must be fitted, got an unfitted one")
-    if head.classes is None:
-        raise InputError("classes must be given to the head for a proven release, got None")
-    if isinstance(getattr(head, "class_weight", None), str):
-        raise InputError("class_weight must be public for a proven release, got 'balanced'")
-    if head.records is None and (relation is Relation.ADD_REMOVE or records_each > 1):
-        raise InputError(
-            "records must be given to the head under add-remove and for persons, got None"
-        )
-    if relation is Relation.AS_DECLARED:
-        raise InputError("relation must be add-remove or replace-one, got neither")
-
-
-def _refuse_other_mean(
-    head: LinearHead,
-    mean: ReleasedMean | None,
-    relation: Relation,
-    mechanism: str,
-    records_each: int,
-) -> None:
-    """The mean must be the very one that the head was centred by, under the same terms."""
-    if mean is None:
-        return
-    if type(mean) is not ReleasedMean or mean.guarantee.grade is not Grade.PROVEN:
-        raise InputError("mean must be as release_mean returned it, got a changed one")
-    centre = None if head.centre is None else np.asarray(head.centre, dtype=np.float64)
-    if centre is None or centre.tobytes() != mean.values.tobytes():
-        raise InputError("centre of the head must be the values of the mean, got others")
-    terms = (mean.guarantee.relation, mean.mechanism, mean.records_each)
-    if terms != (relation, mechanism, records_each):
-        raise InputError(
-            f"mean must have the relation, mechanism and records_each of the release, got {terms}"
-        )
