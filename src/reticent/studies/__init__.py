@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reticent.pipeline import Table
-from reticent.studies import alm, beyond, dpcl, refutations, slides
+from reticent.studies import alm, beyond, dpcl, lu, refutations, slides
 from reticent.studies.trained import Cells, Outcome, Run, Steps, Trained, record
 from reticent.validation import InputError
 
 STUDIES: Mapping[str, Mapping[str, Callable[[], Table]]] = {
     "alm": alm.ITEMS,
     "dpcl": dpcl.ITEMS,
+    "lu": lu.ITEMS,
     "slides": slides.ITEMS,
     "refutations": refutations.ITEMS,
     "beyond": {},
 }
 TRAINED: Mapping[str, Mapping[str, Trained]] = {
     "alm": alm.TRAINED,
+    "lu": lu.TRAINED,
     "slides": slides.TRAINED,
     "beyond": beyond.TRAINED,
 }

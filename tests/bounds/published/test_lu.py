@@ -47,6 +47,26 @@ def test_a_probability_moves_less_than_corollary_2_says(neuron):
     assert math.tanh(neuron / 2) <= lu.probability_change(neuron) <= 1
 
 
+def test_the_tight_change_of_a_probability_is_attained():
+    for neuron in (0.01, 0.1871, 3.0):
+        low, high = 1 / (1 + math.exp(neuron)), 1 / (1 + math.exp(-neuron))
+        assert lu.tight_probability_change(neuron) == pytest.approx(high - low)
+
+
+def test_the_proof_of_theorem_6_has_a_larger_change_of_scores():
+    assert lu.score_change_of_proof(1.0) == pytest.approx(math.e)
+    for neuron in (1e-3, 0.2, 5.0):
+        change = lu.probability_change(neuron)
+        assert lu.score_change_of_proof(change) > change
+
+
+def test_the_leakage_of_randomised_response_is_the_tight_bound():
+    for epsilon in (1e-3, 1.0, 4.0):
+        truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+        assert lu.tight_leakage_bound(epsilon) == pytest.approx(truth - (1 - truth))
+        assert lu.tight_leakage_bound(epsilon) < lu.leakage_bound(epsilon)
+
+
 def test_the_parts_make_up_the_budget():
     for classes in (2, 3, 10):
         assert (2 * classes + 1) * lu.laplace_part(1.5, classes) == pytest.approx(1.5)

@@ -48,6 +48,19 @@ def test_the_neuron_is_chosen_by_its_probability():
         assert found.pvalue > RARE / 3
 
 
+def test_the_proofs_choice_is_closer_to_uniform():
+    """Δq = exp(Δp), as in the proof of Theorem 6."""
+    mechanism = SingleNeuron(classes=3, budget=60.0, neuron=0.3, scores="proof")
+    assert mechanism.score_change == pytest.approx(math.exp(lu.probability_change(0.3)))
+    chosen, _ = noised(mechanism.release(np.tile(LOGITS, (4_000, 1))), LOGITS)
+    weights = special.softmax(LOGITS) * mechanism.part / (2 * mechanism.score_change)
+    for neuron, share in enumerate(special.softmax(weights)):
+        found = stats.binomtest(int((chosen == neuron).sum()), 4_000, share)
+        assert found.pvalue > RARE / 3
+    with pytest.raises(InputError, match="scores must be algorithm or proof"):
+        SingleNeuron(classes=3, budget=1.0, neuron=0.3, scores="other")
+
+
 def test_two_classes_give_points_of_a_public_grid_alone():
     """Not the logit beside the noise: its place on the grid would tell it."""
     mechanism = SingleNeuron(classes=2, budget=1.0, neuron=0.01)

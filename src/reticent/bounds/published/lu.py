@@ -64,6 +64,38 @@ def probability_change(neuron: float) -> float:
     return min(math.expm1(2 * min(positive("Δz", neuron), 1.0)), 1.0)
 
 
+def bracketed_change(neuron: float) -> float:
+    """e^{2Δz} − 1, Corollary 2 before the minimum with 1: the brackets of Table 6.
+
+    >>> round(bracketed_change(0.1871), 4)
+    0.4538
+    """
+    return math.expm1(2 * positive("Δz", neuron))
+
+
+def tight_probability_change(neuron: float) -> float:
+    """tanh(Δz/2): what Corollary 2 bounds, exactly; two classes at z = ±Δz/2 attain it."""
+    return math.tanh(positive("Δz", neuron) / 2)
+
+
+def score_change_of_proof(probability: float) -> float:
+    """Δq = exp(Δp), which the proof of Theorem 6 has where Algorithm 1 has Δp.
+
+    It is larger than Δp, so the choice of the neuron is closer to uniform.
+    """
+    return math.exp(positive("Δp", probability))
+
+
+def leakage_bound(epsilon: float) -> float:
+    """e^ε − 1, the paper's bound on TPR − FPR under ε-DP: true and loose; tanh(ε/2) is tight."""
+    return math.expm1(positive("epsilon", epsilon))
+
+
+def tight_leakage_bound(epsilon: float) -> float:
+    """tanh(ε/2) = (e^ε − 1)/(e^ε + 1), attained by randomised response."""
+    return math.tanh(positive("epsilon", epsilon) / 2)
+
+
 def laplace_part(epsilon: float, classes: int) -> float:
     """ε/(2C+1) for the choice and for the neuron, Theorem 6."""
     return positive("epsilon", epsilon) / (2 * count("classes", classes, at_least=2) + 1)

@@ -24,6 +24,7 @@ from reticent.validation import InputError, count, float_array, non_negative, po
 
 Floats = NDArray[np.float64]
 Noise = Literal["laplace", "gaussian"]
+Scores = Literal["algorithm", "proof"]
 
 _SOURCE = "Δz and Δp of Algorithm 1 (Lu et al.)"
 
@@ -37,6 +38,8 @@ class SingleNeuron:
         budget: ε of Theorem 6 with Laplace noise, μ of Gaussian DP with Gaussian noise.
         neuron: Δz, how far one record moves a logit.
         noise: Which noise.
+        scores: How far the scores of the choice are said to move: by Δp, as in Algorithm 1, or by
+            exp(Δp), as in the proof of Theorem 6.
 
     >>> mechanism = SingleNeuron(classes=3, budget=1.0, neuron=0.01, noise="laplace")
     >>> print(mechanism.guarantee(delta=0.0))
@@ -49,6 +52,7 @@ class SingleNeuron:
     budget: float
     neuron: float
     noise: Noise = "laplace"
+    scores: Scores = "algorithm"
 
     def __post_init__(self) -> None:
         """Refuse NaN, and noise that the paper does not name."""
@@ -57,12 +61,20 @@ class SingleNeuron:
         positive("neuron", self.neuron)
         if self.noise not in ("laplace", "gaussian"):
             raise InputError(f"noise must be laplace or gaussian, got {self.noise!r}")
+        if self.scores not in ("algorithm", "proof"):
+            raise InputError(f"scores must be algorithm or proof, got {self.scores!r}")
 
     @property
     def part(self) -> float:
         """ε_sampling = ε_neuron: ε/(2C+1), or μ/√(4C+1)."""
         split = lu.laplace_part if self.noise == "laplace" else lu.gaussian_part
         return split(self.budget, self.classes)
+
+    @property
+    def score_change(self) -> float:
+        """Δq of the choice: Δp, or exp(Δp)."""
+        moved = lu.probability_change(self.neuron)
+        return moved if self.scores == "algorithm" else lu.score_change_of_proof(moved)
 
     def guarantee(self, *, delta: float) -> Guarantee:
         """The claim of the paper at this δ."""
@@ -98,10 +110,8 @@ class SingleNeuron:
         return relative
 
     def _choice(self) -> Exponential:
-        """Line 9: P(v) ∝ exp(ε_sampling·p_v/(2Δp)). The proof has exp(Δp) for Δp."""
-        changed = Sensitivity(
-            linf=lu.probability_change(self.neuron), grade=Grade.PUBLISHED, source=_SOURCE
-        )
+        """Line 9: P(v) ∝ exp(ε_sampling·p_v/(2Δq))."""
+        changed = Sensitivity(linf=self.score_change, grade=Grade.PUBLISHED, source=_SOURCE)
         return Exponential.calibrate(changed, epsilon=self.part, delta=0.0)
 
     def _added(self) -> AdditiveMechanism:

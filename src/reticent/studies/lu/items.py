@@ -1,0 +1,30 @@
+"""The items of Lu et al. by name; those that need more than formulas load with their first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reticent.pipeline import Table
+from reticent.studies.lu.bounds import bounds
+from reticent.studies.lu.fig2 import fig2
+from reticent.studies.lu.queries import queries, splits
+from reticent.studies.lu.table6 import table6
+from reticent.studies.trained import Trained
+
+
+def verdicts() -> Table:
+    """Every claim, true or false, with the figures of a deciding case."""
+    from reticent.studies.lu import verdicts as study
+
+    return study.verdicts()
+
+
+ITEMS = {
+    "table6": table6,
+    "fig2": fig2,
+    "bounds": bounds,
+    "splits": splits,
+    "queries": queries,
+    "verdicts": verdicts,
+}
+TRAINED: Mapping[str, Trained] = {}
