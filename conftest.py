@@ -21,12 +21,13 @@ from tools import console
 
 ALLOWED_SKIPS: frozenset[str] = frozenset()  # reasons, word for word
 
+FOLDERS = ("docs", "docs/guide", "docs/tutorials")
 PAGES = Sybil(
     parsers=[
         PythonCodeBlockParser(doctest_optionflags=doctest.ELLIPSIS),
         CodeBlockParser(language="console", evaluator=console.evaluate),
     ],
-    patterns=["README.md", "CONTRIBUTING.md", "docs/*.md"],
+    patterns=["README.md", "CONTRIBUTING.md", *(f"{folder}/*.md" for folder in FOLDERS)],
 )
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 import typer
 
+from conftest import PAGES as PAGE_EXAMPLES
 from tools import refresh_docs
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 FENCE = re.compile(r"^```(?P<language>\S*)\n(?P<body>.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 EXECUTED = {"python", "console"}
 NOT_CODE = {"text", "json", "bibtex", "mermaid"}
 
@@ -67,9 +69,23 @@ def test_the_documentation_is_fresh(capsys):
     assert code == 0, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.is_file()], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_each_example_is_executed(page):
     assert unexecuted_examples(page.read_text(encoding="utf-8")) == []
+    assert PAGE_EXAMPLES.should_parse(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_each_link_to_a_file_leads_to_one(page):
+    targets = [target.partition("#")[0] for target in LINK.findall(page.read_text("utf-8"))]
+    files = [target for target in targets if target and "://" not in target]
+    assert [target for target in files if not (page.parent / target).exists()] == []
+
+
+def test_the_list_of_pages_names_each_of_them():
+    index = ROOT / "docs" / "README.md"
+    named = {(index.parent / target).resolve() for target in LINK.findall(index.read_text("utf-8"))}
+    assert {page for page in PAGES if ROOT / "docs" in page.parents} - {index} <= named
 
 
 @pytest.mark.parametrize("language", ["", "bash", "pycon"])

@@ -2,7 +2,7 @@
 
 * ``docs/cli.md`` is the help of every command.
 * ``docs/results-format.md`` is the schema of results.json.
-* ``<!-- begin generated: NAME -->`` … ``<!-- end generated -->`` in README.md and docs/*.md holds
+* ``<!-- begin generated: NAME -->`` … ``<!-- end generated -->`` in README.md and docs holds
   the table of ``benchmarks/results/NAME.json``, or the tables of ``results/NAME.json``, which
   ``reticent reproduce --out`` writes.
 """
@@ -202,7 +202,7 @@ def wanted(root: Path, app: typer.Typer) -> dict[Path, str]:
         root / "docs" / "cli.md": cli_page(app),
         root / "docs" / "results-format.md": format_page(Results, VERSION),
     }
-    every = (root / "README.md", *sorted(root.glob("docs/*.md")))
+    every = (root / "README.md", *sorted(root.glob("docs/**/*.md")))
     pages = [page for page in every if page not in texts]
     for page in pages:
         if page.is_file():

@@ -12,7 +12,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-WIDTH, HEIGHT = 1200, 1080
+WIDTH, HEIGHT = 1200, 1040
 LARGEST = 300_000
 """Bytes: README.md is opened on slow lines too."""
 
