@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from reticent import Sensitivity
-from reticent.audit.pairs import audit_pair, exceeding
-from reticent.audit.release import WorstPair
+from reticent.audit.pairs import WorstPair, audit_pair, tightness_of
 from reticent.guarantee import Grade
 from reticent.mechanisms import Gaussian, L2Laplace, Laplace, Logistic
 from reticent.validation import InputError
@@ -47,13 +46,15 @@ def test_draws_that_are_wrong_fall_by_the_measured_bound():
     assert found.refuted_by == "measured bound, for every mechanism"
 
 
-def test_noise_is_measured_in_its_own_norm():
+def test_tightness_is_in_the_norms_that_the_noise_answers_for():
     only = Sensitivity(l2=1.0, grade=Grade.PUBLISHED, relation="replace-one", source="a test")
-    assert exceeding(Laplace(scale=1.0, sensitivity=only), pair(3.0)) == pytest.approx(3.0)
-    assert exceeding(Laplace(scale=1.0, sensitivity=CLAIMED), pair(3.0)) == pytest.approx(3.0)
+    assert tightness_of(Laplace(scale=1.0, sensitivity=only), pair(3.0)) == pytest.approx(3.0)
+    assert tightness_of(Laplace(scale=1.0, sensitivity=CLAIMED), pair(3.0)) == pytest.approx(3.0)
     wide = Sensitivity(l1=4.0, l2=1.0)
-    assert exceeding(Laplace(scale=1.0, sensitivity=wide), pair(3.0)) == pytest.approx(1.5)
-    assert exceeding(Gaussian(scale=1.0, sensitivity=wide), pair(3.0)) == pytest.approx(3.0)
+    assert tightness_of(Laplace(scale=1.0, sensitivity=wide), pair(3.0)) == pytest.approx(3.0)
+    alone = Sensitivity(l1=4.0)
+    assert tightness_of(Laplace(scale=1.0, sensitivity=alone), pair(3.0)) == pytest.approx(1.5)
+    assert tightness_of(Gaussian(scale=1.0, sensitivity=wide), pair(3.0)) == pytest.approx(3.0)
 
 
 def test_bad_input_gets_one_line():

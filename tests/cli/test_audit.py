@@ -54,13 +54,13 @@ def test_a_true_claim_is_not_refuted(command, folder, released):
 
 
 def test_a_refuted_claim_exits_with_1(command, folder, released, monkeypatch):
-    from reticent.audit import release
+    from reticent.audit import pairs
 
     def half_the_noise(worlds, start, runs, draw):
         rng, scale = np.random.default_rng(0), worlds.noise.scale / 20
         return worlds.ratios(start + scale * rng.normal(size=(runs, start.size)))
 
-    monkeypatch.setattr(release, "drawn_ratios", half_the_noise)
+    monkeypatch.setattr(pairs, "drawn_ratios", half_the_noise)
     code, text, _ = command(
         f"audit {released} --private {folder}/train.npz --label digit --runs 2000 --json"
     )

@@ -23,7 +23,8 @@ from reticent.audit.utility import UtilityLoss, utility_loss
 if TYPE_CHECKING:
     from reticent.audit.mechanism import FunctionAudit, audit_function
     from reticent.audit.one_training import TrainingAudit, one_run_audit
-    from reticent.audit.release import ReleaseAudit, audit_release
+    from reticent.audit.release import audit_release
+    from reticent.audit.release_audit import ReleaseAudit
     from reticent.audit.releases import ClaimsAudit, audit_releases, audit_together
     from reticent.audit.sampled import SampledAudit, audit_sampled
 
@@ -78,7 +79,7 @@ __all__ = [
 _HOMES = {
     "ClaimsAudit": "releases",
     "FunctionAudit": "mechanism",
-    "ReleaseAudit": "release",
+    "ReleaseAudit": "release_audit",
     "SampledAudit": "sampled",
     "TrainingAudit": "one_training",
     "audit_function": "mechanism",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reticent.audit.lower_bound import LowerBound
+from reticent.audit.verdict import Verdict
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import lower_text, upper_text
 
@@ -13,7 +14,7 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranscriptAudit:
+class TranscriptAudit(Verdict):
     """A claim about all noisy sums of a procedure, and the figures of its audit."""
 
     claim: Guarantee
@@ -57,16 +58,6 @@ class TranscriptAudit:
         if self.exact and self.analytic > self.claim.epsilon * (1 + _ROUNDING):
             return "exact pair of neighbours, whose ε exceeds the claim"
         return None
-
-    @property
-    def verdict(self) -> str:
-        """One word, or two."""
-        return "not refuted" if self.refuted_by is None else "refuted"
-
-    @property
-    def refuted(self) -> bool:
-        """Whether something does."""
-        return self.refuted_by is not None
 
     def __str__(self) -> str:
         """Claim, figures and the verdict, a line each."""

@@ -20,7 +20,7 @@ from reticent.audit.transcripts import audit_learner
 from reticent.data import Dataset
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.guarantee import ONE_RECORD
-from reticent.pipeline.learning import LEARNERS
+from reticent.pipeline.learning import LEARNERS, learner_like
 from reticent.pipeline.protecting import private_rows
 from reticent.pipeline.user_code import open_function
 from reticent.protect import ReleasedHead, ReleasedLinear, ReleasedRegression
@@ -114,14 +114,7 @@ def learner_of(released: ReleasedLinear) -> Learner:
     recipe, claim = released.recipe, released.guarantee
     if recipe.records_each != 1:
         raise InputError(f"unit must be one record to be audited, got {claim.unit}")
-    learner = _LEARNER_CALLED[released.learner](
-        classes=released.classes_.tolist(),
-        records=recipe.records,
-        epsilon=claim.epsilon,
-        delta=claim.delta,
-        relation=claim.relation,
-        mechanism=released.mechanism,
-    )
+    learner = learner_like(released)
     nobody = np.zeros((0, recipe.features)), released.classes_[:0]
     planned = clone(learner).fit(*nobody).released_  # the plan follows from public numbers alone
     if planned.recipe != recipe or planned.scales != released.scales:
@@ -148,9 +141,6 @@ def neighbour_of(
     turned[least] *= -1
     relabelled[least] = next(name for name in released.classes_ if name != labels[least])
     return turned, relabelled
-
-
-_LEARNER_CALLED: Final = {kind.name: kind for kind in LEARNERS.values()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.audit.pairs import audit_pair
-from reticent.audit.release import ReleaseAudit, WorstPair
+from reticent.audit.pairs import WorstPair, audit_pair
+from reticent.audit.release_audit import ReleaseAudit
 from reticent.data import load
 from reticent.guarantee import Guarantee, Sensitivity
 from reticent.guarantee.rounding import upper_text

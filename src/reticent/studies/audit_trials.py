@@ -9,7 +9,8 @@ from typing import Any
 
 from reticent.attacks.released_weights import noise_of
 from reticent.audit.centred_release import audit_centred_release
-from reticent.audit.release import ReleaseAudit, audit_release
+from reticent.audit.release import audit_release
+from reticent.audit.release_audit import ReleaseAudit
 from reticent.audit.transcript_audit import TranscriptAudit
 from reticent.audit.transcripts import audit_learner
 from reticent.mechanisms import AdditiveMechanism

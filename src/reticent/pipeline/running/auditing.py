@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.audit.lower_bound import divided
-from reticent.audit.release import ReleaseAudit, audit_release
+from reticent.audit.release import audit_release
+from reticent.audit.release_audit import ReleaseAudit
 from reticent.audit.transcript_audit import TranscriptAudit
 from reticent.audit.transcripts import audit_learner
 from reticent.guarantee import Grade, Relation

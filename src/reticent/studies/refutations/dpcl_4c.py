@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.audit.mechanism import FunctionAudit, audit_function
-from reticent.audit.pairs import audit_pair
-from reticent.audit.release import ReleaseAudit, WorstPair
+from reticent.audit.pairs import WorstPair, audit_pair
+from reticent.audit.release_audit import ReleaseAudit
 from reticent.bounds.published import dpcl
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.mechanisms import Gaussian

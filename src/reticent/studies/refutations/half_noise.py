@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.attacks.released_weights import noise_of
-from reticent.audit.release import Draw, ReleaseAudit, audit_release
+from reticent.audit.pairs import Draw
+from reticent.audit.release import audit_release
+from reticent.audit.release_audit import ReleaseAudit
 from reticent.guarantee import Guarantee, Relation
 from reticent.pipeline import Table
 from reticent.protect import ReleasedHead, release_weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reticent.audit.mechanism import FunctionAudit
-from reticent.audit.release import ReleaseAudit
+from reticent.audit.release_audit import ReleaseAudit
 from reticent.guarantee import Grade
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.pipeline import Table
