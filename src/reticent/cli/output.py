@@ -52,8 +52,8 @@ def print_line(line: str = "") -> None:
 
 
 def print_warning(line: str) -> None:
-    """A line on the error stream: whoever reads the answer as JSON is not disturbed."""
-    _Console(stderr=True, highlight=False).print(f"reticent: {line}", markup=False)
+    """One line on the error stream: whoever reads the answer as JSON is not disturbed."""
+    _Console(stderr=True, highlight=False).print(f"reticent: {line}", markup=False, soft_wrap=True)
 
 
 class _Console(Console):

@@ -29,7 +29,7 @@ from reticent.cli.private_table import (
     refuse_unnamed_persons,
 )
 from reticent.cli.progress import stages
-from reticent.cli.summary import print_summary, written_by
+from reticent.cli.summary import print_summary, stop_refuted, written_by
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ def run(
     else:
         print_summary(finished.results)
         print_line(f"written to {target}: {', '.join(written)}")
+    stop_refuted(finished.results)
     stop_above(exceeded(finished.results, limits))
 
 

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from reticent.cli.output import print_line, print_table
 from reticent.guarantee.rounding import upper_text
+from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.pipeline.running import Finished
     from reticent.results import Release, Results
 
+REFUTED = 1
+
 
 def written_by(finished: Finished, folder: Path) -> list[str]:
-    """Document, release and page; the names of what stands in the folder, folders with a slash."""
+    """Document, release and page, all or none; what stands in the folder, folders with a slash."""
     from reticent.report import write_report
 
-    paths = [*write_report(finished.results, folder), *finished.save(folder)]
+    staged = ""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".run-", dir=folder) as staged:
+            saved = finished.save(staged)
+            paths = write_report(finished.results, folder)
+            # From here on no more space is needed: a full disk has left the folder as it was.
+            paths += [path.replace(folder / path.name) for path in saved]
+    except OSError as error:
+        raise InputError(f"{folder} must be a folder to write to, got: {error.strerror}") from None
+    except InputError as error:
+        raise InputError(str(error).replace(staged or str(folder), str(folder))) from None
     first = [path.relative_to(folder).parts for path in paths]
-    names = {parts[0] + ("/" if len(parts) > 1 else "") for parts in first}
-    return sorted(names)
+    return sorted({parts[0] + ("/" if len(parts) > 1 else "") for parts in first})
+
+
+def stop_refuted(results: Results) -> None:
+    """End with 1 where the audit refuted a claim that rests on a theorem."""
+    if results.refuted(grades=("proven", "declared")):
+        raise typer.Exit(REFUTED)
 
 
 def print_summary(results: Results) -> None:
