@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from reticent.validation import InputError
@@ -13,18 +15,39 @@ def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
 
     A ``private`` file can be read by its owner alone.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    write_together({path: content}, private=private)
+
+
+def write_together(contents: Mapping[Path, bytes], *, private: bool = False) -> None:
+    """Write files that belong together: on a full disk none of them is there."""
+    partial = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in contents}
+    writing = next(iter(contents), Path())
     try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _mode(private))
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        for writing, content in contents.items():
+            descriptor = os.open(
+                partial[writing], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _mode(private)
+            )
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for writing, written in partial.items():
+            written.replace(writing)
     except OSError as error:
-        raise InputError(f"{path} must be writable, got: {error.strerror}") from None
+        raise InputError(f"{writing} must be writable, got: {error.strerror}") from None
     finally:
-        partial.unlink(missing_ok=True)
+        for written in partial.values():
+            with contextlib.suppress(OSError):  # what could not be made need not be removed
+                written.unlink()
+
+
+def writable_file(path: Path) -> Path:
+    """The path, where a file can be written to it; before long work, not after it."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"{path} must be a file in a folder that exists, got another")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path} must be writable, got a folder that is not")
+    return path
 
 
 def writable_folder(path: Path) -> Path:

@@ -66,16 +66,15 @@ def card(
 
     It is internal with the results of attacks and audits, which no guarantee covers.
     """
-    from reticent.files import write_whole
+    from reticent.files import write_together
     from reticent.report.annex import annex as annex_of
     from reticent.report.card import card as card_of
 
     evidence = _evidence(results, released, tuple(attack or ()), audit)
     texts = {"card": card_of(evidence, public=public), "annex": annex_of(evidence, public=public)}
     paths = {"card": out, "annex": annex}
-    for name, path in paths.items():
-        if path is not None:
-            write_whole(path, texts[name].encode(), private=not public)
+    asked = {path: texts[name].encode() for name, path in paths.items() if path is not None}
+    write_together(asked, private=not public)
     if json:
         print_json({name: texts[name] for name in texts if name == "card" or annex is not None})
     elif out is None:

@@ -63,11 +63,13 @@ def fit(
     ``reticent protect --fit OUT`` then releases it at any ε without training again. The penalty is
     given, or chosen for the ε, δ and neighbours that the release will have.
     """
+    from reticent.files import writable_file
     from reticent.pipeline.protecting import HeadSpec, Wanted, fit_head
     from reticent.training.features import as_norms
-    from reticent.training.fit_file import save_fit
+    from reticent.training.fit_file import fit_path, save_fit
 
     names = listed(classes)
+    writable_file(fit_path(out))
     refuse_unnamed_persons(person, records_each)
     public = {
         "records": said("--records", records),

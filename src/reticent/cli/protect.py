@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -222,13 +221,11 @@ def _charger(
 
 def _refuse_unwritable(out: Path) -> None:
     """A path that cannot be written would be found out after the budget was spent."""
+    from reticent.files import writable_file
     from reticent.protect.sealed_pair import paths_of
 
     for path in paths_of(out):
-        if path.is_dir() or not path.parent.is_dir():
-            raise InputError(f"{path} must be a file in a folder that exists, got another")
-        if not os.access(path.parent, os.W_OK):
-            raise InputError(f"{path} must be writable, got a folder that is not")
+        writable_file(path)
 
 
 def _print_released(

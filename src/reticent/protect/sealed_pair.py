@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from reticent.files import write_whole
+from reticent.files import write_together
 from reticent.validation import InputError
 
 _SEAL = "certificate_sha256"
@@ -37,13 +37,12 @@ class Pair:
 def write_pair(
     path: str | Path, claims: Mapping[str, Any], tensors: dict[str, NDArray[np.float64]]
 ) -> tuple[Path, Path]:
-    """Write PATH.safetensors and PATH.json; neither is there half-written."""
+    """Write PATH.safetensors and PATH.json; neither is there half-written, or alone."""
     weights_path, certificate_path = paths_of(path)
     content = save_tensors(tensors, metadata={_SEAL: _digest(claims)})
     certificate = {**claims, _WEIGHTS: hashlib.sha256(content).hexdigest()}
     document = json.dumps(certificate, ensure_ascii=False, allow_nan=False, indent=2)
-    write_whole(weights_path, content)
-    write_whole(certificate_path, document.encode())
+    write_together({weights_path: content, certificate_path: document.encode()})
     return weights_path, certificate_path
 
 
