@@ -1,61 +1,111 @@
-"""The demonstration: real data, a trained encoder, proven releases, an attack; and again."""
+"""The demonstration: real digits, a trained encoder, the whole job; and again from the cache."""
 
 import dataclasses
+import json
+import stat
 
 import numpy as np
 import pytest
 
-from reticent.guarantee import Grade
-from reticent.pipeline.demo import DemoSpec, demonstrate
-from reticent.protect import save, verify
+from reticent.cli.main import run
+from reticent.pipeline.demo import ENCODED, PIXELS, DemoSpec, _encoded, _images, _state_name
+from reticent.protect import verify
+from reticent.results import read_results
 
+QUICK = DemoSpec.quick()
+SIZES = {"public": 300, "private": 300, "others": 200, "test": 150}
 SMALL = dataclasses.replace(
-    DemoSpec.quick(),
-    encoder=dataclasses.replace(DemoSpec.quick().encoder, epochs=2, width=8),
-    epsilons=(0.1, 1e4),
-    mechanisms=(("gaussian", False), ("laplace", True)),
-    draws=2,
-    shadows=4,
+    QUICK,
+    sizes=SIZES,
+    encoder=dataclasses.replace(QUICK.encoder, epochs=2, width=8),
+    run=dataclasses.replace(
+        QUICK.run,
+        records=SIZES["private"],
+        epsilons=(1.0,),
+        mechanisms=("gaussian",),
+        penalties=(1e-3,),
+        pairs=10,
+        sampled=3,
+        draws=2,
+        beta=1e-7,
+        jobs=1,
+    ),
+    outlier=500,
 )
-PROVEN = "ε ≤ 10000 (proven)"
 
 
 @pytest.mark.slow
-def test_the_whole_way_and_again_from_the_cache(tmp_path):
-    told = []
-    found = demonstrate(SMALL, cache=tmp_path, stage=lambda *progress: told.append(progress))
-    assert {stage for stage, _, _ in told} == {
-        "SimCLR epochs", "encoding", "unprotected heads", "releases",
-        "shadow models, online: unprotected", "attacks: unprotected",
-        "shadow models, online: released", "attacks: released",
-    }  # fmt: skip
-    before, released, attacks = found.tables
-    assert [row[0] for row in before.rows] == ["pixels", "SimCLR features"]
-    assert float(before.rows[0][1]) > 0.8  # 0.94 ± 0.012
-    assert [row[:2] for row in released.rows] == [
-        ("gaussian", "0.1"), ("gaussian", "10000"), ("laplace", "0.1"), ("laplace", "10000"),
-    ]  # fmt: skip
-    assert float(released.rows[1][4]) > float(released.rows[0][4])
-    assert "Grade: proven." in released.notes[0]
-    assert [row[:2] for row in attacks.rows] == [
-        ("unprotected", "loss"), ("unprotected", "lira-online"),
-        *((PROVEN, name) for name in ("loss", "lira-online", "released-weights")),
-    ]  # fmt: skip
-    assert "the guarantee allows 1.000" in attacks.notes[-1]
-    assert float(attacks.rows[-1][2].split()[0]) > 0.55  # 0.75 ± 0.016
-    assert f"The head, {PROVEN}: leak found by" in " ".join(found.verdict)
-    assert found.released.guarantee.grade is Grade.PROVEN
-    assert found.released.guarantee.epsilon == 0.1
-    save(found.released, tmp_path / "head")
-    assert verify(tmp_path / "head").holds
-    again = []
-    second = demonstrate(SMALL, cache=tmp_path, stage=lambda *progress: again.append(progress))
-    assert "SimCLR epochs" not in {stage for stage, _, _ in again}
-    assert second.tables[0] == before
-    assert not np.array_equal(second.released.coordinates, found.released.coordinates)
+def test_the_whole_way_from_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RETICENT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(DemoSpec, "quick", classmethod(lambda _: SMALL))
+    out = tmp_path / "out"
+    assert run(["demo", "--quick", "--out", str(out), "--json"]) == 0
+    printed = capsys.readouterr()
+    results = read_results(out / "results.json")
+    assert json.loads(printed.out) == results.model_dump(mode="json")
+    assert {"report.html", "results.json", "released.json", "released.safetensors"} <= {
+        path.name for path in out.iterdir()
+    }
+    assert stat.S_IMODE((out / "results.json").stat().st_mode) == 0o600
+    assert verify(out / "released").holds
+    assert results.made.command == "reticent demo --quick"
+    facts = results.facts
+    assert (facts.public, facts.private, facts.others, facts.test) == (300, 300, 200, 150)
+    assert [one.name for one in results.features] == [PIXELS, ENCODED]
+    assert results.features[0].width == facts.features == 64
+    assert results.features[0].unprotected == results.unprotected.accuracy
+    assert {one.grade for one in results.sensitivities} == {"proven", "sampled", "published"}
+    assert results.refuted(grades=("proven",)) == ()
+    assert results.outlier.audit.verdict == "refuted"
+    assert results.outlier.claim.grade == "published"
+    assert results.exposure is not None
+    images = _images(SMALL)
+    name = _state_name(SMALL, images["public"])
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [name]
 
 
-def test_the_parts_are_disjoint_and_nothing_is_chosen_on_them():
-    for spec in (DemoSpec.full(), DemoSpec.quick()):
-        assert set(spec.sizes) == {"public", "private", "others", "test"}
-    assert sum(DemoSpec.full().sizes.values()) == 5000
+@pytest.mark.slow
+def test_the_encoder_is_trained_once(tmp_path):
+    images, told = _images(SMALL), []
+    first, second = (
+        _encoded(images, SMALL, tmp_path / "cache", lambda *stage: told.append(stage))
+        for _ in range(2)
+    )
+    stages = [stage for stage, _, _ in told]
+    assert stages.count("SimCLR epochs") == SMALL.encoder.epochs
+    assert "SimCLR epochs" not in stages[stages.index("encoding") :]
+    assert stages.count("encoding") == 2 * len(SIZES)
+    for role in SIZES:
+        assert np.array_equal(first[role].features, second[role].features)
+    assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o700
+
+
+def test_parts_are_disjoint_and_have_the_classes_in_the_same_shares():
+    for spec in (QUICK, dataclasses.replace(QUICK, sizes=SIZES)):
+        images = _images(spec)
+        assert {role: len(data) for role, data in images.items()} == spec.sizes
+        rows = [row.tobytes() for data in images.values() for row in data.features]
+        assert len(set(rows)) == len(rows)
+        shares = np.array([np.bincount(data.labels) / len(data) for data in images.values()])
+        assert np.ptp(shares, axis=0).max() < 2 / min(spec.sizes.values())
+
+
+@pytest.mark.parametrize("spec", [QUICK, DemoSpec.full()], ids=["quick", "full"])
+def test_every_number_is_fixed_beforehand(spec):
+    assert set(spec.sizes) == {"public", "private", "others", "test"}
+    assert spec.run.records == spec.sizes["private"]
+    assert spec.run.read_off == ()
+    assert spec.run.epsilon in spec.run.epsilons
+    assert sum(spec.sizes.values()) == {"digits": 1797, "mnist5k": 5000}[spec.data]
+
+
+def test_another_encoder_or_other_images_have_another_place_in_the_cache():
+    public = _images(QUICK)["public"]
+    other = dataclasses.replace(QUICK.encoder, epochs=QUICK.encoder.epochs + 1)
+    names = {
+        _state_name(QUICK, public),
+        _state_name(QUICK, _images(QUICK)["private"]),
+        _state_name(dataclasses.replace(QUICK, encoder=other), public),
+    }
+    assert len(names) == 3
+    assert _state_name(QUICK, public) in names
