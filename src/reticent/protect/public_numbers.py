@@ -97,6 +97,22 @@ class PublicNumbers(HeadNumbers):
             source=f"{proven_l2.source}; L1 = √{p}·L2",
         )
 
+    def answers(self, relation: Relation) -> bounds.SoftmaxAnswers:
+        """How far one record moves the answer to one query; softmax heads alone."""
+        if self.outputs != "softmax":
+            raise InputError(f"answers must be those of a softmax head, got {self.outputs}")
+        return bounds.SoftmaxAnswers(
+            classes=self.classes,
+            features=self.shape[1],
+            penalty=self.penalty,
+            records=self.records,
+            radius=self.radius,
+            tolerance=self.tolerance,
+            relation=relation,
+            largest_weight=self.largest_weight,
+            records_each=self.records_each,
+        )
+
     def least_tolerance(self) -> float:
         """What float64 can certify on every data set of this size."""
         nothing = np.broadcast_to(0.0, (0, self.shape[1]))  # shapes alone: no memory is taken

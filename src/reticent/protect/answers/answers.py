@@ -1,0 +1,271 @@
+"""A certified head that answers queries one by one, each with noise of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
+
+from reticent.frozen import frozen
+from reticent.guarantee import Grade, Guarantee
+from reticent.guarantee.minting import proven
+from reticent.mechanisms import AdditiveMechanism, L2Laplace, SelectionMechanism
+from reticent.protect.answers.counting import AnswerCounter
+from reticent.protect.answers.plan import AnswerPlan
+from reticent.protect.budget import event_of
+from reticent.protect.certified_head import head_of, refuse_other_mean, refuse_unproven
+from reticent.protect.mean import MEAN_CHECKED, Charge, ReleasedMean
+from reticent.protect.public_numbers import PublicNumbers
+from reticent.protect.weights import CHECKED as CERTIFIED
+from reticent.protect.weights import STATED as HEAD_STATED
+from reticent.training import SoftmaxHead
+from reticent.training.features import public_map
+from reticent.training.linear_head import CertifiedFit, LinearHead
+from reticent.training.softmax import zero_sum_basis
+from reticent.validation import InputError, describe, float_rows
+
+Floats = NDArray[np.float64]
+
+CHECKED = (
+    *CERTIFIED[:2],
+    "the floats that were certified are the floats that answer, bit by bit",
+    "queries are brought within the same public bound as the rows, in float64, one by one; the "
+    "bound on an answer covers the rounding of its floats",
+    "each answer is counted, and charged where a ledger is kept, before its noise is drawn",
+)
+NOISED = {
+    "coordinates": "all C − 1 coordinates of the logits in a fixed basis of the zero-sum space are "
+    "noised, and nothing else of an answer is released",
+    "logits": "all logits are noised, and nothing else of an answer is released",
+    "label": "the label is all that is released of an answer",
+}
+STATED = (
+    *HEAD_STATED,
+    "the number of answers was fixed without looking at the private data, and queries depend on "
+    "that data through earlier answers alone",
+    "answers by another object or process, and other releases on the same data, add up",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered:
+    """Noisy answers to some queries: public from now on.
+
+    ``released`` are the noisy numbers themselves, one row for each query; ``logits`` (None where
+    only a label was released) and ``labels`` are computed from them. ``guarantee`` is that of each
+    answer alone; that of all of them is ``PrivateAnswers.guarantee``.
+    """
+
+    released: NDArray[Any]
+    logits: Floats | None
+    labels: NDArray[Any]
+    guarantee: Guarantee
+
+    def __post_init__(self) -> None:
+        """Whoever builds one by hand, or changes a field, has a declared guarantee at most."""
+        if self.guarantee.grade is Grade.PROVEN:
+            declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
+            object.__setattr__(self, "guarantee", declared)
+
+
+class PrivateAnswers:
+    """The weights stay here; what leaves is one noisy answer at a time, ``plan.queries`` in all.
+
+    It can neither be copied nor pickled: a copy would give all answers once more.
+    """
+
+    __slots__ = ("_centre", "_classes", "_coordinates", "_counter", "_each", "_guarantee", "_plan")
+
+    def __init__(
+        self,
+        *,
+        coordinates: Floats,
+        classes: NDArray[Any],
+        centre: Floats | None,
+        plan: AnswerPlan,
+        claims: tuple[Guarantee, Guarantee],
+        charge: Charge | None = None,
+    ) -> None:
+        self._coordinates = frozen(coordinates)
+        self._classes = frozen(classes)
+        self._centre = None if centre is None else frozen(centre)
+        self._plan = plan
+        self._each, self._guarantee = (_declared(claim) for claim in claims)
+        self._counter = AnswerCounter(plan.event, most=plan.queries, charge=charge)
+
+    @property
+    def plan(self) -> AnswerPlan:
+        """How queries are answered."""
+        return self._plan
+
+    @property
+    def each(self) -> Guarantee:
+        """What one answer promises by itself."""
+        return self._each
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What all answers promise together, however the queries are chosen."""
+        return self._guarantee
+
+    @property
+    def left(self) -> int:
+        """How many answers may still be given, as far as this process knows."""
+        return self._counter.left
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes in the order of the logits."""
+        return self._classes
+
+    def ask(self, X: ArrayLike) -> Answered:
+        """One answer for each row, all or none of them: BudgetExhausted where too few are left.
+
+        The rows are checked first, then counted and charged, and only then looked at by the head.
+        """
+        rows = float_rows("X", X)
+        if rows.shape[1] != self._plan.public.features:
+            raise InputError(
+                f"X must have {self._plan.public.features} features, got {rows.shape[1]}"
+            )
+        if not len(rows):
+            raise InputError("X must hold at least one query, got none")
+        self._counter.take(len(rows))
+        answered = self._answered(self._noised(self._values(rows)))
+        object.__setattr__(answered, "guarantee", self._each)
+        return answered
+
+    def _values(self, rows: Floats) -> Floats:
+        """What is noised, without noise."""
+        public = self._plan.public
+        mapped = public_map(
+            rows,
+            bound=public.bound,
+            intercept=public.intercept,
+            centre=self._centre,
+            norms=public.norms,
+        )
+        coordinates: Floats = mapped @ self._coordinates.T
+        if self._plan.space == "coordinates":
+            return coordinates
+        logits: Floats = coordinates @ zero_sum_basis(len(self._classes)).T
+        return logits
+
+    def _noised(self, values: Floats) -> NDArray[Any]:
+        noise = self._plan.noise
+        if isinstance(noise, SelectionMechanism):
+            return noise.release(values)
+        assert isinstance(noise, AdditiveMechanism)
+        if isinstance(noise, L2Laplace):  # its noise is that of one vector: one query at a time
+            return np.stack([noise.release(row) for row in values])
+        return noise.release(values)
+
+    def _answered(self, released: NDArray[Any]) -> Answered:
+        """From the noisy numbers alone."""
+        if self._plan.space == "label":
+            return Answered(
+                released=released,
+                logits=None,
+                labels=self._classes[released],
+                guarantee=self._each,
+            )
+        logits = released
+        if self._plan.space == "coordinates":
+            logits = released @ zero_sum_basis(len(self._classes)).T
+        labels = self._classes[logits.argmax(axis=1)]
+        return Answered(released=released, logits=logits, labels=labels, guarantee=self._each)
+
+    def __repr__(self) -> str:
+        """No private number."""
+        return f"PrivateAnswers({self._plan.mechanism}, {self.left} left, {self._guarantee})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("PrivateAnswers must not be copied or pickled: a copy answers once more")
+
+
+def private_answers(
+    head: SoftmaxHead | Pipeline,
+    plan: AnswerPlan,
+    *,
+    mean: ReleasedMean | None = None,
+    charge: Charge | None = None,
+) -> PrivateAnswers:
+    """A certified head that answers by a plan, graded proven.
+
+    ``charge`` is called with the event before each answer (``charge_answers`` charges a ledger);
+    if it raises, there is no answer. With ``mean`` the head was centred by that released mean and
+    the plan was made for it too. What would make the claim unproven is refused in one line.
+    """
+    if type(plan) is not AnswerPlan:
+        raise InputError(f"plan must be an AnswerPlan, got {describe(plan)}")
+    final, steps = head_of(head)
+    refuse_unproven(final, plan.relation, plan.public.records_each)
+    refuse_other_mean(final, mean, plan.relation, None, plan.public.records_each)
+    fit = LinearHead.certified(final)  # not what an attribute of that name says
+    _refuse_other_plan(fit, plan, mean)
+    plan.require_enough()
+    claims = _claims(plan, steps)
+    answers = PrivateAnswers(
+        coordinates=np.frombuffer(fit.coordinates).reshape(fit.numbers.shape),
+        classes=np.asarray(fit.classes),
+        centre=None if final.centre is None else np.array(final.centre, dtype=np.float64),
+        plan=plan,
+        claims=claims,
+        charge=charge,
+    )
+    answers._each, answers._guarantee = map(proven, claims)
+    return answers
+
+
+def numbers_of(
+    head: SoftmaxHead | Pipeline, *, records_each: int = 1, mean: ReleasedMean | None = None
+) -> PublicNumbers:
+    """The public numbers of a fitted head, which a plan is made from."""
+    final, _ = head_of(head)
+    if type(final) is not SoftmaxHead:
+        raise InputError(f"head must be a SoftmaxHead itself, got {describe(final)}")
+    return PublicNumbers.of(
+        LinearHead.certified(final).numbers,
+        records_each=records_each,
+        mean=None if mean is None else mean.numbers,
+    )
+
+
+def _refuse_other_plan(fit: CertifiedFit, plan: AnswerPlan, mean: ReleasedMean | None) -> None:
+    numbers = None if mean is None else mean.numbers
+    public = PublicNumbers.of(fit.numbers, records_each=plan.public.records_each, mean=numbers)
+    if public != plan.public:
+        raise InputError("plan must be made from the numbers of this head and mean, got others")
+    before = None if mean is None else event_of(mean.noise(), delta=plan.delta)
+    if before != plan.before:
+        raise InputError("plan must count the mean before the answers, and nothing else, got other")
+
+
+def _claims(plan: AnswerPlan, steps: tuple[str, ...]) -> tuple[Guarantee, Guarantee]:
+    """Of one answer, and of all of them; declared here, minted by ``private_answers`` alone."""
+    alone = plan.noise.guarantee(delta=plan.delta, unit=plan.public.unit)
+    theorem = f"the sensitivity is a theorem about public numbers: {plan.sensitivity.source}"
+    if plan.public.records_each > 1:
+        most = plan.public.records_each
+        steps = (f"no person owns more than {most} of the rows fitted on", *steps)
+    checked = (theorem, *alone.checked, *CHECKED, NOISED[plan.space])
+    stated = (*STATED, *steps)
+    each = dataclasses.replace(alone, checked=checked, stated=stated)
+    together: tuple[str, ...] = (
+        f"{plan.queries} answers at most, together by {plan.theorem}: it holds for queries that "
+        "are chosen after seeing earlier answers",
+    )
+    if plan.before is not None:
+        together = (*together, *MEAN_CHECKED, "ε covers the noisy mean and the answers together")
+    whole = dataclasses.replace(each, epsilon=plan.epsilon, checked=(*checked, *together))
+    return each, whole
+
+
+def _declared(claim: Guarantee) -> Guarantee:
+    if claim.grade is not Grade.PROVEN:
+        return claim
+    return dataclasses.replace(claim, grade=Grade.DECLARED)
