@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from reticent.training.risk_averting import risk_averting
+
 Floats = NDArray[np.float64]
 Layers = list[tuple[Floats, Floats]]
 
@@ -36,10 +38,15 @@ class Recipe:
     steps: int
     batch: int | None
     seed: int
+    risk: float | None = None
+    """α of the risk-averting loss; None for the mean loss."""
 
 
 def train(rows: Floats, labels: NDArray[np.int64], recipe: Recipe) -> Layers:
-    """The layers (W, b) after the recipe's steps on mean cross-entropy + (λ/2)‖all weights‖²."""
+    """The layers (W, b) after the recipe's steps on the loss of each batch + (λ/2)‖all weights‖².
+
+    The loss is the mean cross-entropy, or with α the risk-averting one of the same records.
+    """
     generator = torch.Generator(device=_CPU).manual_seed(recipe.seed)
     inputs = torch.tensor(rows, dtype=torch.float32, device=_CPU)
     targets = torch.tensor(labels, dtype=torch.int64, device=_CPU)
@@ -48,7 +55,8 @@ def train(rows: Floats, labels: NDArray[np.int64], recipe: Recipe) -> Layers:
         optimiser = _optimiser(list(itertools.chain(*layers)), recipe)
         for chosen in itertools.islice(_batches(len(labels), recipe, generator), recipe.steps):
             optimiser.zero_grad()
-            _mean_loss(_logits(inputs[chosen], layers, recipe), targets[chosen]).backward()
+            logits = _logits(inputs[chosen], layers, recipe)
+            _loss(logits, targets[chosen], recipe.risk).backward()
             optimiser.step()
     return [(_numbers(weight), _numbers(bias)) for weight, bias in layers]
 
@@ -99,10 +107,13 @@ def _logits(inputs: Any, layers: list[tuple[Any, Any]], recipe: Recipe) -> Any:
     return torch.nn.functional.linear(inputs, *layers[-1])
 
 
-def _mean_loss(logits: Any, targets: Any) -> Any:
+def _loss(logits: Any, targets: Any, risk: float | None) -> Any:
     """0 without records, where the mean is not a number."""
-    total = torch.nn.functional.cross_entropy(logits, targets, reduction="sum")
-    return total / max(len(targets), 1)
+    if risk is None or len(targets) == 0:
+        total = torch.nn.functional.cross_entropy(logits, targets, reduction="sum")
+        return total / max(len(targets), 1)
+    losses = torch.nn.functional.cross_entropy(logits, targets, reduction="none")
+    return risk_averting(losses, risk)
 
 
 def _numbers(tensor: Any) -> Floats:

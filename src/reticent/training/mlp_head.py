@@ -33,6 +33,9 @@ _LARGEST = float(np.finfo(np.float32).max)
 class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """min (1/n)·Σ CE(f(x), y) + (λ/2)‖all weights and biases‖², by a fixed number of steps.
 
+    With ``risk`` α the mean is (1/α)·ln (1/n)·Σ exp(α·CE(f(x), y)) instead (Lu et al., Eq. 22), of
+    each batch where there are batches.
+
     f has ``layers`` dense layers with ``activation`` between them and a softmax at the end; one
     layer is the linear softmax. Equal data, parameters and seed give equal bits on one machine with
     one number of threads. Training is in float32, predictions in float64.
@@ -50,6 +53,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: All classes, in the order of the outputs; one may have no records. Without it they
             are read off the labels.
         bound: Rows longer than this are scaled down to it, in float64; None for no bound.
+        risk: α of the risk-averting loss; None for the mean loss.
 
     Attributes:
         weights_: One pair (W, b) per layer, first to last: W has a row per output.
@@ -80,6 +84,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed: int = 0,
         classes: Sequence[Any] | None = None,
         bound: float | None = None,
+        risk: float | None = None,
     ) -> None:
         self.layers = layers
         self.width = width
@@ -92,6 +97,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.classes = classes
         self.bound = bound
+        self.risk = risk
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Make the steps. Without records (``classes`` given) only the penalty acts."""
@@ -119,6 +125,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             steps=self.steps,
             batch=self.batch,
             seed=self.seed,
+            risk=self.risk,
         )
         return recipe
 
@@ -220,6 +227,8 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive("learning_rate", self.learning_rate)
         if self.bound is not None:
             positive("bound", self.bound)
+        if self.risk is not None:
+            positive("risk", self.risk)
         if self.classes is not None and len(set(self.classes)) != len(self.classes):
             raise InputError("classes must be distinct, got one twice")
 

@@ -2,7 +2,8 @@
 
 A head makes the steps of ``dense.train`` on all records, except that its removed record has weight
 0: initial weights, the order of the records and the divisor of each mean stay those of the full
-data. So heads without i and without j differ by these two records alone.
+data. So heads without i and without j differ by these two records alone. The risk-averting loss has
+no divisor: its mean is over the records that are left.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from reticent.training.dense import Floats, Layers, Recipe, _batches, _initial, _optimiser
+from reticent.training.risk_averting import tilted
 
 Rows = NDArray[np.int64]
 
@@ -38,7 +40,7 @@ def train_without(
 
 def _trained(inputs: Any, wanted: Any, recipe: Recipe, removed: Any) -> list[Layers]:
     generator = torch.Generator().manual_seed(recipe.seed)
-    stack = _SharedStack.of([_initial(recipe, generator)] * len(removed), recipe.activation)
+    stack = _SharedStack.of([_initial(recipe, generator)] * len(removed), recipe)
     optimiser = _optimiser(stack.parameters, recipe)
     every = torch.arange(len(inputs))
     for chosen in itertools.islice(_batches(len(inputs), recipe, generator), recipe.steps):
@@ -61,14 +63,15 @@ class Stack:
     biases: list[Any]
     """Heads × outputs × 1."""
     activation: str
+    risk: float | None = None
 
     @classmethod
-    def of(cls, heads: Sequence[Sequence[tuple[Any, Any]]], activation: str) -> Self:
+    def of(cls, heads: Sequence[Sequence[tuple[Any, Any]]], recipe: Recipe) -> Self:
         """From the layers of each head, as ``dense`` has them."""
         layers = list(zip(*heads, strict=True))
         weights = [torch.stack([weight for weight, _ in layer]) for layer in layers]
         biases = [torch.stack([bias[:, None] for _, bias in layer]) for layer in layers]
-        return cls(weights, biases, activation)
+        return cls(weights, biases, recipe.activation, recipe.risk)
 
     @property
     def parameters(self) -> list[Any]:
@@ -80,9 +83,12 @@ class Stack:
 
         ``wanted`` are labels, one-hot (classes × batch, for each head or for all), and ``shares``
         (heads × batch) what each record counts for its head: one over the number of its records,
-        or 0.
+        or 0. With a risk they are tilted towards large losses.
         """
         outputs = self._outputs(inputs)
+        if self.risk is not None:
+            own = (outputs[-1] * wanted).sum(dim=1)
+            shares = tilted(shares, torch.logsumexp(outputs[-1], dim=1) - own, self.risk)
         wrong = torch.softmax(outputs[-1], dim=1).sub_(wanted).mul_(shares[:, None])
         for layer in range(len(self.weights) - 1, 0, -1):
             below = outputs[layer - 1]

@@ -103,7 +103,7 @@ def _group_size(recipe: Recipe, inside: Flags) -> int:
 def _trained(inputs: Any, wanted: Any, recipes: list[Recipe], parts: list[Any]) -> list[Layers]:
     generators = [torch.Generator().manual_seed(recipe.seed) for recipe in recipes]
     pairs = list(zip(recipes, generators, strict=True))
-    stack = Stack.of([_initial(*pair) for pair in pairs], recipes[0].activation)
+    stack = Stack.of([_initial(*pair) for pair in pairs], recipes[0])
     optimiser = _optimiser(stack.parameters, recipes[0])
     orders = [
         _batches(len(part), recipe, generator)

@@ -48,6 +48,18 @@ def test_the_neuron_is_chosen_by_its_probability():
         assert found.pvalue > RARE / 3
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_the_expected_loss_is_the_mean_over_releases(noise):
+    mechanism = SingleNeuron(classes=3, budget=2.0, neuron=0.3, noise=noise)
+    drawn = mechanism.release(np.tile(LOGITS, (20_000, 1)))
+    for label in range(3):
+        (expected,) = mechanism.expected_loss(LOGITS, [label])
+        losses = -np.log(drawn[:, label])
+        error = losses.std() / math.sqrt(len(losses))
+        assert abs(losses.mean() - expected) < 6 * error
+        assert abs(-math.log(special.softmax(LOGITS)[label]) - expected) > 0.01
+
+
 def test_the_proofs_choice_is_closer_to_uniform():
     """Δq = exp(Δp), as in the proof of Theorem 6."""
     mechanism = SingleNeuron(classes=3, budget=60.0, neuron=0.3, scores="proof")

@@ -14,18 +14,26 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import special, stats
 
 from reticent.bounds.published import lu
 from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Exponential, Gaussian, Laplace
 from reticent.mechanisms.profiles import gaussian
-from reticent.validation import InputError, count, float_array, non_negative, positive
+from reticent.validation import (
+    InputError,
+    count,
+    float_array,
+    integer_array,
+    non_negative,
+    positive,
+)
 
 Floats = NDArray[np.float64]
 Noise = Literal["laplace", "gaussian"]
 Scores = Literal["algorithm", "proof"]
 
+_QUANTILES = 1_000
 _SOURCE = "Δz and Δp of Algorithm 1 (Lu et al.)"
 
 
@@ -96,6 +104,26 @@ class SingleNeuron:
         rows = np.atleast_2d(z)
         chosen = self._choice().release(special.softmax(rows, axis=1))
         return np.asarray(special.softmax(self._noised(rows, chosen), axis=1).reshape(z.shape))
+
+    def expected_loss(self, logits: ArrayLike, labels: ArrayLike) -> Floats:
+        """E[−ln p_y] of each row's release, from the law of choice and noise; nothing is drawn.
+
+        Softmax of one moved logit is a function of one number, so the mean over the noise is an
+        average over its quantiles.
+        """
+        rows, places = np.atleast_2d(float_array("logits", logits)), integer_array("labels", labels)
+        chances = special.softmax(
+            special.softmax(rows, axis=1) * (self.part / (2 * self.score_change)), axis=1
+        )
+        law = stats.laplace if self.noise == "laplace" else stats.norm
+        noise = law.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES) * (self.neuron / self.part)
+        own = rows[np.arange(len(rows)), places]
+        expected = np.zeros(len(rows))
+        for neuron in range(rows.shape[1]):
+            rest = special.logsumexp(np.delete(rows, neuron, axis=1), axis=1)
+            total = np.logaddexp(rest[:, None], rows[:, neuron, None] + noise).mean(axis=1)
+            expected += chances[:, neuron] * (total - own)  # the noise has mean 0
+        return expected
 
     def _noised(self, rows: Floats, chosen: NDArray[np.int64]) -> Floats:
         """Softmax sees differences only, so logits are taken relative to a neuron without noise.

@@ -9,7 +9,7 @@ from reticent.studies.lu.bounds import bounds
 from reticent.studies.lu.fig2 import fig2
 from reticent.studies.lu.queries import queries, splits
 from reticent.studies.lu.table6 import table6
-from reticent.studies.trained import Trained
+from reticent.studies.trained import Outcome, Run, Trained
 
 
 def verdicts() -> Table:
@@ -17,6 +17,13 @@ def verdicts() -> Table:
     from reticent.studies.lu import verdicts as study
 
     return study.verdicts()
+
+
+def oaro(on: str, run: Run) -> Outcome:
+    """Definition 3 and Corollary 3: stability measured by leaving records out, with noise too."""
+    from reticent.studies.lu import oaro as study
+
+    return study.study(study.SPECS[on], run)
 
 
 ITEMS = {
@@ -27,4 +34,4 @@ ITEMS = {
     "queries": queries,
     "verdicts": verdicts,
 }
-TRAINED: Mapping[str, Trained] = {}
+TRAINED: Mapping[str, Trained] = {"oaro": Trained(run=oaro, on=("digits",))}
