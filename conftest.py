@@ -53,7 +53,9 @@ class PageExamples(pytest.Item):
 class Page(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         if any(True for _ in PAGES.parse(self.path).examples()):
-            yield PageExamples.from_parent(self, name="examples")
+            examples = PageExamples.from_parent(self, name="examples")
+            examples.add_marker("slow")  # the commands of a page start a Python each
+            yield examples
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Page | None:
