@@ -11,6 +11,7 @@ from reticent.cli.output import print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from reticent.protect.plan import Advice
+    from reticent.protect.plan_queries import QueryAdvice, Way
 
 Number = Annotated[int, typer.Option("--records", help="About how many private records there are.")]
 Features = Annotated[int, typer.Option(help="The number of features of a record.")]
@@ -38,6 +39,14 @@ Losses = Annotated[
         show_default="0.05 and 0.02",
     ),
 ]
+Queries = Annotated[
+    int | None,
+    typer.Option(
+        help="Also: whether so many queries are better served by weights that are released once or"
+        " by an answer each.",
+        show_default=False,
+    ),
+]
 
 
 def plan(
@@ -52,11 +61,13 @@ def plan(
     records_each: Each = 1,
     prototypes: Prototypes = False,
     loss: Losses = None,
+    queries: Queries = None,
     json: Json = False,
 ) -> None:
     """Which learner to use and what it will cost, from public numbers: no record is read."""
     from reticent.protect.plan import Situation, records_needed
     from reticent.protect.plan import plan as advice_for
+    from reticent.protect.plan_queries import plan_queries
 
     situation = Situation(
         records=records,
@@ -72,11 +83,15 @@ def plan(
     advice = advice_for(situation)
     wanted = loss or ([] if advice.loss is None else [0.05, 0.02])
     needed = [(value, *records_needed(situation, value)) for value in wanted]
+    served = None if queries is None else plan_queries(situation, queries)
     if json:
         rows = [{"loss": value, "likely": a, "surely": b} for value, a, b in needed]
-        print_json(advice.to_dict() | {"records_needed": rows})
+        more = {} if served is None else {"served": served.to_dict()}
+        print_json(advice.to_dict() | {"records_needed": rows} | more)
         return
     _print(advice, needed)
+    if served is not None:
+        _print_served(served)
 
 
 def _print(advice: Advice, needed: list[tuple[float, int | None, int | None]]) -> None:
@@ -95,6 +110,26 @@ def _print(advice: Advice, needed: list[tuple[float, int | None, int | None]]) -
             ("loss below", "likely from", "almost surely from"),
             [(f"{value:g}", *map(_shown, numbers)) for value, *numbers in needed],
         )
+
+
+def _print_served(served: QueryAdvice) -> None:
+    print_line()
+    number = f"{served.queries} {'query' if served.queries == 1 else 'queries'}"
+    print_line(f"{number} of a convex head: {_named(served.for_logits)}")
+    if served.for_labels != served.for_logits:
+        print_line(f"if labels are enough: {_named(served.for_labels)}")
+    for line in served.why:
+        print_line(f"why: {line}")
+    rows = [
+        (way.release, way.mechanism, way.gives, f"{way.logit_noise:.3g}", way.composed_by or "–")
+        for way in served.ways
+    ]
+    columns = ("release", "noise", "gives", "std", "composed by")
+    print_table("Noise on one logit, at one head", columns, rows)
+
+
+def _named(way: Way) -> str:
+    return f"{way.release}, {way.mechanism}, std {way.logit_noise:.3g} on a logit"
 
 
 def _shown(records: int | None) -> str:
