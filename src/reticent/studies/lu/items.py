@@ -26,6 +26,20 @@ def oaro(on: str, run: Run) -> Outcome:
     return study.study(study.SPECS[on], run)
 
 
+def findings(on: str, run: Run) -> Outcome:
+    """Table 5, Figs. 3–13 for Algorithm 1, and findings 1, 2, 4 and 5, each with its verdict."""
+    from reticent.studies.lu import findings as study
+
+    return study.study(study.SPECS[on], run)
+
+
+def alpha(on: str, run: Run) -> Outcome:
+    """The open question of α against privacy, and the search for α."""
+    from reticent.studies.lu import alpha as study
+
+    return study.study(study.SPECS[on], run)
+
+
 ITEMS = {
     "table6": table6,
     "fig2": fig2,
@@ -34,4 +48,8 @@ ITEMS = {
     "queries": queries,
     "verdicts": verdicts,
 }
-TRAINED: Mapping[str, Trained] = {"oaro": Trained(run=oaro, on=("digits",))}
+TRAINED: Mapping[str, Trained] = {
+    "oaro": Trained(run=oaro, on=("digits",)),
+    "findings": Trained(run=findings, on=("all", "digits"), in_folder=frozenset({"all"})),
+    "alpha": Trained(run=alpha, on=("location", "digits"), in_folder=frozenset({"location"})),
+}
