@@ -49,6 +49,31 @@ def test_advice_for_programs(command):
     assert needed["likely"] < needed["surely"]
 
 
+@pytest.mark.parametrize(
+    ("budget", "served", "why"),
+    [
+        ("--delta 1e-5", "weights once, gaussian", "never better"),
+        ("--pure", "an answer each, l2-laplace", "up to 33 queries with logits"),
+    ],
+)
+def test_advice_about_queries(command, budget, served, why):
+    code, text, _ = command(f"{NUMBERS} {budget} --queries 20")
+    flat = " ".join(text.split())
+    assert code == 0
+    assert f"20 queries of a convex head: {served}" in flat
+    assert why in flat
+    assert "Noise on one logit" in flat
+    assert "permute-and-flip" in flat
+    _, text, _ = command(f"{NUMBERS} {budget} --queries 20 --json")
+    found = json.loads(text)["served"]
+    assert found["queries"] == 20
+    stds = [way["logit_noise"] for way in found["ways"]]
+    assert stds == sorted(stds)
+    assert served.startswith(found["for_logits"]["release"])
+    _, text, _ = command(f"{NUMBERS} {budget} --json")
+    assert "served" not in json.loads(text)
+
+
 def test_what_was_not_measured_is_said(command):
     code, text, _ = command(f"{NUMBERS} --pure")
     assert code == 0
@@ -64,6 +89,7 @@ def test_what_was_not_measured_is_said(command):
         (f"{NUMBERS} --delta 1e-5 --loss 2", "loss must be"),
         (f"{NUMBERS} --pure --loss 0.1", "delta must be > 0"),
         (f"{NUMBERS} --delta nan", "delta must be"),
+        (f"{NUMBERS} --pure --queries 0", "queries must be >= 1"),
         (f"{NUMBERS.replace('50000', '0')} --delta 1e-5", "records must be"),
     ],
 )

@@ -13,6 +13,7 @@ from reticent.studies import (
     alm_layers,
     alm_mnist,
     alm_table1,
+    answers,
     learners,
     plan_grid,
     slides_table,
@@ -30,6 +31,7 @@ SPECS = {
     "alm-attack": (alm_attack.SPECS["mnist5k"],),
     **{f"slides-table-{name}": (slides_table.SPECS[name],) for name in ATTACKED},
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
+    "answers-digits": answers.SPECS["digits"],
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_grid.SPECS.items()},
 }
@@ -94,6 +96,24 @@ def test_every_row_on_mnist_is_proven():
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     assert len(rows) == 5
     assert {row["grade"] for row in rows} == {"proven"}
+
+
+def test_what_plan_says_of_queries_is_what_was_seen():
+    """Never the contrary; clearly so where the noises differ by 2; and it turns where it should."""
+    for table in read("answers-digits")["tables"]:
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        for row in rows:
+            for noise, seen in (("σ logits", "seen"), ("σ labels", "seen ")):
+                ratio = float(row[noise]) / float(row["σ once"])
+                assert row[seen] != "no"
+                assert row[seen] == "yes" or 0.5 < ratio < 2
+        for name in ("plan, logits", "plan, labels"):
+            said = [row[name] for row in rows]
+            assert said == sorted(said)  # each up to the crossing, once from there on
+    pure, gaussian = read("answers-digits")["tables"]
+    by_k = {int(row[0]): row[7] for row in pure["rows"]}
+    assert (by_k[6], by_k[8]) == ("each", "once")  # √((C−1)(d+1) + 1)/√C = 7.7
+    assert {row[7] for row in gaussian["rows"]} == {"once"}
 
 
 @pytest.fixture

@@ -28,7 +28,15 @@ def audits(on: str, run: Run) -> Outcome:
     return study.study(study.SPECS[on], run)
 
 
+def answers(on: str, run: Run) -> Outcome:
+    """Weights once or an answer for each query: what `plan --queries` says, measured."""
+    from reticent.studies import answers as study
+
+    return study.study(study.SPECS[on], run)
+
+
 TRAINED = {
+    "answers": Trained(run=answers, on=("digits",)),
     "audits": Trained(run=audits, on=("digits",)),
     "plan-grid": Trained(
         run=plan_grid,
