@@ -1,5 +1,15 @@
 """Releases: what leaves the house, with its guarantee. The only layer that mints proven ones."""
 
+from reticent.protect.answers import (
+    Answered,
+    AnswerPlan,
+    PrivateAnswers,
+    calibrated_answers,
+    charge_answers,
+    numbers_of,
+    private_answers,
+    set_answer_budget,
+)
 from reticent.protect.certificate import Verification, load, save, verify
 from reticent.protect.learners import (
     AdaSSPHead,
@@ -19,21 +29,29 @@ from reticent.protect.weights import release_weights
 __all__ = [
     "AdaSSPHead",
     "AdaSSPRegressor",
+    "AnswerPlan",
+    "Answered",
     "ClassMeansHead",
     "LDAHead",
     "MeanNumbers",
     "NoisyGradientHead",
+    "PrivateAnswers",
     "PublicNumbers",
     "ReleasedHead",
     "ReleasedLinear",
     "ReleasedMean",
     "ReleasedRegression",
     "Verification",
+    "calibrated_answers",
+    "charge_answers",
     "load",
     "mean_share",
+    "numbers_of",
+    "private_answers",
     "public_penalty",
     "release_mean",
     "release_weights",
     "save",
+    "set_answer_budget",
     "verify",
 ]

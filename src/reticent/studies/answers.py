@@ -236,6 +236,7 @@ def _shown(spec: ServedQueries, data: Task, rows: list[tuple[str, ...]], free: f
             f"Accuracies: mean of {spec.draws} draws over {len(data.truth)} queries ± 1.96 "
             "standard errors. Plan is what `reticent plan --queries` says of the two, from public "
             "numbers; seen is yes or no where the 95 % interval of their difference excludes 0, "
-            f"else equal where the noises are within {_CLEAR:g} of each other, and unclear where not.",
+            f"else equal where the noises are within {_CLEAR:g} of each other, and unclear where "
+            "not.",
         ),
     )
