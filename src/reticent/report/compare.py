@@ -145,7 +145,7 @@ def _terms(claim: Claim) -> tuple[object, ...]:
 
 def _named(release: Release) -> str:
     """A name may hold an ε; the grade stands beside it."""
-    return f"{plain(release.name)} ({release.claim.grade})"
+    return plain(release.graded_name)
 
 
 def _numbers(name: str, one: int, other: int, difference: str = "") -> Row:

@@ -152,7 +152,7 @@ def _trials(results: Results, release: Release) -> tuple[Trial, ...]:
     return (
         Trial(target=before.name, protected=False, attacks=before.attacks),
         Trial(
-            target=f"{release.name} ({release.claim.grade})",
+            target=release.graded_name,
             protected=True,
             attacks=release.attacks,
         ),

@@ -86,6 +86,12 @@ class Release(Value):
     file: str | None = None
     """Where its weights and certificate stand, beside this document; None where not kept."""
 
+    @property
+    def graded_name(self) -> str:
+        """The name with the grade, once."""
+        grade = f"({self.claim.grade})"
+        return self.name if grade in self.name else f"{self.name} {grade}"
+
 
 class SensitivityRow(Value):
     """How far one record moves the weights, by one of the ways to say so."""

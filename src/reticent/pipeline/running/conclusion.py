@@ -46,7 +46,7 @@ def concluded(
             *_too_few(after, needed),
             _told("Without protection", before),
             f"{_told('The recommended release', after)} Its guarantee leaves no attack more than"
-            f" {allowed:.3f}.",
+            f" {upper_text(allowed, 3)}.",
             *_found_by_others(recommended.attacks, chosen),
             _cost(unprotected, recommended),
             f"Its guarantee: {recommended.claim.text}. It covers every attack, these and stronger"
@@ -129,7 +129,8 @@ def _headline(before: tuple[Attack, ...], release: Release, chosen: str, enough:
     if still:
         less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low
         rest = f"tells {_WHO}" if not told else "tells less" if less else "tells it too"
-        rest = f"{promise} {rest}, within what its guarantee allows (AUC {limit:.3f}{about})."
+        most = f"AUC {upper_text(limit, 3)}{about}"
+        rest = f"{promise} {rest}, within what its guarantee allows ({most})."
     elif not enough:
         rest = f"too few records to say what {promise} tells."
     elif told:
