@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import integrate, special, stats
 
 from reticent.attacks.exact_ratios import CLOSE
 from reticent.bounds.published import lu
@@ -58,6 +58,28 @@ def test_the_expected_loss_is_the_mean_over_releases(noise):
         error = losses.std() / math.sqrt(len(losses))
         assert abs(losses.mean() - expected) < 6 * error
         assert abs(-math.log(special.softmax(LOGITS)[label]) - expected) > 0.01
+
+
+@pytest.mark.parametrize("scores", ["algorithm", "proof"])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_the_expected_loss_is_an_integral_over_choice_and_noise(noise, scores):
+    mechanism = SingleNeuron(classes=3, budget=20.0, neuron=0.3, noise=noise, scores=scores)
+    law = {"laplace": stats.laplace, "gaussian": stats.norm}[noise](scale=0.3 / mechanism.part)
+    change = lu.probability_change(0.3) if scores == "algorithm" else math.exp(0.8221188)
+    chances = special.softmax(special.softmax(LOGITS) * mechanism.part / (2 * change))
+
+    def excess(neuron):
+        def at(noise):
+            moved = LOGITS + noise * np.eye(3)[neuron]
+            return (special.logsumexp(moved) - special.logsumexp(LOGITS)) * law.pdf(noise)
+
+        return integrate.quad(at, -6, 0)[0] + integrate.quad(at, 0, 6)[0]
+
+    expected = sum(chances[neuron] * excess(neuron) for neuron in range(3))
+    for label in range(3):
+        clean = -math.log(special.softmax(LOGITS)[label])
+        (found,) = mechanism.expected_loss(LOGITS, [label])
+        assert found - clean == pytest.approx(expected, rel=1e-2)
 
 
 def test_the_proofs_choice_is_closer_to_uniform():

@@ -146,6 +146,8 @@ def test_finding_2_falls_from_a_half_over_the_stated_range():
     assert good["2: from its maximum to 0 within [1, 100], laplace"] == "holds"
     bad = said(finding_rules.finding_2("digits", seeds([0.1, 0.9, 0.5, 0.2]), EPSILONS))
     assert set(bad.values()) == {"does not hold"}
+    late = said(finding_rules.finding_2("digits", seeds([0.2, 0.5, 0.02, 0.0]), EPSILONS))
+    assert late["2: from its maximum to 0 within [0.1, 10], gaussian"] == "does not hold"
     location = finding_rules.finding_2("location", seeds([0.5, 0.5, 0.3, 0.0]), EPSILONS)
     assert said(location)["2: from its maximum to 0 within [1, 100], gaussian"] == "holds"
 
