@@ -18,6 +18,7 @@ from reticent.studies import (
     plan_grid,
     slides_table,
 )
+from reticent.studies.lu import oaro
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +33,7 @@ SPECS = {
     **{f"slides-table-{name}": (slides_table.SPECS[name],) for name in ATTACKED},
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
     "answers-digits": answers.SPECS["digits"],
+    "lu-oaro": (oaro.SPECS["digits"],),
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_grid.SPECS.items()},
 }
@@ -89,6 +91,18 @@ def test_lira_finds_more_than_the_papers_attacks():
         lows = [float(cell.split("[")[1].split(",")[0]) for cell in lira[1:]]
         highs = [float(cell.split(", ")[1].rstrip("]")) for cell in network[1:]]
         assert all(low > high for low, high in zip(lows, highs, strict=True))
+
+
+def test_noise_makes_digits_no_more_stable():
+    """Corollary 3 of Lu et al.: every change for the better is below 10⁻⁵."""
+    (table,) = read("lu-oaro")["tables"]
+    changes = [float(row[3].split()[0]) for row in table["rows"] if row[1] != "none"]
+    assert len(changes) == 45
+    assert min(changes) > -1e-5
+    assert max(changes) > 0.1
+    said = [note for note in table["notes"] if note.startswith(("Corollary 3", "“OARO"))]
+    assert len(said) == 4
+    assert all("does not hold" in note for note in said)
 
 
 def test_every_row_on_mnist_is_proven():

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from reticent.audit.repeats import over_repeats
 from reticent.studies.lu import oaro
 from reticent.studies.lu.oaro import SPECS, study
 from reticent.studies.trained import Cells, Run, Steps
@@ -59,9 +60,13 @@ def test_corollary_3_falls_noise_by_noise(outcome):
 
 
 def test_a_change_counts_where_its_interval_leaves_zero_out():
-    assert oaro._direction([-1.0, -1.1, -0.9]) == "lower"
-    assert oaro._direction([1.0, 1.1, 0.9]) == "higher"
-    assert oaro._direction([1.0, -1.0, 0.1]) == "neither"
+    better, worse, neither = (
+        over_repeats(changes) for changes in ([-1.0, -1.1, -0.9], [2.0, 2.1, 1.9], [1.0, -1.0, 0.1])
+    )
+    assert oaro._corollary_3([better, worse, neither]) == (
+        "does not hold; of 3 cases 1 get worse (by up to 2) and 1 better (by up to 1)"
+    )
+    assert oaro._corollary_3([better]).startswith("holds; of 1 cases 0 get worse and 1 better")
 
 
 def test_the_published_change_of_a_neuron_is_table_6s():

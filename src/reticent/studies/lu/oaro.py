@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent.audit import Measured
 from reticent.audit.repeats import over_repeats
 from reticent.bounds.published import lu
 from reticent.data import load, split
@@ -270,17 +271,16 @@ def _verdicts(spec: Stability, measured: Sequence[tuple[Case, list[dict[str, Any
         + (f", measured above it: {', '.join(above)}." if above else ".")
     ]
     for kind, named in _KINDS.items():
-        counts = {"lower": 0, "higher": 0, "neither": 0}
-        for _, cells in measured:
-            for epsilon in spec.epsilons:
-                name = named(epsilon)
-                if name in cells[0]["rises"]:
-                    counts[_direction(_changes(cells, name))] += 1
+        names = [named(epsilon) for epsilon in spec.epsilons]
+        found = [
+            over_repeats(_changes(cells, name))
+            for _, cells in measured
+            for name in names
+            if name in cells[0]["rises"]
+        ]
         said.append(
             f"Corollary 3, “noise makes a model more OARO-stable”, {kind} (ε = "
-            f"{numbered(spec.epsilons)}): {_holds(counts['lower'] == sum(counts.values()))}; the "
-            f"interval of the change is below 0 in {counts['lower']}, above 0 in "
-            f"{counts['higher']} of {sum(counts.values())} cases."
+            f"{numbered(spec.epsilons)}): {_corollary_3(found)}."
         )
     return said
 
@@ -296,9 +296,17 @@ def _times(cells: list[dict[str, Any]]) -> float:
     return _mean([cell["rises"][CLEAN][0] for cell in cells]) / float(cells[0]["published"])
 
 
-def _direction(changes: list[float]) -> str:
-    found = over_repeats(changes)
-    return "lower" if found.high < 0 else "higher" if found.low > 0 else "neither"
+def _corollary_3(changes: Sequence[Measured]) -> str:
+    """In how many cases OARO changes for the better or for the worse, and by how much at most."""
+    better = [found for found in changes if found.high < 0]
+    worse = [found for found in changes if found.low > 0]
+    said = f"{_holds(len(better) == len(changes))}; of {len(changes)} cases {len(worse)} get worse"
+    if worse:
+        said += f" (by up to {max(found.value for found in worse):.2g})"
+    said += f" and {len(better)} better"
+    if better:
+        said += f" (by up to {-min(found.value for found in better):.2g})"
+    return said
 
 
 def _holds(holds: bool) -> str:
