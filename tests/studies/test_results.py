@@ -18,7 +18,7 @@ from reticent.studies import (
     plan_grid,
     slides_table,
 )
-from reticent.studies.lu import oaro
+from reticent.studies.lu import findings, oaro
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +33,7 @@ SPECS = {
     **{f"slides-table-{name}": (slides_table.SPECS[name],) for name in ATTACKED},
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
     "answers-digits": answers.SPECS["digits"],
+    "lu-findings-digits": (findings.SPECS["digits"],),
     "lu-oaro": (oaro.SPECS["digits"],),
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_grid.SPECS.items()},
