@@ -6,6 +6,7 @@ import pytest
 
 from reticent.cli.main import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, run
 from reticent.guarantee import Guarantee
+from reticent.results import read_results
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ BAD = {
     PURE: "the event must be said once",
     f"{PURE} --events none.json": "No such file",
     "account --mechanism uniform": "'uniform' is not one of",
-    "reproduce nobody": "paper must be one of alm, dpcl, slides, refutations, beyond, got 'nobody'",
+    "reproduce nobody": "paper must be one of alm, dpcl, lu, slides, refutations, beyond, got",
     "reproduce alm table9": "item of alm must be one of noise, sampler, fig1,",
     "publish": "No such command 'publish'",
 }
@@ -218,10 +219,11 @@ def test_demo_writes_a_release_that_verifies(command, tmp_path, monkeypatch):
     assert code == 0
     assert "proven" in text
     assert {path.name for path in out.iterdir()} == {
-        "results.json", "head.safetensors", "head.json",
+        "results.json", "released.safetensors", "released.json", "report.html", "figures", "tables",
     }  # fmt: skip
-    assert json.loads((out / "results.json").read_text())["guarantee"]["grade"] == "proven"
-    assert command("verify", out / "head")[0] == 0
+    results = read_results(out / "results.json")
+    assert results.recommended.claim.grade == "proven"
+    assert command("verify", out / results.recommended.file)[0] == 0
 
 
 def test_reproduce_lists_and_prints(command):

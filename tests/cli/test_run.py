@@ -222,7 +222,9 @@ def test_an_interruption_leaves_nothing_half_written(folder, tmp_path, jobs):
     arguments = asking(
         folder, tmp_path / "out", *RELATION, "--shadows", "400", "--draws", "50", "--jobs", jobs
     )
-    program = "from reticent.cli import main; main()"
+    # Whoever runs the tests in the background has SIGINT ignored, and children inherit that.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{heed}; from reticent.cli import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         stdout=subprocess.PIPE,
