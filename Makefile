@@ -17,7 +17,7 @@ help:
 	@echo "make check   linters, types, import layers and the fast tests: under two minutes"
 	@echo "make test    the same and every test, doctest, documentation example: what CI runs"
 	@echo "make bench   measure, and write benchmarks/results (BENCH='NAME --quick' for a part)"
-	@echo "make audits  audit every proven release 200 times, into results/audits.json: 25 minutes"
+	@echo "make audits  audit every proven release 200 times, into results/audits.json: half an hour"
 	@echo "make docs    rewrite docs/cli.md and the generated tables in README.md and docs"
 	@echo "make clean   remove .venv, caches and builds"
 

@@ -223,6 +223,17 @@ def test_other_than_neighbours_are_refused(relation, one, other):
         audit_learner(learner_of(ClassMeansHead, relation=relation), *worlds)
 
 
+def test_runs_that_can_refute_nothing_say_so():
+    """24 counted runs without an error prove ε > 1.79 and no more."""
+    worlds = worlds_of(ClassMeansHead)
+    few = audit_learner(learner_of(ClassMeansHead), *worlds, runs=30)
+    assert not few.could_refute
+    assert "too few to refute the claim whatever they show" in str(few)
+    smaller = audit_learner(learner_of(ClassMeansHead, epsilon=1.0), *worlds, runs=30)
+    assert smaller.could_refute
+    assert "too few" not in str(smaller)
+
+
 def test_order_and_persons_are_understood():
     rows, labels = np.random.default_rng(0).normal(size=(4, 4)), np.array([0, 1, 2, 0])
     worlds = (rows[::-1][2:], labels[::-1][2:]), (rows, labels)

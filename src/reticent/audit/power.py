@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
-from reticent.audit.error_counts import highest_rate, log_ratio
-from reticent.audit.lower_bound import checked_beta
+from reticent.audit.error_counts import clopper_pearson_epsilon, highest_rate, log_ratio
+from reticent.audit.lower_bound import ErrorCounts, LowerBound, checked_beta
 from reticent.guarantee import Guarantee
-from reticent.validation import non_negative, open_probability
+from reticent.validation import InputError, non_negative, open_probability
 
 MOST_RUNS: Final = 1_000_000
 POWER: Final = 0.95
@@ -43,3 +43,29 @@ def runs_to_refute(mu: float, claim: Guarantee, *, beta: float, counted: float =
             return runs
         runs = round(_STEP * runs)
     return None
+
+
+def could_refute(measured: LowerBound, claim: Guarantee) -> bool:
+    """Whether so many counted runs can refute the claim at all: without a single error.
+
+    Where they cannot, that a claim was not refuted says nothing.
+
+    >>> claim = Guarantee(epsilon=2.0, delta=1e-5, relation="add-remove")
+    >>> bounds = [
+    ...     clopper_pearson_epsilon(9, runs, 9, runs, delta=1e-5, beta=0.05) for runs in (24, 48)
+    ... ]
+    >>> [could_refute(bound, claim) for bound in bounds]
+    [False, True]
+    """
+    counts = measured.evidence
+    if not isinstance(counts, ErrorCounts):
+        raise InputError("measured must be a bound from many runs, got one from guesses")
+    best = clopper_pearson_epsilon(
+        0,
+        counts.runs_without,
+        0,
+        counts.runs_with,
+        delta=measured.delta,
+        beta=1 - measured.confidence,
+    )
+    return best.epsilon > claim.epsilon

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reticent.audit.lower_bound import LowerBound
+from reticent.audit.power import could_refute
 from reticent.audit.verdict import Verdict
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import lower_text, upper_text
@@ -37,6 +38,11 @@ class TranscriptAudit(Verdict):
     runs: int
     needed: tuple[int | None, int | None]
     """Runs that would refute half and a quarter of the noise; None beyond a million."""
+
+    @property
+    def could_refute(self) -> bool:
+        """Whether so many runs can refute the claim by the measured bound, whatever they show."""
+        return could_refute(self.measured, self.claim)
 
     @property
     def finds_half(self) -> bool:
@@ -72,7 +78,7 @@ class TranscriptAudit(Verdict):
             " theorem",
             f"measured: {self.measured}: it checks the code",
             self._conditional_line(),
-            f"runs: {self.runs:,} in each world; {self._needed_line()}",
+            f"runs: {self.runs:,} in each world{self._too_few()}; {self._needed_line()}",
             f"verdict: {self.verdict}{'' if reason is None else f' by the {reason}'}",
         )
         return "\n".join(filter(None, lines))
@@ -89,6 +95,7 @@ class TranscriptAudit(Verdict):
             "measured": self.measured.to_dict(),
             "conditional": None if self.conditional is None else self.conditional.to_dict(),
             "runs": self.runs,
+            "could_refute": self.could_refute,
             "needed": {"half": self.needed[0], "quarter": self.needed[1]},
             "verdict": self.verdict,
             "refuted_by": self.refuted_by,
@@ -101,6 +108,9 @@ class TranscriptAudit(Verdict):
         meaning = "above the claim, if the condition holds" if above else "not above the claim"
         mu = lower_text(self.conditional.mu)
         return f"conditional: {self.conditional}, from μ ≥ {mu}: {meaning}"
+
+    def _too_few(self) -> str:
+        return "" if self.could_refute else ", too few to refute the claim whatever they show"
 
     def _needed_line(self) -> str:
         found = {"half": (self.finds_half, self.needed[0])}

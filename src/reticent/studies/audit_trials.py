@@ -9,6 +9,7 @@ from typing import Any
 
 from reticent.attacks.released_weights import noise_of
 from reticent.audit.centred_release import audit_centred_release
+from reticent.audit.power import could_refute
 from reticent.audit.release import audit_release
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.audit.transcript_audit import TranscriptAudit
@@ -98,6 +99,7 @@ def audited(trial: Trial) -> dict[str, Any]:
     claimed = audit.claim.epsilon
     return {
         "refuted": audit.verdict == "refuted",
+        "able": could_refute(audit.measured, audit.claim),
         "bound": audit.measured.epsilon / claimed,
         "tightness": audit.tightness,
         "above": None if conditional is None else conditional.epsilon > claimed,
