@@ -266,7 +266,7 @@ def _planted_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table
             "half of a learner's noise takes about 25,000 runs in each world to be refuted for "
             "every mechanism, and a quarter about 600.",
             "Replaces a first run, in which noisy gradients had 30 runs and mean with weights 60, "
-            "for ε = 2 and 3: three quarters of these audits had too few runs to refute their claim.",
+            "for ε = 2 and 3: three quarters of these audits had too few to refute their claim.",
         ),
     )
 
