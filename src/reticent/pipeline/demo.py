@@ -63,9 +63,16 @@ class DemoSpec:
 
         sizes = {"public": 400, "private": 600, "others": 400, "test": 397}
         run = dataclasses.replace(
-            _run(sizes), epsilons=(1.0, 4.0), draws=3, shadows=10, pairs=100, sampled=10
+            _run(sizes),
+            epsilons=(1.0, 4.0),
+            mechanisms=("gaussian", "logistic"),
+            draws=3,
+            shadows=10,
+            pairs=100,
+            sampled=10,
+            audit_runs=4_000,
         )
-        encoder = dataclasses.replace(SimCLRSpec.digits(), epochs=40, width=16)
+        encoder = dataclasses.replace(SimCLRSpec.digits(), epochs=15, width=16)
         return cls(
             data="digits",
             sizes=sizes,
@@ -90,6 +97,8 @@ def _run(sizes: dict[str, int]) -> RunSpec:
         records=sizes["private"],
         bound=1.0,
         norms="scale",
+        epsilons=(1.0, 2.0, 4.0, 8.0),
+        sampled=30,
         jobs=-1,
     )
 

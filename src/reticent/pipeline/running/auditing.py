@@ -73,7 +73,9 @@ class _Auditor:
             rows, labels = self.data.rows("private")
             sampled = released.guarantee.grade is Grade.SAMPLED
             fresh = self.fresh if sampled else None
-            found = audit_release(released, rows, labels, beta=self.beta, fresh=fresh)
+            found = audit_release(
+                released, rows, labels, beta=self.beta, runs=self.spec.audit_runs, fresh=fresh
+            )
             # The theorem's sensitivity is not what a sampled or published release claims.
             proven = found.claim.grade in (Grade.PROVEN, Grade.DECLARED)
             return head_audit(found, tightness=found.tightness if proven else None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from reticent.pipeline.attack_recipes import Stage
 from reticent.pipeline.running.exposing import Adversaries
 from reticent.pipeline.running.heads import unprotected_head
@@ -14,7 +16,8 @@ from reticent.results import Features, Results
 def feature_row(data: RunData, spec: RunSpec, tell: Stage) -> Features:
     """The same job in short, so that two kinds of features stand side by side."""
     head = unprotected_head(data, spec)
-    found, strengths = Adversaries(data=data, spec=spec, tell=tell).on_unprotected(
+    few = dataclasses.replace(spec, shadows=max(spec.shadows // 2, 10))
+    found, strengths = Adversaries(data=data, spec=few, tell=tell).on_unprotected(
         head, ("lira-online", "rmia-online")
     )
     (release,) = drawn([recommended_kind(data, spec)], data, spec, head, lambda *_: None)

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from threadpoolctl import threadpool_limits
+
 from reticent.files import writable_folder
 from reticent.guarantee import Grade
 from reticent.pipeline.attack_recipes import Stage
@@ -69,6 +71,14 @@ def run_job(
         command: How to do the same again, for the document.
         stage: Told how far it is.
     """
+    # Processes share the cores already; threads of linear algebra on top of them halve the speed.
+    with threadpool_limits(limits=1):
+        return _finished(data, spec, model, command, stage)
+
+
+def _finished(
+    data: RunData, spec: RunSpec, model: Any, command: str, stage: Stage | None
+) -> Finished:
     started = time.monotonic()
     job = Job(data=_capped(data, spec), spec=spec, model=model, tell=stage or (lambda *_: None))
     results = Results(

@@ -47,6 +47,8 @@ class RunSpec:
         records_each: The most rows of one person that are kept.
         intercept: The constant feature beside each row.
         beta: The chance that any audited claim is refuted, if all are true.
+        audit_runs: Releases of each audited head in either world; by default as many as finding
+            noise of half the scale needs, where that is affordable.
         seed: Of everything but protecting noise.
         jobs: Processes for shadow models.
     """
@@ -70,6 +72,7 @@ class RunSpec:
     records_each: int = 1
     intercept: float = 0.1
     beta: float = 0.05
+    audit_runs: int | None = None
     seed: int = 0
     jobs: int = 1
 
