@@ -13,9 +13,9 @@ from reticent.attacks.released_weights import ReleasedWeightsAttack
 from reticent.audit import ceiling
 from reticent.parallel import map_tasks
 from reticent.pipeline.attack_recipes import Knowledge, Stage
-from reticent.pipeline.attacking import Attacked, AttackPlan, adversary, attacked, corrected
+from reticent.pipeline.attacking import Attacked, AttackPlan, adversary, attacked
 from reticent.pipeline.running.spec import RunData, RunSpec
-from reticent.pipeline.running.values import CONFIDENCE, attacks_of
+from reticent.pipeline.running.values import attacks_of
 from reticent.pipeline.shadow_targets import strengths
 from reticent.protect import ReleasedHead
 from reticent.results import Attack, Exposed, Exposure
@@ -97,11 +97,7 @@ class Adversaries:
     def _plan(self, attacks: tuple[str, ...]) -> AttackPlan:
         spec = self.spec
         return AttackPlan(
-            attacks=attacks,
-            shadow_count=spec.shadows,
-            confidence=corrected(CONFIDENCE, 2),  # before and after are judged together
-            seed=spec.seed,
-            jobs=spec.jobs,
+            attacks=attacks, shadow_count=spec.shadows, seed=spec.seed, jobs=spec.jobs
         )
 
     def _adversary(self, model: Any, plan: AttackPlan) -> Knowledge:
