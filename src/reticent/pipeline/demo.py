@@ -1,8 +1,8 @@
 """The demonstration: real digits, an encoder trained on public ones, and the whole job on the rest.
 
-Accuracies and attacks are measured on records that no training saw. The split by class, the sizes of
-the parts and the relation were changed while earlier runs on these digits were seen, so how the
-demonstration ends is an illustration and no test of the method.
+Accuracies and attacks are measured on records that no training saw. The split by class, the sizes
+of the parts and the relation were changed after earlier runs on these digits had been seen, so how
+the demonstration ends is an illustration and no test of the method.
 """
 
 from __future__ import annotations
