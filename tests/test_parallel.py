@@ -1,10 +1,11 @@
 """Tasks give the same rows in the same order, however many run at once."""
 
 import os
+import time
 
 import pytest
 
-from reticent.parallel import map_tasks, workers
+from reticent.parallel import begun, map_tasks, workers
 from reticent.randomness import seeded
 from reticent.validation import InputError
 
@@ -18,6 +19,36 @@ def test_one_and_two_processes_give_equal_rows():
     assert map_tasks(draw, range(6), jobs=2) == alone
     assert [index for index, _ in alone] == list(range(6))
     assert len({value for _, value in alone}) == 6
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_task_that_was_begun_gives_its_row_beside_others(jobs):
+    waits = [begun(draw, index, jobs=jobs) for index in range(2)]
+    rows = map_tasks(draw, range(6), jobs=jobs)
+    assert [wait() for wait in reversed(waits)] == [rows[1], rows[0]]
+
+
+def test_a_task_that_was_begun_runs_in_another_process_at_once(tmp_path):
+    mark = tmp_path / "mark"
+    wait = begun(_leave, mark, jobs=2)
+    deadline = time.monotonic() + 60
+    while not mark.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert int(mark.read_text()) == wait() != os.getpid()
+
+
+def test_what_a_task_raises_is_raised_where_it_is_waited_for():
+    with pytest.raises(ZeroDivisionError):
+        begun(_divide, 0, jobs=2)()
+
+
+def _leave(mark):
+    mark.write_text(str(os.getpid()))
+    return os.getpid()
+
+
+def _divide(number):
+    return 1 / number
 
 
 def test_progress_counts_up():

@@ -38,6 +38,18 @@ def map_tasks(
     return rows
 
 
+def begun(
+    function: Callable[[Task], Row], task: Task, *, jobs: int | None = None
+) -> Callable[[], Row]:
+    """Start ``function(task)`` in another process; what is returned waits for its row.
+
+    With ``jobs=1`` there is no other process: the task runs when it is waited for.
+    """
+    runner = joblib.Parallel(n_jobs=_checked(jobs), return_as="generator")
+    rows = runner([joblib.delayed(function)(task)])
+    return lambda: next(rows)
+
+
 def workers(jobs: int | None = None) -> int:
     """How many run at a time for this ``jobs``: -1 is every core, None is 1."""
     return int(joblib.effective_n_jobs(_checked(jobs)))

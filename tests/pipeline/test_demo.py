@@ -13,7 +13,7 @@ from reticent.protect import verify
 from reticent.results import read_results
 
 QUICK = DemoSpec.quick()
-SIZES = {"public": 300, "private": 300, "others": 200, "test": 150}
+SIZES = {"public": 300, "private": 300, "others": 200, "own": 150}
 SMALL = dataclasses.replace(
     QUICK,
     sizes=SIZES,
@@ -50,7 +50,7 @@ def test_the_whole_way_from_the_command_line(tmp_path, monkeypatch, capsys):
     assert verify(out / "released").holds
     assert results.made.command == "reticent demo --quick"
     facts = results.facts
-    assert (facts.public, facts.private, facts.others, facts.test) == (300, 300, 200, 150)
+    assert (facts.public, facts.private, facts.others, facts.test) == (300, 300, 200, 350)
     assert [one.name for one in results.features] == [PIXELS, ENCODED]
     assert results.features[0].width == facts.features == 64
     assert results.features[0].unprotected == results.unprotected.accuracy
@@ -92,7 +92,7 @@ def test_parts_are_disjoint_and_have_the_classes_in_the_same_shares():
 
 @pytest.mark.parametrize("spec", [QUICK, DemoSpec.full()], ids=["quick", "full"])
 def test_every_number_is_fixed_beforehand(spec):
-    assert set(spec.sizes) == {"public", "private", "others", "test"}
+    assert set(spec.sizes) == {"public", "private", "others", "own"}
     assert spec.run.records == spec.sizes["private"]
     assert spec.run.read_off == ()
     assert spec.run.epsilon in spec.run.epsilons

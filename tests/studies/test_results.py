@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import re
 from pathlib import Path
 
@@ -33,7 +34,7 @@ SPECS = {
     **{f"slides-table-{name}": (slides_table.SPECS[name],) for name in ATTACKED},
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
     "answers-digits": answers.SPECS["digits"],
-    "lu-findings-digits": (findings.SPECS["digits"],),
+    "lu-findings": (findings.SPECS["all"],),
     "lu-oaro": (oaro.SPECS["digits"],),
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_grid.SPECS.items()},
@@ -104,6 +105,23 @@ def test_noise_makes_digits_no_more_stable():
     said = [note for note in table["notes"] if note.startswith(("Corollary 3", "“OARO"))]
     assert len(said) == 4
     assert all("does not hold" in note for note in said)
+
+
+def test_algorithm_1_leaks_more_than_its_epsilon_allows_on_location():
+    """One ε-private answer leaves TPR − FPR at most tanh(ε/2); Laplace noise, the smallest ε."""
+    rows = [row for row in read("lu-findings")["tables"][1]["rows"] if row[0] == "location"]
+    epsilon, leakage = float(rows[0][1]), rows[0][5]
+    low = float(leakage.split("[")[1].split(",")[0])
+    assert epsilon == 0.01
+    assert low > 20 * math.tanh(epsilon / 2)
+
+
+def test_every_finding_of_lu_has_a_verdict_on_each_data_set():
+    rows = read("lu-findings")["tables"][3]["rows"]
+    assert {row[2] for row in rows} == {"holds", "does not hold"}
+    for finding in "1245":
+        said = " ".join(row[1] for row in rows if row[0].startswith(f"{finding}:"))
+        assert all(name in said for name in ("digits", "adult", "location")), finding
 
 
 def test_every_row_on_mnist_is_proven():
