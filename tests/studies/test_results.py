@@ -19,7 +19,7 @@ from reticent.studies import (
     plan_grid,
     slides_table,
 )
-from reticent.studies.lu import findings, oaro
+from reticent.studies.lu import alpha, findings, oaro
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +34,7 @@ SPECS = {
     **{f"slides-table-{name}": (slides_table.SPECS[name],) for name in ATTACKED},
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
     "answers-digits": answers.SPECS["digits"],
+    "lu-alpha-location": (alpha.SPECS["location"],),
     "lu-findings": (findings.SPECS["all"],),
     "lu-oaro": (oaro.SPECS["digits"],),
     "plan": (),
