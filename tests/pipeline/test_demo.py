@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from reticent.cli.main import run
-from reticent.pipeline.demo import ENCODED, PIXELS, DemoSpec, _encoded, _images, _state_name
+from reticent.data import load
+from reticent.pipeline.demo import (
+    ENCODED,
+    PIXELS,
+    DemoSpec,
+    _encoded,
+    _state_name,
+    parts_of,
+)
 from reticent.protect import verify
 from reticent.results import read_results
 
@@ -59,14 +67,14 @@ def test_the_whole_way_from_the_command_line(tmp_path, monkeypatch, capsys):
     assert results.outlier.audit.verdict == "refuted"
     assert results.outlier.claim.grade == "published"
     assert results.exposure is not None
-    images = _images(SMALL)
+    images = parts_of(load(SMALL.data), SMALL)
     name = _state_name(SMALL, images["public"])
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [name]
 
 
 @pytest.mark.slow
 def test_the_encoder_is_trained_once(tmp_path):
-    images, told = _images(SMALL), []
+    images, told = parts_of(load(SMALL.data), SMALL), []
     first, second = (
         _encoded(images, SMALL, tmp_path / "cache", lambda *stage: told.append(stage))
         for _ in range(2)
@@ -82,7 +90,7 @@ def test_the_encoder_is_trained_once(tmp_path):
 
 def test_parts_are_disjoint_and_have_the_classes_in_the_same_shares():
     for spec in (QUICK, dataclasses.replace(QUICK, sizes=SIZES)):
-        images = _images(spec)
+        images = parts_of(load(spec.data), spec)
         assert {role: len(data) for role, data in images.items()} == spec.sizes
         rows = [row.tobytes() for data in images.values() for row in data.features]
         assert len(set(rows)) == len(rows)
@@ -100,11 +108,11 @@ def test_every_number_is_fixed_beforehand(spec):
 
 
 def test_another_encoder_or_other_images_have_another_place_in_the_cache():
-    public = _images(QUICK)["public"]
+    public = parts_of(load(QUICK.data), QUICK)["public"]
     other = dataclasses.replace(QUICK.encoder, epochs=QUICK.encoder.epochs + 1)
     names = {
         _state_name(QUICK, public),
-        _state_name(QUICK, _images(QUICK)["private"]),
+        _state_name(QUICK, parts_of(load(QUICK.data), QUICK)["private"]),
         _state_name(dataclasses.replace(QUICK, encoder=other), public),
     }
     assert len(names) == 3

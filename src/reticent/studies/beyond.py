@@ -35,9 +35,19 @@ def answers(on: str, run: Run) -> Outcome:
     return study.study(study.SPECS[on], run)
 
 
+def demonstration(on: str, run: Run) -> Outcome:
+    """How `reticent demo` ends on images that its settings were not tried on."""
+    from reticent.studies import demonstration as study
+
+    return study.study(study.SPECS[on], run)
+
+
 TRAINED = {
     "answers": Trained(run=answers, on=("digits",)),
     "audits": Trained(run=audits, on=("digits",)),
+    "demonstration": Trained(
+        run=demonstration, on=("mnist-test",), in_folder=frozenset(("mnist-test",))
+    ),
     "plan-grid": Trained(
         run=plan_grid,
         on=("digits", *_IN_FOLDER, "shoppers"),
