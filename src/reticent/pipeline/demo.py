@@ -57,7 +57,7 @@ class DemoSpec:
         """5,000 MNIST images: under two minutes on two cores."""
         from reticent.training.contrastive import SimCLRSpec
 
-        sizes = {"public": 1000, "private": 3000, "others": 750, "own": 250}
+        sizes = {"public": 1000, "private": 3000, "others": 800, "own": 200}
         return cls(data="mnist5k", sizes=sizes, encoder=SimCLRSpec.digits(), run=_run(sizes))
 
     @classmethod
