@@ -8,6 +8,7 @@ in one report hold together at risk β where each of them is taken at ``divided(
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,5 +179,12 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
 
 
 def _percent(confidence: float) -> str:
+    """As many digits as show the first three of what may go wrong, rounded down.
+
+    >>> _percent(0.95), _percent(1 - 0.05 / 7), _percent(1 - 1e-6)
+    ('95', '99.285', '99.9999')
+    """
+    wrong = 100 * (1 - confidence)
+    digits = min(4 - math.floor(math.log10(wrong)), 9)
     # 1 − β carries the rounding of one subtraction, which must not turn 93 into 92.999.
-    return lower_text(round(100 * confidence, 10), 9)
+    return lower_text(round(100 * confidence, 10), digits)
