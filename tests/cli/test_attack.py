@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -193,6 +194,22 @@ class TestOtherTargets:
         assert (code, json.loads(out)["attacks"]["loss"]["auc"]) == (0, whole)
         chosen = f"--attacks lira-offline --shadow {folder}/shadow.csv --shadow-model softmax"
         assert attack(f"{chosen} --shadows 4", target="answers.csv")[0] == 0
+
+    def test_an_object_in_a_module_of_this_folder(self, command, folder, tmp_path, monkeypatch):
+        (tmp_path / "modules_here.py").write_text(
+            "import numpy as np\n"
+            "print('loud')\n"
+            "def model(rows):\n"
+            "    return np.full((len(rows), 10), 0.1)\n"
+        )
+        monkeypatch.chdir(tmp_path)
+        code, out, _ = command(
+            f"attack --target modules_here:model --classes {CLASSES} --attacks loss --json"
+            f" --members {folder}/members.csv --nonmembers {folder}/others.csv --label digit"
+        )
+        assert code == 0
+        assert json.loads(out)["attacks"]["loss"]["auc"]["value"] == pytest.approx(0.5)
+        assert str(tmp_path) not in sys.path
 
     def test_answers_for_other_records(self, attack, folder, answers):
         code, _, error = attack(

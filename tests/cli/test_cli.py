@@ -1,6 +1,9 @@
 """The command line: what it prints, what it refuses, with which exit code."""
 
+import importlib.metadata
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -23,6 +26,12 @@ def document(command, *arguments):
     code, out, _ = command(*arguments, "--json")
     assert code == 0
     return json.loads(out)
+
+
+def test_the_package_is_a_program():
+    asked = [sys.executable, "-m", "reticent", "--version"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert found.stdout.split()[-1] == importlib.metadata.version("reticent")
 
 
 TABLE_1 = ("--l1", 0.017492, "--l2", 0.013842)

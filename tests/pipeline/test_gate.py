@@ -148,3 +148,18 @@ def test_one_line_names_all_of_it():
         "above auc=0.4: weak attack 0.600 [0.500, 0.700], strong 0.700 [0.600, 0.800];"
         " above leakage=0.55: strong 0.700 [0.600, 0.800]"
     )
+
+
+@pytest.mark.parametrize(
+    ("figure", "low", "shown"),
+    [
+        ("auc", 0.2, "0.300 [0.200, 0.400], turned round"),
+        ("balanced-accuracy", 0.2, "0.300 [0.200, 0.400], turned round"),
+        ("leakage", -0.8, "-0.700 [-0.800, -0.600], turned round"),
+    ],
+)
+def test_an_attack_that_is_wrong_most_of_the_time_leaks_too(figure, low, shown):
+    attacked = SimpleNamespace(reports={"contrary": report(low)})
+    (found,) = exceeded_by_attacks(attacked, limits_of([f"{figure}=0.59"]))
+    assert found.shown == shown
+    assert exceeded_by_attacks(attacked, limits_of([f"{figure}=0.61"])) == ()

@@ -138,6 +138,7 @@ def attack(
     from reticent.pipeline.attack_target import described, open_target
     from reticent.pipeline.attacking import AttackPlan, View, attack_model
     from reticent.pipeline.gate import attack_limits_of, exceeded_by_attacks
+    from reticent.pipeline.user_code import this_folder_importable
 
     plan = AttackPlan(
         attacks=_names(attacks),
@@ -151,7 +152,8 @@ def attack(
     refuse_unnamed_persons(person, records_each)
     limits = attack_limits_of(fail_above or (), fprs=FPRS)
     _refuse_early(scores_out)
-    opened = open_target(target, classes=None if classes is None else listed(classes))
+    with this_folder_importable():
+        opened = open_target(target, classes=None if classes is None else listed(classes))
     if embedding is None:
         _refuse_other_order(label, members, nonmembers, shadow, population)
     form = {

@@ -8,6 +8,8 @@ AUC.
   gate fails on what was shown, not on chance. All intervals of one figure hold together over the
   attacks, so a gate on it fails without reason with probability 1 − confidence at most. Few records
   have wide intervals and pass: the verdict of an attack says what they would have shown.
+- An attack that is wrong more often than a coin tells as much to whoever turns it round: an AUC, a
+  balanced accuracy or a leakage is compared from both sides of guessing.
 - ε has no interval: the claim is compared. One that its audit refuted, or that is graded published
   (known not to hold), is above every limit.
 - What was not measured cannot pass: it counts as above.
@@ -36,6 +38,8 @@ _OF_ATTACKS: Final = {
     "leakage": "leakage",
 }
 """Figures of an attack, and the attributes that hold them."""
+_TURNED: Final = {"auc": 1.0, "balanced-accuracy": 1.0, "leakage": 0.0}
+"""What a figure and that of the attack turned round add up to."""
 _KNOWN: Final = (*_OF_ATTACKS, f"{TPR}@FPR", LOSS, EPSILON)
 
 
@@ -45,6 +49,11 @@ class Figure(Protocol):
     @property
     def low(self) -> float:
         """The low end of its interval."""
+        ...
+
+    @property
+    def high(self) -> float:
+        """The high end."""
         ...
 
 
@@ -189,6 +198,8 @@ def _above(limit: Limit, figures: Mapping[str, Mapping[str, Figure]]) -> list[Ex
             found.append(Excess(limit=limit, of=name, shown="not measured"))
         elif figure.low > limit.most:
             found.append(Excess(limit=limit, of=name, shown=str(figure)))
+        elif limit.figure in _TURNED and _TURNED[limit.figure] - figure.high > limit.most:
+            found.append(Excess(limit=limit, of=name, shown=f"{figure}, turned round"))
     return found
 
 
