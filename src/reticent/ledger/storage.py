@@ -180,9 +180,13 @@ def _file(path: Path, *, create: bool) -> Storage:
         connection = sqlite3.connect(
             address, uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
-        # EXTRA: what was committed stays committed after a power cut.
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("PRAGMA foreign_keys = ON")
+        try:
+            # EXTRA: what was committed stays committed after a power cut.
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error:  # no database: nobody else would close it
+            connection.close()
+            raise
         return connection
 
     engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool)
