@@ -161,9 +161,6 @@ def test_bad_input_gets_one_line(digits):
             audit_release(released, X, y, **wrong)
     with pytest.raises(InputError, match="target must be a ReleasedHead"):
         audit_release(head, X, y)
-    persons = release_weights(head, records_each=2, **TERMS)
-    with pytest.raises(InputError, match="unit must be one record"):
-        audit_release(persons, X, y)
     labels = SigmoidHead(penalty=1e-2, bound=1.0, records=300, classes=range(3))
     labels.fit(X, np.eye(3, dtype=int)[y % 3])
     with pytest.raises(InputError, match="softmax head"):

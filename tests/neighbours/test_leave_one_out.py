@@ -171,6 +171,56 @@ def test_class_weights_a_centre_and_no_intercept_are_the_heads(data):
     assert relative_error(loo.without([8]).coordinates[0], true) < 1e-4
 
 
+def test_groups_that_leave_are_refitted(loo, monkeypatch):
+    groups = [[3], [77, 250, 8], np.arange(40)]
+    full = refit(loo.objective, loo.coordinates)
+    found = loo.without_groups(groups)
+    for place, group in enumerate(groups):
+        true = refit_without(loo, group) - full
+        assert relative_error(found.coordinates[place], true) < 1e-5
+    assert found.errors.max() < 1e-4
+    monkeypatch.setattr(module, "COPIED", 1)  # one at a time
+    assert np.array_equal(loo.without_groups(groups).relative, found.relative)
+
+
+def test_all_records_may_leave(loo):
+    found = loo.without_groups([np.arange(loo.records)])
+    assert relative_error(found.coordinates[0], -loo.coordinates) < 1e-5
+
+
+def test_the_influence_of_a_group_is_that_of_its_sum(loo):
+    """To first order; and a group of one is a record."""
+    alone = loo.group_influence([[row] for row in range(100)])
+    assert alone == pytest.approx(loo.removal_influence()[:100], rel=1e-4)
+    groups = np.arange(396).reshape(-1, 3)
+    rough, exact = loo.group_influence(groups), loo.without_groups(groups[:20]).norms.l2
+    assert (rough < alone.max() * 3).all()
+    assert rough[:20] == pytest.approx(exact, rel=0.3)
+    assert rough[5] == pytest.approx(loo.group_influence([groups[5][::-1]])[0], rel=1e-4)
+
+
+@pytest.mark.parametrize("passes", [40, 1])  # by the stacked passes, or by Newton's method
+def test_copies_enter_together(loo, monkeypatch, passes):
+    monkeypatch.setattr(stacked, "MOST_PASSES", passes)
+    X, y = features(2, 12, 4, seed=5)
+    found = loo.with_each(X, y, copies=3)
+    added = module.objective_of(loo.head, X, y)
+    for place in range(2):
+        bigger = replace(
+            loo.objective,
+            rows=np.vstack([loo.objective.rows, np.tile(added.rows[place], (3, 1))]),
+            labels=np.append(loo.objective.labels, np.repeat(added.labels[place], 3)),
+        )
+        true = refit(bigger, loo.coordinates) - refit(loo.objective, loo.coordinates)
+        assert relative_error(found.coordinates[place], true) < 1e-4
+
+
+@pytest.mark.parametrize("group", [[], [0, 0], [-1], [400], [0.5]])
+def test_groups_that_are_no_rows_get_one_line(loo, group):
+    with pytest.raises(InputError, match="group must"):
+        loo.without_groups([group])
+
+
 def test_one_thread_and_two_give_equal_heads(data, loo):
     two = LeaveOneOut(loo.head, *data, threads=2)
     many = np.arange(150)

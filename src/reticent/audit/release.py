@@ -6,6 +6,9 @@ of this pair under the noise that the certificate names: it checks the theorem, 
 *measured* one draws the real release many times in both worlds and bounds ε from the errors of the
 likelihood-ratio test, for every mechanism (Clopper–Pearson): it checks the code.
 
+A claim about persons is about all rows of one of them, so it is given ``persons``, whose each row
+is; the neighbours then differ by one person (``person_pairs``).
+
 A claim graded *sampled* is about most pairs, so neither figure refutes it: fresh pairs from the
 population do (``reticent.audit.sampled``).
 """
@@ -22,14 +25,20 @@ from numpy.typing import ArrayLike, NDArray
 from reticent.attacks.released_weights import noise_of, unfitted_head
 from reticent.audit.lower_bound import checked_beta
 from reticent.audit.pairs import Draw, WorstPair, audit_pair, pair_epsilon, runs_for_half
+from reticent.audit.person_pairs import (
+    Changed,
+    changed_by_persons,
+    changed_by_records,
+    records_of,
+    rows_of_persons,
+)
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.audit.sampled import PairNorms, SampledAudit, audit_sampled
 from reticent.guarantee import Guarantee, Relation
 from reticent.mechanisms import AdditiveMechanism
 from reticent.neighbours import LeaveOneOut
-from reticent.neighbours.search import most_influential, worst_built
 from reticent.protect import ReleasedHead
-from reticent.validation import InputError, count
+from reticent.validation import count
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +60,7 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
     candidates: int = 32,
     class_weight: Mapping[Any, float] | None = None,
     fresh: PairNorms | None = None,
+    persons: ArrayLike | None = None,
 ) -> ReleaseAudit:
     """Audit what a released softmax head claims, on the data that it was trained on.
 
@@ -63,17 +73,20 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
         beta: The probability with which the measured bound may be wrong.
         runs: Releases in each world; by default as many as finding halved noise with power 0.95
             needs, at most 200,000; 20,000 where more were needed.
-        candidates: How many records are removed, and how many built, in search of the worst pair.
+        candidates: How many records (or persons) are removed, and how many built, in search of
+            the worst pair.
         class_weight: The public weights of classes, where the head was fitted with some.
         fresh: i.i.d. pairs from the population, for a claim graded sampled: nothing else can
             refute it.
+        persons: Whose each row is, whole numbers or texts; needed where the claim is about one
+            person with at most k records, none of whom may have more than k rows here.
     """
     checked_beta(beta)
     noise = noise_of(released)
     most = _fresh_pairs(released.guarantee, noise, fresh, beta)
-    if released.guarantee.unit != "one record":
-        raise InputError(f"unit must be one record to be audited, got {released.guarantee.unit}")
-    pair = worst_pair(released, X, y, candidates=candidates, class_weight=class_weight)
+    pair = worst_pair(
+        released, X, y, candidates=candidates, class_weight=class_weight, persons=persons
+    )
     if runs is None:
         runs = _usual_runs(pair, runs_for_half(noise, pair, released.guarantee, beta))
     found = audit_pair(noise, pair, released.guarantee, draw=draw, beta=beta, runs=runs)
@@ -101,34 +114,35 @@ def worst_pair(
     *,
     candidates: int = 32,
     class_weight: Mapping[Any, float] | None = None,
+    persons: ArrayLike | None = None,
 ) -> WorstPair:
-    """The neighbours furthest apart: removed records by influence, and records that are built."""
+    """The neighbours furthest apart: removed by influence, and built, as the claim's unit says."""
+    each, most = records_of(released.guarantee.unit), count("candidates", candidates)
+    about_persons = each > 1 or persons is not None
+    groups = rows_of_persons(persons, len(np.asarray(y)), each) if about_persons else []
     head = unfitted_head(released, class_weight).fit(X, y)
     solver = LeaveOneOut(head, X, y)
-    most = count("candidates", candidates)
-    full = solver.coordinates.ravel()
-    moved = {
-        "without a record, and with it": most_influential(solver, most).coordinates,
-        "with a record built within the bound, and without it": worst_built(
-            solver, most
-        ).coordinates,
-    }
-    noise = noise_of(released)
+    if each > 1:
+        found = changed_by_persons(solver, groups, most, copies=each)
+    else:
+        found = changed_by_records(solver, most)
+    noise, full = noise_of(released), solver.coordinates.ravel()
     replaced = released.guarantee.relation is Relation.REPLACE_ONE
-    pairs = [
-        _furthest(kind, full, changes.reshape(len(changes), -1), replaced)
-        for kind, changes in moved.items()
-    ]
+    pairs = [_furthest(changes, full, replaced) for changes in found]
     return max(pairs, key=lambda pair: pair_epsilon(noise, pair, released.guarantee.delta))
 
 
-def _furthest(kind: str, full: Floats, moved: Floats, replaced: bool) -> WorstPair:
-    """One neighbour and the full head; under replace-one, two neighbours."""
+def _furthest(changes: Changed, full: Floats, replaced: bool) -> WorstPair:
+    """One neighbour and the full head; under replace-one, two neighbours of equal size."""
+    moved = changes.moved
     if not replaced:
         furthest = int(np.linalg.norm(moved, axis=1).argmax())
+        kind = f"{changes.done}, and {changes.undone}"
         return WorstPair(absent=full, present=full + moved[furthest], kind=kind)
     squares = (moved**2).sum(axis=1)
     distances = squares[:, None] + squares[None, :] - 2 * moved @ moved.T
-    one, other = np.unravel_index(int(distances.argmax()), distances.shape)
-    pair = WorstPair(absent=full + moved[one], present=full + moved[other], kind=kind)
-    return replace(pair, kind=f"{kind.split(',', maxsplit=1)[0]}, and another in its place")
+    equal = changes.sizes[:, None] == changes.sizes[None, :]
+    furthest = int(np.where(equal, distances, -np.inf).argmax())
+    one, other = np.unravel_index(furthest, distances.shape)
+    kind = f"{changes.done}, and {changes.instead}"
+    return WorstPair(absent=full + moved[one], present=full + moved[other], kind=kind)

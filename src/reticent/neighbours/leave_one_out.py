@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -41,6 +41,8 @@ HEADS = 64
 """Heads in one product; fixed, so that one thread and many give equal heads."""
 KEPT = 2**29
 """Bytes of heads that are held at a time while pairs are compared."""
+COPIED = 2**31
+"""Bytes of rows that are held for groups that leave, each of which takes a copy of the others."""
 POLISHED = 1e-6
 """The gradient left at the full optimum, in units of one record's."""
 
@@ -106,10 +108,39 @@ class LeaveOneOut:
         rows, labels = self.objective.rows[chosen], self.objective.labels[chosen]
         yield from self._neighbours(rows, labels, removed=chosen)
 
-    def with_each(self, X: ArrayLike, y: ArrayLike) -> Differences:
-        """The heads with one of these records more each, minus the full one."""
+    def with_each(self, X: ArrayLike, y: ArrayLike, *, copies: int = 1) -> Differences:
+        """The heads with one of these records more each, or equal copies, minus the full one."""
         added = objective_of(self.head, X, y)
-        return _joined(list(self._neighbours(added.rows, added.labels, removed=None)))
+        times = count("copies", copies)
+        found = self._neighbours(added.rows, added.labels, removed=None, copies=times)
+        return _joined(list(found))
+
+    def without_groups(self, groups: Sequence[ArrayLike]) -> Differences:
+        """The heads without all records of each group, minus the full one: Newton's method each."""
+        chosen = [self._checked_group(group) for group in groups]
+        full = self._prepared(len(chosen)).point
+
+        def solve(group: Rows) -> tuple[Singles, float]:
+            changed = _without(self.objective, group)
+            return self._certified(changed, full, self._group_steps([group])[0])
+
+        at_once = max(1, min(self.threads, COPIED // max(1, self.objective.rows.nbytes)))
+        with (
+            threadpool_limits(limits=1, user_api="blas"),
+            ThreadPoolExecutor(at_once) as pool,
+        ):
+            found = list(pool.map(solve, chosen))
+        return Differences(
+            relative=np.stack([relative for relative, _ in found]),
+            errors=np.array([error for _, error in found]),
+        )
+
+    def group_influence(self, groups: Sequence[ArrayLike]) -> Floats:
+        """First-order sizes ‖H⁻¹Σ∇loss‖ of what each group does to the head: a ranking, in L2."""
+        chosen = [self._checked_group(group) for group in groups]
+        self._prepared(len(chosen))
+        parts = [chosen[start : start + HEADS] for start in range(0, len(chosen), HEADS)]
+        return np.concatenate([Norms.of(self._group_steps(part)).l2 for part in parts])
 
     def distances(self, pairs: ArrayLike) -> Norms:
         """How far the heads without i and without j are from each other, for pairs (i, j).
@@ -142,6 +173,26 @@ class LeaveOneOut:
             sizes.append(Norms.of(_by_head(ready.stack.first_steps(part), self.objective.shape)).l2)
         return np.concatenate(sizes)
 
+    def _checked_group(self, group: ArrayLike) -> Rows:
+        rows = integer_array("group", group).ravel()
+        distinct = np.unique(rows)
+        if not 0 < len(distinct) == len(rows) or distinct[0] < 0 or distinct[-1] >= self.records:
+            raise InputError(
+                f"group must be different rows within 0 and {self.records - 1}, got others"
+            )
+        return rows
+
+    def _group_steps(self, groups: list[Rows]) -> Singles:
+        """H⁻¹Σ∇loss: what leaving does to first order, heads × K × d."""
+        ready = self._ready
+        assert ready is not None
+        own = _own(_taken(self.objective, np.concatenate(groups)), ready.point, sign=1.0)
+        ends = np.cumsum([len(group) for group in groups])[:-1]
+        parts = zip(np.split(own.rows, ends), np.split(own.residuals, ends), strict=True)
+        gradients = [rows.T @ residuals for rows, residuals in parts]
+        columns = np.stack(gradients, axis=-1).reshape(-1, len(groups))
+        return _by_head(ready.stack.preconditioner.solve(columns), self.objective.shape)
+
     def _group_distances(self, pairs: Rows) -> Norms:
         needed, places = np.unique(pairs, return_inverse=True)
         heads = self.without(needed).relative
@@ -153,11 +204,13 @@ class LeaveOneOut:
         return Norms.joined(parts)
 
     def _neighbours(
-        self, rows: Floats, labels: Rows, *, removed: Rows | None
+        self, rows: Floats, labels: Rows, *, removed: Rows | None, copies: int = 1
     ) -> Iterator[Differences]:
         ready = self._prepared(len(rows))
         self._solved += len(rows)
-        records = replace(self.objective, rows=rows, labels=labels)
+        # Equal copies of a record are one record of so many times its weight.
+        weights = copies * self.objective.weights
+        records = replace(self.objective, rows=rows, labels=labels, weights=weights)
         own = _own(records, ready.point, sign=1.0 if removed is None else -1.0)
         chunks = [slice(s, s + HEADS) for s in range(0, len(rows), HEADS)]
 
@@ -166,7 +219,7 @@ class LeaveOneOut:
             relative = _by_head(found, self.objective.shape)
             for late in np.flatnonzero(~(errors <= self.accuracy)):
                 place = chunk.start + late
-                changed = _changed(self.objective, records, place, removed)
+                changed = _changed(self.objective, records, place, removed, copies)
                 relative[late], errors[late] = self._certified(changed, ready.point, relative[late])
             return Differences(relative=relative, errors=errors)
 
@@ -298,17 +351,28 @@ def _polished(objective: SoftmaxObjective, point: Floats, preconditioner: Precon
 
 
 def _changed(
-    full: SoftmaxObjective, records: SoftmaxObjective, place: int, removed: Rows | None
+    full: SoftmaxObjective,
+    records: SoftmaxObjective,
+    place: int,
+    removed: Rows | None,
+    copies: int,
 ) -> SoftmaxObjective:
     """The objective of one neighbour."""
     if removed is not None:
-        kept = np.delete(np.arange(len(full.rows)), removed[place])
-        return replace(full, rows=full.rows[kept], labels=full.labels[kept])
+        return _without(full, removed[place : place + 1])
     return replace(
         full,
-        rows=np.vstack([full.rows, records.rows[place : place + 1]]),
-        labels=np.append(full.labels, records.labels[place]),
+        rows=np.vstack([full.rows, *[records.rows[place]] * copies]),
+        labels=np.append(full.labels, [records.labels[place]] * copies),
     )
+
+
+def _without(full: SoftmaxObjective, group: Rows) -> SoftmaxObjective:
+    return _taken(full, np.delete(np.arange(len(full.rows)), group))
+
+
+def _taken(full: SoftmaxObjective, rows: Rows) -> SoftmaxObjective:
+    return replace(full, rows=full.rows[rows], labels=full.labels[rows])
 
 
 def _by_head(columns: Singles, shape: tuple[int, int]) -> Singles:

@@ -8,6 +8,7 @@ that the head expects least.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,11 +117,22 @@ def most_influential(solver: LeaveOneOut, most: int) -> Differences:
     return solver.without(ranked[:most])
 
 
-def worst_built(solver: LeaveOneOut, most: int) -> Differences:
-    """The heads with one built record more, for those of the largest influence."""
+def most_influential_groups(
+    solver: LeaveOneOut, groups: Sequence[NDArray[np.int64]], most: int
+) -> tuple[NDArray[np.int64], Differences]:
+    """Which groups of records have the largest influence ‖H⁻¹Σ∇loss‖, and the heads without them.
+
+    Influences add up to first order: two records of a group may cancel each other.
+    """
+    ranked = np.argsort(-solver.group_influence(groups), kind="stable")[:most]
+    return ranked, solver.without_groups([groups[place] for place in ranked])
+
+
+def worst_built(solver: LeaveOneOut, most: int, *, copies: int = 1) -> Differences:
+    """The heads with one built record more, or equal copies, for those of the largest influence."""
     rows, labels = built_records(solver, most)
     ranked = np.argsort(-solver.influence(rows, labels), kind="stable")[:most]
-    return solver.with_each(rows[ranked], labels[ranked])
+    return solver.with_each(rows[ranked], labels[ranked], copies=copies)
 
 
 def built_records(solver: LeaveOneOut, most: int) -> tuple[Floats, NDArray[np.generic]]:

@@ -1,0 +1,112 @@
+"""Neighbours of a claim about persons: all rows of one, or a person who is built.
+
+A claim about one person with at most k records is about data with and without all of that person's
+rows, or, under replace-one, about as many rows of another person in their place (theory F.4).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reticent.data.dataset import persons_array
+from reticent.guarantee.guarantee import ONE_RECORD
+from reticent.neighbours import LeaveOneOut
+from reticent.neighbours.search import most_influential, most_influential_groups, worst_built
+from reticent.protect.public_numbers import unit_of
+from reticent.validation import InputError
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+class Changed(NamedTuple):
+    """Heads that one change each leads to, less the full head's coordinates: changes × p."""
+
+    done: str
+    undone: str
+    instead: str
+    moved: Floats
+    sizes: Rows
+    """The records that each change adds or leaves out."""
+
+
+def records_of(unit: str) -> int:
+    """The most records of one person that a claim is about; 1 for one record."""
+    found = re.fullmatch(r"one person with at most ([1-9][0-9]{0,8}) records", unit)
+    each = int(found[1]) if found else 1
+    if unit != unit_of(each):
+        raise InputError(
+            f"unit must be {ONE_RECORD} or one person with at most k records to be audited, got"
+            f" {unit}"
+        )
+    return each
+
+
+def rows_of_persons(persons: ArrayLike | None, records: int, records_each: int) -> list[Rows]:
+    """The rows of each person; refused where they are not those that the claim is about."""
+    if persons is None:
+        raise InputError(
+            f"persons must be given, one for each row: the claim is about {unit_of(records_each)}"
+        )
+    named = persons_array(persons, records)
+    order = np.argsort(named, kind="stable")
+    starts = np.flatnonzero(named[order][1:] != named[order][:-1]) + 1
+    groups = np.split(order, starts)
+    most = max(len(group) for group in groups)
+    if most == 0:
+        raise InputError("persons must be at least one, got none")
+    if most > records_each:
+        raise InputError(
+            f"persons must have at most {records_each} rows each, as the claim says, got {most}:"
+            " give the rows that were fitted on"
+        )
+    return groups
+
+
+def changed_by_records(solver: LeaveOneOut, most: int) -> list[Changed]:
+    """Removed records by influence, and records that are built."""
+    removed, built = most_influential(solver, most), worst_built(solver, most)
+    return [
+        Changed(
+            done="without a record",
+            undone="with it",
+            instead="another in its place",
+            moved=removed.coordinates.reshape(len(removed), -1),
+            sizes=np.ones(len(removed), dtype=np.int64),
+        ),
+        Changed(
+            done="with a record built within the bound",
+            undone="without it",
+            instead="another in its place",
+            moved=built.coordinates.reshape(len(built), -1),
+            sizes=np.ones(len(built), dtype=np.int64),
+        ),
+    ]
+
+
+def changed_by_persons(
+    solver: LeaveOneOut, groups: list[Rows], most: int, *, copies: int
+) -> list[Changed]:
+    """Removed persons by influence, and persons who own equal copies of a built record."""
+    chosen, removed = most_influential_groups(solver, groups, most)
+    built = worst_built(solver, most, copies=copies)
+    return [
+        Changed(
+            done="without all records of a person",
+            undone="with them",
+            instead="another's in their place",
+            moved=removed.coordinates.reshape(len(removed), -1),
+            sizes=np.array([len(groups[place]) for place in chosen], dtype=np.int64),
+        ),
+        Changed(
+            done=f"with {copies} equal records of a person built within the bound",
+            undone="without them",
+            instead="another's in their place",
+            moved=built.coordinates.reshape(len(built), -1),
+            sizes=np.full(len(built), copies),
+        ),
+    ]
