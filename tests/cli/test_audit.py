@@ -20,6 +20,7 @@ def folder(tmp_path_factory):
     X, y = load_digits(return_X_y=True)
     rows, labels = (X[:300] / 16 - 0.3).astype(np.float32), np.array(NAMES)[y[:300]]
     np.savez(folder / "train.npz", features=rows, digit=labels)
+    np.savez(folder / "owned.npz", features=rows, digit=labels, who=np.arange(300) % 100)
     return folder
 
 
@@ -119,6 +120,33 @@ def test_a_learners_release_is_audited_by_its_sums(command, folder, tmp_path, re
     assert found["claim"]["grade"] == "declared"
     assert found["claim"]["relation"] == relation
     assert 0.5 < found["tightness"] <= 1
+
+
+@pytest.mark.parametrize("learner", ["weights", "class-means"])
+def test_a_release_for_persons_is_audited_with_whose_rows_they_are(
+    command, folder, tmp_path, learner
+):
+    """Each of 100 owns three rows, of which two count."""
+    more = "--bound 1 --penalty 0.01" if learner == "weights" else ""
+    data = f"--private {folder}/owned.npz --label digit"
+    code, _, errors = command(
+        f"protect {data} --person who --records-each 2 --classes {','.join(NAMES)} --records 200"
+        f" --epsilon 4 --delta 1e-5 --relation add-remove --learner {learner} {more}"
+        f" --out {tmp_path}/persons"
+    )
+    assert code == 0, errors
+    line = f"audit {tmp_path}/persons {data}"
+    code, text, _ = command(f"{line} --person who --beta 1e-6 --runs 20 --candidates 4 --json")
+    assert code == 0
+    found = json.loads(text)
+    assert found["claim"]["unit"] == "one person with at most 2 records"
+    assert found["verdict"] == "not refuted"
+    assert 0.2 < found["tightness"] <= 1
+    code, out, errors = command(f"{line.replace('owned', 'train')} --beta 1e-6")
+    assert (code, out) == (BAD_INPUT, "")
+    assert "--person must be said" in errors
+    assert "protects one person with at most 2 records" in errors
+    assert errors.strip().count("\n") == 0
 
 
 CODE = """

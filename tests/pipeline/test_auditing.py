@@ -7,10 +7,12 @@ import pytest
 from sklearn.datasets import load_digits
 
 from reticent.audit.neighbouring import refuse_others
+from reticent.audit.one_training import margin_scores
 from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.pipeline.auditing import Effort, audit_files, learner_of, neighbour_of
 from reticent.pipeline.learning import LEARNERS
+from reticent.pipeline.protecting import capped
 from reticent.protect import AdaSSPRegressor, release_weights
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
@@ -44,8 +46,11 @@ def test_less_noise_than_the_learner_would_add_is_refused(digits):
     less = {name: scale / 2 for name, scale in found.scales.items()}
     with pytest.raises(InputError, match="must follow from its recipe"):
         learner_of(dataclasses.replace(found, scales=less))
-    with pytest.raises(InputError, match="unit must be one record"):
-        learner_of(released("class-means", digits, records_each=2))
+    person = dataclasses.replace(
+        found.guarantee, unit="one person with at most 2 records", grade="declared"
+    )
+    with pytest.raises(InputError, match="unit must be that of the recipe, one record, got one p"):
+        learner_of(dataclasses.replace(found, guarantee=person))
 
 
 @pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE_ONE])
@@ -66,14 +71,36 @@ def test_the_record_believed_least_is_removed(digits):
         neighbour_of(found, digits[0][:0], digits[1][:0])
 
 
-def reader(X, y):
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE_ONE])
+def test_the_neighbour_of_a_person_has_all_its_rows_changed(digits, relation):
+    """Of those with the most rows, the one believed least."""
+    found = released("class-means", digits, relation=relation, records_each=3)
+    persons = np.append(np.arange(198) // 3, [66, 67])  # the last two own one row each
+    rows, labels = neighbour_of(found, *digits, persons=persons)
+    refuse_others(digits, (rows, labels), relation, 3)
+    sums = margin_scores(found, *digits)[:198].reshape(-1, 3).sum(axis=1)
+    own = persons == sums.argmin()
+    if relation is Relation.ADD_REMOVE:
+        assert np.array_equal(rows, digits[0][~own])
+        assert np.array_equal(labels, digits[1][~own])
+    else:
+        assert np.array_equal(rows, np.where(own[:, None], -digits[0], digits[0]))
+        assert np.array_equal(labels != digits[1], own)
+
+
+def reader(X, y, persons=None):
     """The records as a file gives them: the names of classes are texts."""
 
     def read(classes):
         labels = np.array([classes.index(str(name)) for name in y])
         inputs = X.astype(np.float32)
         return Dataset(
-            name="digits", source="a test", inputs=inputs, labels=labels, classes=tuple(classes)
+            name="digits",
+            source="a test",
+            inputs=inputs,
+            labels=labels,
+            classes=tuple(classes),
+            persons=persons,
         )
 
     return read
@@ -91,6 +118,32 @@ def test_classes_may_be_numbers(digits):
         effort=Effort(runs=10, candidates=1),
     )
     assert found.fallen == ()
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_persons_keep_the_rows_that_were_fitted_on(digits, relation):
+    """Each owns three rows, of which the releases were made of two."""
+    X, y, persons = digits[0], digits[1], np.arange(200) % 67
+    kept = capped(persons, 2)
+    head = SoftmaxHead(penalty=1e-2, bound=1.0, classes=NAMES, records=200).fit(X[kept], y[kept])
+    terms = {"relation": relation, "records_each": 2} | TERMS
+    releases = {
+        "weights": release_weights(head, **terms),
+        "means": released("class-means", (X[kept], y[kept]), **terms),
+    }
+    effort = Effort(runs=10, candidates=4)
+    found = audit_files(releases, reader(X, y, persons), beta=1e-6, effort=effort)
+    assert found.fallen == ()
+    assert "person" in found.audits["weights"].pair
+    for audit in found.audits.values():
+        assert audit.claim.unit == "one person with at most 2 records"
+        assert 0.2 < audit.tightness <= 1
+
+
+def test_releases_for_persons_need_to_know_whose_rows_they_are(digits):
+    found = released("class-means", digits, records_each=2)
+    with pytest.raises(InputError, match="--person must be said, the column that says whose"):
+        audit_files({"a": found}, reader(*digits), beta=0.02, effort=Effort())
 
 
 def test_releases_of_one_report_share_beta(digits):

@@ -99,7 +99,8 @@ Runs = Annotated[
 Candidates = Annotated[
     int | None,
     typer.Option(
-        help="Records removed, and built, in search of the worst neighbours; by default 32.",
+        help="Records or persons removed, and built, in search of the worst neighbours; by default"
+        " 32.",
         show_default=False,
     ),
 ]
@@ -163,7 +164,8 @@ def audit(
     """Try to refute a claim: of releases on their own data, of a function, or of a training.
 
     A release: the theorem by the worst pair that is found, the code by draws (of a learner with
-    the noise inside, by all its noisy sums); several share β. A function: by the event that tells
+    the noise inside, by all its noisy sums); several share β; one that protects persons with
+    several records is told --person. A function: by the event that tells
     two inputs apart best. A training: by canaries in one run.
     What is printed is computed from the private records without noise: keep it private.
     """

@@ -13,15 +13,15 @@ from sklearn.base import clone
 
 from reticent.audit.canaries import CanaryKind
 from reticent.audit.one_training import TrainingAudit, margin_scores, one_run_audit
+from reticent.audit.person_pairs import records_of, rows_of_persons
 from reticent.audit.release import audit_release
 from reticent.audit.releases import AuditAt, ClaimsAudit, audit_together
 from reticent.audit.transcript_audit import TranscriptAudit
 from reticent.audit.transcripts import audit_learner
 from reticent.data import Dataset
 from reticent.guarantee import Guarantee, Relation
-from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.pipeline.learning import LEARNERS, learner_like
-from reticent.pipeline.protecting import private_rows
+from reticent.pipeline.protecting import capped, private_rows
 from reticent.pipeline.user_code import open_function
 from reticent.protect import ReleasedHead, ReleasedLinear, ReleasedRegression
 from reticent.protect.certificate import Released
@@ -32,6 +32,10 @@ from reticent.validation import InputError
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], object]
+Records = tuple[Floats, NDArray[Any]]
+"""Rows and labels."""
+Persons = NDArray[Any] | None
+"""Whose each row is."""
 Read = Callable[[list[str]], Dataset]
 """The private records, with these classes declared."""
 
@@ -78,24 +82,28 @@ def _audit_of(name: str, released: Released, read: Read, effort: Effort) -> Audi
             f"{name} must hold a classifier, got a regression: audit its learner in Python,"
             " reticent.audit.transcripts.audit_learner"
         )
-    if released.guarantee.unit != ONE_RECORD:
-        raise InputError(
-            f"{name} must protect single records to be audited, got {released.guarantee.unit}:"
-            " audit one that protect made of the same rows with --records-each 1"
-        )
     names = [str(label) for label in released.classes_]
-    rows, texts = private_rows(read(names), 1)
+    data, each = read(names), records_of(released.guarantee.unit)
+    if each > 1 and data.persons is None:
+        raise InputError(
+            f"--person must be said, the column that says whose record it is: {name} protects"
+            f" {released.guarantee.unit}"
+        )
+    rows, texts = private_rows(data, each)
+    persons = None if data.persons is None else data.persons[capped(data.persons, each)]
     labels = released.classes_[indices_of(texts, np.asarray(names))]  # numbers, where it has some
     if isinstance(released, ReleasedHead):
-        return lambda beta: audit_release(released, rows, labels, beta=beta, **effort.on_head)
-    return _audit_of_learner(released, rows, labels, effort)
+        return lambda beta: audit_release(
+            released, rows, labels, beta=beta, persons=persons, **effort.on_head
+        )
+    return _audit_of_learner(released, (rows, labels), persons, effort)
 
 
 def _audit_of_learner(
-    released: ReleasedLinear, rows: Floats, labels: NDArray[Any], effort: Effort
+    released: ReleasedLinear, records: Records, persons: Persons, effort: Effort
 ) -> AuditAt:
     learner = learner_of(released)
-    worlds = (rows, labels), neighbour_of(released, rows, labels)
+    worlds = records, neighbour_of(released, *records, persons=persons)
 
     def audit(beta: float) -> TranscriptAudit:
         found = audit_learner(learner, *worlds, beta=beta, **effort.on_learner)
@@ -112,8 +120,8 @@ def learner_of(released: ReleasedLinear) -> Learner:
     would be of another claim.
     """
     recipe, claim = released.recipe, released.guarantee
-    if recipe.records_each != 1:
-        raise InputError(f"unit must be one record to be audited, got {claim.unit}")
+    if claim.unit != recipe.unit:
+        raise InputError(f"unit must be that of the recipe, {recipe.unit}, got {claim.unit}")
     learner = learner_like(released)
     nobody = np.zeros((0, recipe.features)), released.classes_[:0]
     planned = clone(learner).fit(*nobody).released_  # the plan follows from public numbers alone
@@ -125,22 +133,33 @@ def learner_of(released: ReleasedLinear) -> Learner:
 
 
 def neighbour_of(
-    released: ReleasedLinear, rows: Floats, labels: NDArray[Any]
-) -> tuple[Floats, NDArray[Any]]:
-    """The data without the record that the released model believes least.
+    released: ReleasedLinear, rows: Floats, labels: NDArray[Any], *, persons: Persons = None
+) -> Records:
+    """The data without the record, or all records of the person, that the model believes least.
 
     Its residual is the longest, and so is its part of a gradient. Under replace-one it is turned
-    round and given another label instead.
+    round and given another label instead. Of persons those with the most records move sums most.
     """
     if len(rows) == 0:
         raise InputError("private must hold a record to be removed, got none")
-    least = int(margin_scores(released, rows, labels).argmin())
+    least = _believed_least(released, rows, labels, persons)
     if released.guarantee.relation is not Relation.REPLACE_ONE:
         return np.delete(rows, least, axis=0), np.delete(labels, least)
     turned, relabelled = rows.copy(), labels.copy()
     turned[least] *= -1
-    relabelled[least] = next(name for name in released.classes_ if name != labels[least])
+    for row in least:
+        relabelled[row] = next(name for name in released.classes_ if name != labels[row])
     return turned, relabelled
+
+
+def _believed_least(
+    released: ReleasedLinear, rows: Floats, labels: NDArray[Any], persons: Persons
+) -> NDArray[np.int64]:
+    scores, each = margin_scores(released, rows, labels), records_of(released.guarantee.unit)
+    if each == 1:
+        return np.array([scores.argmin()])
+    groups = rows_of_persons(persons, len(rows), each)
+    return max(groups, key=lambda group: (len(group), -float(scores[group].sum())))
 
 
 @dataclass(frozen=True, kw_only=True)

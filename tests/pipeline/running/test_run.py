@@ -11,10 +11,11 @@ from reticent.audit import ceiling
 from reticent.data import Dataset
 from reticent.guarantee import Grade
 from reticent.pipeline.running import RunData, RunSpec, run_job
+from reticent.pipeline.running.auditing import _Auditor
 from reticent.pipeline.running.conclusion import allowed_auc, attack_named
 from reticent.pipeline.running.exposing import CANDIDATES, EXACT
 from reticent.pipeline.running.making import RANDOM
-from reticent.protect import load, verify
+from reticent.protect import ClassMeansHead, load, verify
 from reticent.protect.plan import Situation, plan
 from reticent.results import read_results
 from reticent.validation import InputError
@@ -345,11 +346,35 @@ class TestPersons:
             if release.claim.grade == "proven":
                 assert release.claim.unit == of_people.facts.unit
 
-    def test_nothing_is_audited_and_the_document_says_why(self, of_people):
-        assert all(one.audit is None for one in of_people.releases)
-        (line,) = (one for one in of_people.conclusion.sentences if "audited" in one)
-        assert line.startswith("No release was audited: an audit adds or leaves out one record")
+    def test_all_releases_are_audited_each_for_its_own_unit(self, of_people):
+        for release in of_people.releases:
+            if release.claim.grade == "proven":
+                assert release.audit.verdict == "not refuted"
+                assert "person" in release.audit.pair
+                assert 0.2 < release.audit.tightness <= 1
+            else:
+                assert release.claim.unit == "one record"
+                assert "person" not in release.audit.pair
+        (line,) = (one for one in of_people.conclusion.sentences if "audited for" in one)
+        assert line.startswith("Sampled and published sensitivities are about one record")
         assert of_people.facts.unit in line
+
+    @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+    def test_equal_records_reach_the_sensitivity_of_a_learners_sums(self, owned, relation):
+        spec = dataclasses.replace(QUICK, records_each=3, relation=relation)
+        drawn = ClassMeansHead(
+            classes=DIGITS.classes, records=PRIVATE, epsilon=EPSILON, delta=DELTA,
+            relation=relation, records_each=3,
+        ).fit(owned.features, np.asarray(DIGITS.classes)[owned.labels]).released_  # fmt: skip
+        found = _Auditor(data=roles(owned), spec=spec, fresh=None, beta=1e-6)(drawn)
+        assert found.verdict == "not refuted"
+        assert 0.9 < found.tightness <= 1
+        assert found.pair == "3 equal records of one person, and none or their opposites"
+
+    def test_whose_records_they_are_must_be_said(self):
+        spec = dataclasses.replace(QUICK, records_each=2)
+        with pytest.raises(InputError, match="persons must be given with records_each = 2"):
+            run_job(roles(), spec)
 
     def test_exposed_rows_are_those_of_the_file(self, owned, of_people):
         names = np.asarray(DIGITS.classes)[owned.labels]

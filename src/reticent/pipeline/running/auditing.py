@@ -14,6 +14,7 @@ from reticent.audit.release_audit import ReleaseAudit
 from reticent.audit.transcript_audit import TranscriptAudit
 from reticent.audit.transcripts import audit_learner
 from reticent.guarantee import Grade, Relation
+from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.neighbours.sampled import SampledPairs
 from reticent.parallel import map_tasks
 from reticent.pipeline.attack_recipes import Stage
@@ -37,8 +38,6 @@ def audits(
     tell: Stage,
 ) -> dict[str, Audit]:
     """Of each release by name, each at its share of β."""
-    if not_audited(spec):
-        return {}
     auditor = _Auditor(
         data=data, spec=spec, fresh=estimates.fresh, beta=divided(spec.beta, len(releases))
     )
@@ -51,13 +50,14 @@ def audits(
     return dict(zip(releases, found, strict=True))
 
 
-def not_audited(spec: RunSpec) -> tuple[str, ...]:
-    """Why no release is audited, where none is: several rows of a person cannot be, yet."""
-    if spec.records_each == 1:  # whoever has more rows keeps one of them: a person is a record
+def audited_by_record(spec: RunSpec) -> tuple[str, ...]:
+    """Where the run is about persons: which claims are not, and were audited as they are made."""
+    # With one record each a person is a record; without mechanisms no sensitivity is released.
+    if spec.records_each == 1 or not spec.mechanisms:
         return ()
     return (
-        "No release was audited: an audit adds or leaves out one record, and these guarantees are"
-        f" about {spec.unit}.",
+        "Sampled and published sensitivities are about one record, and their releases were audited"
+        f" for that alone; all others for {spec.unit}.",
     )
 
 
@@ -70,23 +70,30 @@ class _Auditor:
 
     def __call__(self, released: ReleasedHead | ReleasedLinear) -> Audit:
         if isinstance(released, ReleasedHead):
-            rows, labels = self.data.rows("private")
             sampled = released.guarantee.grade is Grade.SAMPLED
-            fresh = self.fresh if sampled else None
+            by_record = released.guarantee.unit == ONE_RECORD
             found = audit_release(
-                released, rows, labels, beta=self.beta, runs=self.spec.audit_runs, fresh=fresh
+                released,
+                *self.data.rows("private"),
+                beta=self.beta,
+                runs=self.spec.audit_runs,
+                fresh=self.fresh if sampled else None,
+                persons=None if by_record else self.data.private.persons,
             )
             # The theorem's sensitivity is not what a sampled or published release claims.
             proven = found.claim.grade in (Grade.PROVEN, Grade.DECLARED)
             return head_audit(found, tightness=found.tightness if proven else None)
-        return _of_learner(self._transcripts(released))
+        return _of_learner(self._transcripts(released), released.recipe.records_each)
 
     def _transcripts(self, released: ReleasedLinear) -> TranscriptAudit:
-        """A claim about all data sets is tried on the hardest one known: a record, or none."""
+        """A claim about all data sets is tried on the hardest one known: a person alone, or nobody.
+
+        Equal records of a person move every sum as many times as far as one of them.
+        """
         learner, names = learner_like(released), released.classes_
-        one = np.eye(1, self.data.features)
-        opposite = -one if released.guarantee.relation is Relation.REPLACE_ONE else one[:0]
-        worlds = [(rows, np.repeat(names[:1], len(rows))) for rows in (opposite, one)]
+        owned = np.repeat(np.eye(1, self.data.features), released.recipe.records_each, axis=0)
+        opposite = -owned if released.guarantee.relation is Relation.REPLACE_ONE else owned[:0]
+        worlds = [(rows, np.repeat(names[:1], len(rows))) for rows in (opposite, owned)]
         return audit_learner(learner, *worlds, runs=RUNS, beta=self.beta)
 
 
@@ -96,11 +103,13 @@ def head_audit(audit: ReleaseAudit, *, tightness: float | None) -> Audit:
     return Audit(**_figures(audit), pair=audit.pair, tightness=tightness, notes=notes)
 
 
-def _of_learner(audit: TranscriptAudit) -> Audit:
+def _of_learner(audit: TranscriptAudit, records_each: int) -> Audit:
     notes = [f"all {audit.looks:,} noisy sums of a fit are seen by this adversary"]
     if audit.conditional is not None:
         notes.append(str(audit.conditional))
     pair = "one record, and none or its opposite"
+    if records_each > 1:
+        pair = f"{records_each} equal records of one person, and none or their opposites"
     return Audit(**_figures(audit), pair=pair, tightness=audit.tightness, notes=tuple(notes))
 
 

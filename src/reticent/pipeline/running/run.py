@@ -16,7 +16,7 @@ from reticent.guarantee import Grade
 from reticent.pipeline.attack_recipes import Stage
 from reticent.pipeline.attacking import Attacked
 from reticent.pipeline.protecting import capped
-from reticent.pipeline.running.auditing import audits, not_audited
+from reticent.pipeline.running.auditing import audited_by_record, audits
 from reticent.pipeline.running.conclusion import concluded
 from reticent.pipeline.running.exposing import CANDIDATES, EXACT, Adversaries
 from reticent.pipeline.running.heads import Sensitivities, sensitivities, unprotected_head
@@ -33,6 +33,7 @@ from reticent.pipeline.running.spec import RunData, RunSpec
 from reticent.pipeline.running.values import accuracy_of, attacks_of, claim_of, interval_of
 from reticent.protect import ReleasedHead, save
 from reticent.results import Attack, Audit, Exposure, Release, Results, Unprotected, write_results
+from reticent.validation import InputError
 
 KEPT: Final = "released"
 """The name of the files of the release that is handed over."""
@@ -99,6 +100,11 @@ def _finished(
 def _capped(data: RunData, spec: RunSpec) -> RunData:
     """Each person's first rows alone are private records of the run."""
     persons = data.private.persons
+    if persons is None and spec.records_each > 1:
+        raise InputError(
+            f"persons must be given with records_each = {spec.records_each}, one for each record,"
+            " got none"
+        )
     if persons is None:
         return data
     kept = capped(persons, spec.records_each)
@@ -185,8 +191,8 @@ class Job:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was not done, and what the attacks found odd about the records."""
-        return (*self.estimates.notes, *not_audited(self.spec), *self._before[0].notes)
+        """What was not done or done otherwise, and what the attacks found odd about the records."""
+        return (*self.estimates.notes, *audited_by_record(self.spec), *self._before[0].notes)
 
     @property
     def recommended(self) -> Release:
