@@ -1,6 +1,7 @@
 """Tasks give the same rows in the same order, however many run at once."""
 
 import os
+import signal
 import time
 
 import pytest
@@ -40,6 +41,18 @@ def test_a_task_that_was_begun_runs_in_another_process_at_once(tmp_path):
 def test_what_a_task_raises_is_raised_where_it_is_waited_for():
     with pytest.raises(ZeroDivisionError):
         begun(_divide, 0, jobs=2)()
+
+
+def test_a_worker_that_was_killed_is_told_in_one_line():
+    with pytest.raises(InputError, match="got a worker process that was killed: use 1 job"):
+        map_tasks(_die, range(2), jobs=2)
+    with pytest.raises(InputError, match="got a worker process that was killed"):
+        begun(_die, 0, jobs=2)()
+    assert map_tasks(draw, range(2), jobs=2) == map_tasks(draw, range(2))
+
+
+def _die(_):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _leave(mark):

@@ -6,12 +6,18 @@ one core, two cores and a cluster give equal rows. No other module names joblib.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 import joblib
 
 from reticent.validation import InputError
+
+# Whoever presses Ctrl-C knows that tasks are cancelled; joblib advises them to submit fewer.
+warnings.filterwarnings("ignore", message=r"\d+ tasks which were still being processed")
 
 Task = TypeVar("Task")
 Row = TypeVar("Row")
@@ -31,10 +37,11 @@ def map_tasks(
     """
     runner = joblib.Parallel(n_jobs=_checked(jobs), return_as="generator")
     rows: list[Row] = []
-    for row in runner(joblib.delayed(function)(task) for task in tasks):
-        rows.append(row)
-        if on_done is not None:
-            on_done(len(rows))
+    with _ended_workers_told():
+        for row in runner(joblib.delayed(function)(task) for task in tasks):
+            rows.append(row)
+            if on_done is not None:
+                on_done(len(rows))
     return rows
 
 
@@ -47,7 +54,25 @@ def begun(
     """
     runner = joblib.Parallel(n_jobs=_checked(jobs), return_as="generator")
     rows = runner([joblib.delayed(function)(task)])
-    return lambda: next(rows)
+
+    def wait() -> Row:
+        with _ended_workers_told():
+            row: Row = next(rows)
+        return row
+
+    return wait
+
+
+@contextmanager
+def _ended_workers_told() -> Iterator[None]:
+    """One line where the system killed a worker, which it does when memory is short."""
+    try:
+        yield
+    except BrokenExecutor:
+        raise InputError(
+            "jobs must be so few that memory suffices for all, got a worker process that was"
+            " killed: use 1 job"
+        ) from None
 
 
 def workers(jobs: int | None = None) -> int:

@@ -102,3 +102,12 @@ def test_rows_of_one_kind_are_refused():
 def test_other_recipes_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
         NetworkRecipe(**settings)
+
+
+def test_ctrl_c_ends_the_attack_and_leaves_no_half_trained_network(monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MLPClassifier, "_backprop", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        trained_network(*rows_and_flags(), recipe=SMALL, seed=1)

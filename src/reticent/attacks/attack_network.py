@@ -90,8 +90,17 @@ def trained_network(
         n_iter_no_change=recipe.passes,
         random_state=seed,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        network.fit(rows, inside)
+    _fit(network, rows, inside)
     layers = tuple(zip(network.coefs_, network.intercepts_, strict=True))
     return MembershipNetwork(layers=layers, activation=recipe.activation)
+
+
+def _fit(network: MLPClassifier, rows: Floats, inside: Flags) -> None:
+    """scikit-learn answers Ctrl-C with a warning and half a network; here it ends the attack."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("error", message="Training interrupted", category=UserWarning)
+        try:
+            network.fit(rows, inside)
+        except UserWarning:
+            raise KeyboardInterrupt from None
