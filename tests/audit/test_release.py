@@ -165,3 +165,9 @@ def test_bad_input_gets_one_line(digits):
     labels.fit(X, np.eye(3, dtype=int)[y % 3])
     with pytest.raises(InputError, match="softmax head"):
         audit_release(release_weights(labels, **TERMS), X, y)
+
+
+def test_a_table_without_records_is_refused(digits):
+    X, y, head = digits
+    with pytest.raises(InputError, match="X must hold a record"):
+        audit_release(release_weights(head, **TERMS), X[:0], y[:0])

@@ -38,7 +38,7 @@ from reticent.guarantee import Guarantee, Relation
 from reticent.mechanisms import AdditiveMechanism
 from reticent.neighbours import LeaveOneOut
 from reticent.protect import ReleasedHead
-from reticent.validation import count
+from reticent.validation import InputError, count
 
 Floats = NDArray[np.float64]
 
@@ -118,6 +118,8 @@ def worst_pair(
 ) -> WorstPair:
     """The neighbours furthest apart: removed by influence, and built, as the claim's unit says."""
     each, most = records_of(released.guarantee.unit), count("candidates", candidates)
+    if len(np.asarray(y)) == 0:
+        raise InputError("X must hold a record to audit a release on, got none")
     about_persons = each > 1 or persons is not None
     groups = rows_of_persons(persons, len(np.asarray(y)), each) if about_persons else []
     head = unfitted_head(released, class_weight).fit(X, y)
