@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from reticent.parallel import begun, map_tasks, workers
+from reticent.parallel import begun, dismiss_workers, map_tasks, workers
 from reticent.randomness import seeded
 from reticent.validation import InputError
 
@@ -49,6 +49,19 @@ def test_a_worker_that_was_killed_is_told_in_one_line():
     with pytest.raises(InputError, match="got a worker process that was killed"):
         begun(_die, 0, jobs=2)()
     assert map_tasks(draw, range(2), jobs=2) == map_tasks(draw, range(2))
+
+
+def test_workers_that_were_dismissed_are_followed_by_others():
+    first = set(map_tasks(_place, range(2), jobs=2))
+    dismiss_workers()
+    second = set(map_tasks(_place, range(2), jobs=2))
+    assert not first & second
+    dismiss_workers()
+    dismiss_workers()  # nobody is there
+
+
+def _place(_):
+    return os.getpid()
 
 
 def _die(_):

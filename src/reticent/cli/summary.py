@@ -21,8 +21,10 @@ REFUTED = 1
 
 def written_by(finished: Finished, folder: Path) -> list[str]:
     """Document, release and page, all or none; what stands in the folder, folders with a slash."""
+    from reticent.parallel import dismiss_workers
     from reticent.report import write_report
 
+    dismiss_workers()  # they leave while the page is drawn
     staged = ""
     try:
         with tempfile.TemporaryDirectory(prefix=".run-", dir=folder) as staged:

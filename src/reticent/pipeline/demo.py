@@ -74,9 +74,9 @@ class DemoSpec:
             shadows=10,
             pairs=100,
             sampled=10,
-            audit_runs=4_000,
+            audit_runs=2_000,
         )
-        encoder = dataclasses.replace(SimCLRSpec.digits(), epochs=15, width=16)
+        encoder = dataclasses.replace(SimCLRSpec.digits(), epochs=10, width=16)
         return cls(
             data="digits",
             sizes=sizes,

@@ -18,6 +18,8 @@ from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 
 FOLDS = 3
+_WORTH_IT = 2_000_000
+"""Entries in all pairs' rows; fewer are solved sooner than other processes have them."""
 VERDICTS = {
     Grade.PROVEN: "covers every pair of neighbours",
     Grade.SAMPLED: "covers a share of random pairs; nothing about the worst case",
@@ -113,5 +115,5 @@ def _sampled(head: SoftmaxHead, data: RunData, spec: RunSpec, *, seed: int) -> S
         Draws(size=len(data.private), pairs=spec.sampled, seed=seed),
         private=data.private.features.astype(np.float64),
         measured="coordinates",
-        jobs=spec.jobs,
+        jobs=spec.jobs if pool.shape[1] * len(data.private) * spec.sampled > _WORTH_IT else 1,
     )
