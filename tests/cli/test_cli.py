@@ -200,7 +200,7 @@ def test_internal_errors_are_one_line_and_seventy(command, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("secret 12345")
 
-    monkeypatch.setattr("reticent.cli.calibrate.calibrated", broken)
+    monkeypatch.setattr("reticent.mechanisms.calibrated", broken)
     arguments = ("calibrate", "--epsilon", 1, "--pure", "--l1", 1)
     code, _, err = command(*arguments)
     assert code == INTERNAL_ERROR
@@ -215,7 +215,7 @@ def test_interruption(command, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reticent.cli.calibrate.calibrated", interrupted)
+    monkeypatch.setattr("reticent.mechanisms.calibrated", interrupted)
     code, _, err = command("calibrate", "--epsilon", 1, "--pure", "--l1", 1)
     assert (code, err) == (INTERRUPTED, "reticent: interrupted\n")
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from reticent import accounting
 from reticent.cli.events import MechanismName, read_event, release_event, sampled_steps
 from reticent.cli.options import (
     Delta,
@@ -62,6 +61,8 @@ def account(
     json: Json = False,
 ) -> None:
     """The ε of a composition of releases, by every method that covers it."""
+    from reticent import accounting
+
     if (mechanism is None) == (events is None):
         raise InputError("the event must be said once: --mechanism or --events")
     event: Event

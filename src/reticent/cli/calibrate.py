@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reticent.accounting.comparison import calibrated_steps
 from reticent.cli.events import sampled_steps
 from reticent.cli.options import (
     Delta,
@@ -24,8 +23,10 @@ from reticent.cli.options import (
 from reticent.cli.output import print_json, print_line, print_table
 from reticent.guarantee import Relation, Sensitivity
 from reticent.guarantee.rounding import scale_text, upper_text
-from reticent.mechanisms import Calibrated, calibrated
 from reticent.validation import InputError
+
+if TYPE_CHECKING:
+    from reticent.mechanisms import Calibrated
 
 L1 = Annotated[float | None, typer.Option(help="The L1 sensitivity.", show_default=False)]
 L2 = Annotated[float | None, typer.Option(help="The L2 sensitivity.", show_default=False)]
@@ -53,6 +54,9 @@ def calibrate(
 
     With --times or sampling, the noise of each of that many releases (which needs --relation).
     """
+    from reticent.accounting.comparison import calibrated_steps
+    from reticent.mechanisms import calibrated
+
     spent = delta_of(delta, pure)
     if (sample_size is None) != (population is None):
         raise InputError("--sample-size and --population must be given together, got one of them")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_text
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,20 +13,10 @@ from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table, print_titled
 from reticent.cli.progress import progress_line
 from reticent.files import write_whole
-from reticent.studies import (
-    STUDIES,
-    TRAINED,
-    Cells,
-    Outcome,
-    Run,
-    Steps,
-    Trained,
-    items,
-    record,
-    study,
-    trained,
-)
 from reticent.validation import InputError, count
+
+if TYPE_CHECKING:
+    from reticent.studies import Outcome, Trained
 
 Paper = Annotated[
     str | None, typer.Argument(help="A paper; without it, all are listed.", show_default=False)
@@ -67,6 +57,8 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """The papers' tables and figures: published value beside ours, with the verdict."""
+    from reticent.studies import STUDIES, items, study, trained
+
     if paper is None:
         _list(json)
         return
@@ -90,6 +82,8 @@ def reproduce(
 def _trained(
     name: str, item: Trained, on: str | None, data: Path | None, out: Path | None, jobs: int
 ) -> Outcome:
+    from reticent.studies import Cells, Run, Steps, record
+
     chosen = item.chosen(on)
     if chosen in item.in_folder and data is None and not os.environ.get("RETICENT_DATA"):
         raise InputError(f"--data must name the folder with {chosen}, got none: {name} reads it")
@@ -124,6 +118,8 @@ def _refuse_training_options(**given: object) -> None:
 
 
 def _list(json: bool) -> None:
+    from reticent.studies import STUDIES, TRAINED, items
+
     if json:
         print_json({paper: items(paper) for paper in STUDIES})
         return
