@@ -202,15 +202,19 @@ def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
 
 
 def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) -> ClaimAudit:
-    from reticent.pipeline.auditing import Effort, audit_files
+    from reticent.pipeline.auditing import Effort, audit_files, refuse_persons
     from reticent.protect import load
 
     names = [str(path) for path in paths]
     if len(set(names)) < len(names):
         raise InputError("released must be different files, got one twice")
+    releases = {name: load(name) for name in names}
+    if said["--person"] is None:  # before the table is read: the column of persons may be text
+        for name, released in releases.items():
+            refuse_persons(name, released)
     with progress_line("runs") as progress:
         found = audit_files(
-            {name: load(name) for name in names},
+            releases,
             lambda classes: _read(said, classes),
             beta=beta,
             effort=Effort(runs=said["--runs"], candidates=said["--candidates"], progress=progress),

@@ -84,11 +84,8 @@ def _audit_of(name: str, released: Released, read: Read, effort: Effort) -> Audi
         )
     names = [str(label) for label in released.classes_]
     data, each = read(names), records_of(released.guarantee.unit)
-    if each > 1 and data.persons is None:
-        raise InputError(
-            f"--person must be said, the column that says whose record it is: {name} protects"
-            f" {released.guarantee.unit}"
-        )
+    if data.persons is None:
+        refuse_persons(name, released)
     rows, texts = private_rows(data, each)
     persons = None if data.persons is None else data.persons[capped(data.persons, each)]
     labels = released.classes_[indices_of(texts, np.asarray(names))]  # numbers, where it has some
@@ -97,6 +94,15 @@ def _audit_of(name: str, released: Released, read: Read, effort: Effort) -> Audi
             released, rows, labels, beta=beta, persons=persons, **effort.on_head
         )
     return _audit_of_learner(released, (rows, labels), persons, effort)
+
+
+def refuse_persons(name: str, released: Released) -> None:
+    """Refuse a claim about persons where nothing says whose a row is."""
+    if records_of(released.guarantee.unit) > 1:
+        raise InputError(
+            f"--person must be said, the column that says whose record it is: {name} protects"
+            f" {released.guarantee.unit}"
+        )
 
 
 def _audit_of_learner(
