@@ -122,7 +122,7 @@ def test_the_figures_as_json_and_the_gate(attack):
 def test_a_gate_on_what_was_not_measured_fails(attack):
     code, out, error = attack("--attacks loss --fail-above tpr@0.001=0.9")
     assert (code, "verdict: " in out) == (GATE, True)
-    assert error == "reticent: above tpr@0.001=0.9: loss not measured\n"
+    assert error == "reticent: tpr@0.001=0.9 not met: loss not measured\n"
 
 
 def test_npz_files_give_the_same_figures(attack):

@@ -123,6 +123,16 @@ def test_what_was_not_measured_does_not_pass():
     silent = results.recommended.model_copy(update={"attacks": ()})
     (nobody,) = exceeded(results, limits_of(["auc=1"]), release=silent)
     assert nobody.of == "no attack"
+    assert in_one_line([nobody]) == "auc=1 not met: no attack measured it"
+
+
+def test_what_was_not_measured_is_not_said_to_be_above():
+    silent, loud = report(0.5), report(0.6)
+    silent.tpr_at_fpr = {}
+    attacked = SimpleNamespace(reports={"loss": silent, "gap": loud})
+    assert in_one_line(exceeded_by_attacks(attacked, limits_of(["tpr@0.01=0.1"]))) == (
+        "tpr@0.01=0.1 not met: loss not measured; above tpr@0.01=0.1: gap 0.700 [0.600, 0.800]"
+    )
 
 
 def report(low):

@@ -83,6 +83,8 @@ class Excess:
     limit: Limit
     of: str
     shown: str
+    measured: bool = True
+    """Whether there is a figure at all: what has none counts as above, and is not said to be."""
 
     def to_dict(self) -> dict[str, str]:
         """Plain values, as they stand in a JSON file."""
@@ -155,11 +157,12 @@ def exceeded_by_attacks(attacked: Attacked, limits: Iterable[Limit]) -> tuple[Ex
 
 
 def in_one_line(excesses: Sequence[Excess]) -> str:
-    """Each limit once, with all that is above it; no line breaks, whatever the names are."""
+    """Each limit with all that is above it or unmeasured; no line breaks, whatever the names."""
     by_limit: dict[str, list[str]] = {}
     for excess in excesses:
-        by_limit.setdefault(str(excess.limit), []).append(f"{excess.of} {excess.shown}")
-    line = "; ".join(f"above {limit}: {', '.join(those)}" for limit, those in by_limit.items())
+        lead = f"above {excess.limit}" if excess.measured else f"{excess.limit} not met"
+        by_limit.setdefault(lead, []).append(f"{excess.of} {excess.shown}")
+    line = "; ".join(f"{lead}: {', '.join(those)}" for lead, those in by_limit.items())
     return " ".join(line.split())
 
 
@@ -190,12 +193,12 @@ def _figures(attack: Any, rates: Mapping[float, Figure]) -> dict[str, Figure]:
 def _above(limit: Limit, figures: Mapping[str, Mapping[str, Figure]]) -> list[Excess]:
     """Those whose figure is above; with nobody to have one, nothing was measured."""
     if not figures:
-        return [Excess(limit=limit, of="no attack", shown="measured it")]
+        return [Excess(limit=limit, of="no attack", shown="measured it", measured=False)]
     found = []
     for name, those in figures.items():
         figure = those.get(limit.name)
         if figure is None:
-            found.append(Excess(limit=limit, of=name, shown="not measured"))
+            found.append(Excess(limit=limit, of=name, shown="not measured", measured=False))
         elif figure.low > limit.most:
             found.append(Excess(limit=limit, of=name, shown=str(figure)))
         elif limit.figure in _TURNED and _TURNED[limit.figure] - figure.high > limit.most:
