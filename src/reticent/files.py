@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from reticent.validation import InputError
@@ -59,6 +59,20 @@ def writable_folder(path: Path) -> Path:
     if not os.access(path, os.W_OK | os.X_OK):
         raise InputError(f"{path} must be writable, got a folder that is not")
     return path
+
+
+@contextlib.contextmanager
+def folder_for(path: Path) -> Iterator[Path]:
+    """A writable folder for the results of long work; one made for it goes where the work fails."""
+    was_there = path.exists()
+    folder = writable_folder(path)
+    try:
+        yield folder
+    except BaseException:
+        if not was_there:
+            with contextlib.suppress(OSError):  # something stands in it
+                folder.rmdir()
+        raise
 
 
 def _mode(private: bool) -> int:

@@ -171,3 +171,9 @@ def test_a_table_without_records_is_refused(digits):
     X, y, head = digits
     with pytest.raises(InputError, match="X must hold a record"):
         audit_release(release_weights(head, **TERMS), X[:0], y[:0])
+
+
+def test_a_table_of_another_width_is_refused(digits):
+    X, y, head = digits
+    with pytest.raises(InputError, match="X must have the 64 features of the release, got 63"):
+        audit_release(release_weights(head, **TERMS), X[:, 1:], y)

@@ -421,3 +421,20 @@ def test_lists_of_a_fixed_length_may_have_no_record(tmp_path):
 def test_persons_are_not_real_numbers(tmp_path):
     with pytest.raises(InputError, match="person column 'pay' must hold whole numbers or texts"):
         read_table(write(tmp_path, ".parquet", COLUMNS), label="kind", person="pay")
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ("P-0017,-1.635,0.438,ill\nP-0018,1.0,2.0,well\n", "it has 4 columns, some with numbers"),
+        ("P-0017;-1.635;ill\nP-0018;1.0;well\n", "it has one column; columns must be separated by"),
+        ("P-0017,0.438,0.438,ill\nP-0018,1.0,2.0,well\n", "got a name twice"),
+    ],
+)
+def test_a_record_in_the_place_of_the_header_is_not_shown(tmp_path, content, hint):
+    path = tmp_path / "table.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        read_table(path, label="outcome")
+    assert hint in str(error.value)
+    assert not any(cell in str(error.value) for cell in ("P-0017", "1.635", "0.438", "ill"))

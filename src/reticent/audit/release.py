@@ -38,7 +38,7 @@ from reticent.guarantee import Guarantee, Relation
 from reticent.mechanisms import AdditiveMechanism
 from reticent.neighbours import LeaveOneOut
 from reticent.protect import ReleasedHead
-from reticent.validation import InputError, count
+from reticent.validation import InputError, count, float_rows
 
 Floats = NDArray[np.float64]
 
@@ -118,8 +118,7 @@ def worst_pair(
 ) -> WorstPair:
     """The neighbours furthest apart: removed by influence, and built, as the claim's unit says."""
     each, most = records_of(released.guarantee.unit), count("candidates", candidates)
-    if len(np.asarray(y)) == 0:
-        raise InputError("X must hold a record to audit a release on, got none")
+    _refuse_other_tables(released, X, y)
     about_persons = each > 1 or persons is not None
     groups = rows_of_persons(persons, len(np.asarray(y)), each) if about_persons else []
     head = unfitted_head(released, class_weight).fit(X, y)
@@ -132,6 +131,17 @@ def worst_pair(
     replaced = released.guarantee.relation is Relation.REPLACE_ONE
     pairs = [_furthest(changes, full, replaced) for changes in found]
     return max(pairs, key=lambda pair: pair_epsilon(noise, pair, released.guarantee.delta))
+
+
+def _refuse_other_tables(released: ReleasedHead, X: ArrayLike, y: ArrayLike) -> None:
+    """Another table is another claim's."""
+    if len(np.asarray(y)) == 0:
+        raise InputError("X must hold a record to audit a release on, got none")
+    wide = float_rows("X", X).shape[1]
+    if wide != released.public.features:
+        raise InputError(
+            f"X must have the {released.public.features} features of the release, got {wide}"
+        )
 
 
 def _furthest(changes: Changed, full: Floats, replaced: bool) -> WorstPair:

@@ -18,18 +18,18 @@ Out = Annotated[Path, typer.Option(help="A folder for the page, results.json and
 
 def demo(quick: Quick = False, out: Out = Path("reticent-demo"), json: Json = False) -> None:
     """The whole job on real digits: encoder, head, bounds, releases, attacks, audits, one page."""
-    from reticent.files import writable_folder
+    from reticent.files import folder_for
     from reticent.pipeline.demo import DemoSpec, demonstrate
     from reticent.training.encoders.cache import usual_folder
 
-    target = writable_folder(out)
     spec = DemoSpec.quick() if quick else DemoSpec.full()
-    with stages() as stage:
-        finished = demonstrate(spec, cache=usual_folder(), stage=stage)
-    written = written_by(finished, target)
+    with folder_for(out) as target:
+        with stages() as stage:
+            finished = demonstrate(spec, cache=usual_folder(), stage=stage)
+        written = written_by(finished, target)
     if json:
         print_json(finished.results.model_dump(mode="json"))
     else:
         print_summary(finished.results)
-        print_line(f"written to {target}: {', '.join(written)}")
+        print_line(f"written to {out}: {', '.join(written)}")
     stop_refuted(finished.results)

@@ -100,7 +100,7 @@ def run(
     with its certificate. Without --classes, --bound or --records the value is read from the private
     data, and then no release is more than declared.
     """
-    from reticent.files import writable_folder
+    from reticent.files import folder_for
     from reticent.pipeline.gate import exceeded, limits_of
     from reticent.pipeline.running import RunData, RunSpec, run_job
     from reticent.pipeline.running.spec import counted
@@ -108,42 +108,44 @@ def run(
 
     neighbours, limits = relation_of(relation), limits_of(fail_above or ())
     refuse_unnamed_persons(person, records_each)
-    target = writable_folder(out)
-    form: dict[str, Any] = {"embedding": embedding, "encoder": encoder}
-    names = None if classes is None else listed(classes)
-    data = read_private(private, label=label, person=person, classes=names, **form)
-    whose = _column_in(test, person)
-    unseen = read_private(test, label=label, person=whose, classes=list(data.classes), **form)
-    around = None if public is None else _features_of(public, label, person, form)
-    roles = RunData.of(_declared(data), unseen, public=around, seed=seed)
-    roles = dataclasses.replace(roles, test_is_public=test_is_public)
-    missing = {"classes": classes, "bound": bound, "records": records}
-    spec = RunSpec(
-        epsilon=epsilon,
-        delta=delta,
-        relation=neighbours,
-        records=counted(data, records_each) if records is None else records,
-        bound=_longest(roles.private) if bound is None else bound,
-        read_off=tuple(name for name, value in missing.items() if value is None),
-        norms=as_norms(norms),
-        epsilons=_grid(epsilons),
-        draws=draws,
-        shadows=shadows,
-        records_each=records_each,
-        seed=seed,
-        jobs=jobs,
-    )
-    if spec.read_off:
-        print_warning(_not_proven(spec.read_off))
-    command = shlex.join(["reticent", *sys.argv[1:]])
-    with stages() as stage:
-        finished = run_job(roles, spec, command=command, stage=stage)
-    written = written_by(finished, target)
+    with folder_for(out) as target:
+        form: dict[str, Any] = {"embedding": embedding, "encoder": encoder}
+        names = None if classes is None else listed(classes)
+        data = read_private(private, label=label, person=person, classes=names, **form)
+        whose = _column_in(test, person)
+        unseen = read_private(test, label=label, person=whose, classes=list(data.classes), **form)
+        around = None if public is None else _features_of(public, label, person, form)
+        roles = RunData.of(
+            _declared(data), unseen, public=around, records_each=records_each, seed=seed
+        )
+        roles = dataclasses.replace(roles, test_is_public=test_is_public)
+        missing = {"classes": classes, "bound": bound, "records": records}
+        spec = RunSpec(
+            epsilon=epsilon,
+            delta=delta,
+            relation=neighbours,
+            records=counted(data, records_each) if records is None else records,
+            bound=_longest(roles.private) if bound is None else bound,
+            read_off=tuple(name for name, value in missing.items() if value is None),
+            norms=as_norms(norms),
+            epsilons=_grid(epsilons),
+            draws=draws,
+            shadows=shadows,
+            records_each=records_each,
+            seed=seed,
+            jobs=jobs,
+        )
+        if spec.read_off:
+            print_warning(_not_proven(spec.read_off))
+        command = shlex.join(["reticent", *sys.argv[1:]])
+        with stages() as stage:
+            finished = run_job(roles, spec, command=command, stage=stage)
+        written = written_by(finished, target)
     if json:
         print_json(finished.results.model_dump(mode="json"))
     else:
         print_summary(finished.results)
-        print_line(f"written to {target}: {', '.join(written)}")
+        print_line(f"written to {out}: {', '.join(written)}")
     stop_refuted(finished.results)
     stop_above(exceeded(finished.results, limits))
 

@@ -35,16 +35,15 @@ class Columns:
         """Refuse two columns of one name."""
         twice = [name for name, times in Counter(self.names).items() if times > 1]
         if twice:
-            raise InputError(
-                f"{self.file} must name its columns differently, got {twice[0]!r} twice"
-            )
+            shown = "a name" if _without_header(self.names) else repr(twice[0])
+            raise InputError(f"{self.file} must name its columns differently, got {shown} twice")
 
     def column(self, name: str, *, role: str) -> NDArray[Any]:
         """One column; if there is none of that name, the error lists those that exist."""
         if name not in self.names:
             raise InputError(
                 f"{role} must be a column of {self.file}, got {name!r}:"
-                f" it has {_listed(self.names)}"
+                f" {_without_header(self.names) or f'it has {_listed(self.names)}'}"
             )
         return self.read(name)
 
@@ -227,6 +226,23 @@ def _refuse_missing(file: str, name: str, column: Any) -> None:
 
 def _first_null(column: Any) -> int:
     return int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+
+
+def _without_header(names: tuple[str, ...]) -> str | None:
+    """Why these are hardly names, but cells of a record, which no message may show."""
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        return "it has one column; columns must be separated by commas"
+    if any(map(_is_number, names)):
+        return f"it has {len(names)} columns, some with numbers for names; is its header missing?"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _listed(names: Iterable[str]) -> str:

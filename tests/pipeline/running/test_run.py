@@ -61,6 +61,26 @@ def roles(private=PRIVATE_ROWS, pool=None):
     return dataclasses.replace(RunData.of(private, TEST_ROWS), pool=pool)
 
 
+def test_attacks_see_as_many_rows_of_others_as_of_members():
+    """Members keep each person's first rows, and so do the others; accuracies have all rows."""
+    persons = np.arange(TEST) // 3
+    named = dataclasses.replace(TEST_ROWS, persons=persons)
+    for each, kept in ((1, TEST // 3), (2, 2 * TEST // 3)):
+        found = RunData.of(PRIVATE_ROWS, named, records_each=each)
+        assert len(found.others) + len(found.own) == kept
+        assert len(found.test) == TEST
+    assert max(np.bincount(np.concatenate([found.others.persons, found.own.persons]))) == 2
+
+
+def test_a_run_needs_records():
+    rows, labels = PRIVATE_ROWS.inputs[:0], PRIVATE_ROWS.labels[:0]
+    nobody = dataclasses.replace(
+        PRIVATE_ROWS, inputs=rows, labels=labels, persons=labels, public_classes=True
+    )
+    with pytest.raises(InputError, match="private must hold records, got none"):
+        RunData.of(nobody, TEST_ROWS)
+
+
 @pytest.fixture(scope="module")
 def told():
     return []

@@ -134,28 +134,40 @@ class RunData:
 
     @classmethod
     def of(
-        cls, private: Dataset, test: Dataset, *, public: Dataset | None = None, seed: int = 0
+        cls,
+        private: Dataset,
+        test: Dataset,
+        *,
+        public: Dataset | None = None,
+        records_each: int = 1,
+        seed: int = 0,
     ) -> RunData:
         """From a user's tables: two thirds of the test records are scored, a third is the enemy's.
 
-        With public records all rows are centred and whitened by them.
+        With public records all rows are centred and whitened by them. Where the test records say
+        whose they are, attacks see as many of each person as of the private ones.
         """
-        if len(test) < 12:
-            raise InputError(f"test must have at least 12 records to attack with, got {len(test)}")
+        scored = _first_rows(test, records_each)
+        if len(private) == 0:
+            raise InputError("private must hold records, got none")
+        if len(scored) < 12:
+            raise InputError(
+                f"test must have at least 12 records to attack with, got {len(scored)}"
+            )
         _refuse_other_columns(private, test=test, public=public)
-        sizes = {"others": len(test) - len(test) // 3, "own": len(test) // 3}
-        parts = split(len(test), sizes=sizes, seed=seed)
+        sizes = {"others": len(scored) - len(scored) // 3, "own": len(scored) // 3}
+        parts = split(len(scored), sizes=sizes, seed=seed)
         kind = "features"
         if public is not None:
             step = PublicStep(PublicWhitening().fit(public.features))
-            private, test = whitened(private, step), whitened(test, step)
+            private, test, scored = (whitened(data, step) for data in (private, test, scored))
             kind = "features whitened by public records"
         return cls(
             name=private.name,
             kind=kind,
             private=private,
-            others=test.take(parts["others"]),
-            own=test.take(parts["own"]),
+            others=scored.take(parts["others"]),
+            own=scored.take(parts["own"]),
             test=test,
             public=0 if public is None else len(public),
         )
@@ -173,6 +185,10 @@ class RunData:
         """Features and the names of the classes."""
         data = getattr(self, role)
         return data.features.astype(np.float64), np.asarray(data.classes)[data.labels]
+
+
+def _first_rows(data: Dataset, records_each: int) -> Dataset:
+    return data if data.persons is None else data.take(capped(data.persons, records_each))
 
 
 def counted(private: Dataset, records_each: int) -> int:
