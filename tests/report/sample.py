@@ -30,6 +30,7 @@ from reticent.results import (
     SensitivityRow,
     Unprotected,
 )
+from reticent.results.allowed import allowed_auc
 
 PRIVATE, OTHERS, TEST = 1500, 1500, 1000
 ACCURACY = 0.948
@@ -253,16 +254,10 @@ def conclusion(unprotected: Unprotected, best: Release, **changes: Any) -> Concl
         "attack": CHOSEN,
         "before": before,
         "after": after,
-        "allowed": largest_auc(best.claim),
+        "allowed": allowed_auc(best),
         "recommended": best.name,
     }
     return Conclusion(**(parts | changes))
-
-
-def largest_auc(claim: Claim) -> float:
-    """The area under the ceiling of a claim; its pieces are straight."""
-    rates = np.unique([0.0, (1 - claim.delta) / (1 + math.exp(claim.epsilon)), 1.0])
-    return float(np.trapezoid(ceiling(rates, claim.epsilon, claim.delta), rates))
 
 
 def sensitivities() -> tuple[SensitivityRow, ...]:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from reticent.pipeline.running.conclusion import concluded
 from reticent.report import page
 from reticent.report.rendering import rendered
 from reticent.results import Results
@@ -219,10 +220,38 @@ def test_a_refuted_recommendation_is_a_warning(sample):
     assert "Do not publish it under this ε" in text
 
 
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("name", ["lira-offline", "loss"])
+@pytest.mark.parametrize("value", [0.64, 0.7, 0.99])
+def test_the_page_and_the_headline_judge_by_one_limit(sample, relation, name, value):
+    """0.639 for one step of ε = 2, 0.761 for two; the sides of add-remove are two apart."""
+    claim = sample.recommended.claim.model_copy(update={"relation": relation})
+    made = tuple(
+        one.model_copy(update={"auc": interval(value, 0.005)} if one.name == name else {})
+        for one in sample.recommended.attacks
+    )
+    results = changed(sample, claim=claim, attacks=made)
+    found = concluded(results.unprotected, results.recommended, (), {sample.conclusion.attack: 0.7})
+    verdict = words(results.model_copy(update={"conclusion": found})).by_id("verdict")
+    notes = [one.text for one in verdict.all("p") if one.attributes.get("role") == "note"]
+    note = "".join(notes).removeprefix("! ")
+    broken = found.headline.startswith("Do not publish")
+    assert broken == ("Do not publish it" in note) == (value > (0.75, 0.65)[relation[0] == "r"])
+    between = value == 0.7 and not broken
+    assert between == (note in found.sentences) == ("not drawn alike" in note)
+    tile = verdict.by_id("tile-leak").text
+    assert ("0.639 for one record added or removed, and 0.761 for one" in tile) == (
+        value > 0.65 and relation == "add-remove"
+    )
+
+
 def test_more_than_the_guarantee_allows_is_a_warning(sample):
-    verdict = conclusion(sample.unprotected, sample.recommended, after=interval(0.99, 0.005))
-    text = words(sample_results(conclusion=verdict)).by_id("verdict").text
-    assert "than ε ≤ 2 (proven) allows: AUC 0.990 [0.985, 0.995], and at most 0.881" in text
+    strong = sample.recommended.attacks[0].model_copy(update={"auc": interval(0.99, 0.005)})
+    text = words(changed(sample, attacks=(strong, *sample.recommended.attacks[1:])))
+    assert (
+        "than ε ≤ 2 (proven) allows: gap has AUC 0.990 [0.985, 0.995], and at most 0.761 for one"
+        " record in place of another is allowed. Do not publish it."
+    ) in text.by_id("verdict").text
 
 
 @pytest.mark.parametrize("public", [False, True])

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from reticent.report.numbers import (
-    allowed_of,
     decimal_range,
     epsilon_of,
     grade_of,
@@ -17,6 +16,7 @@ from reticent.report.numbers import (
     whole_share,
 )
 from reticent.results import Attack, Interval, Results
+from reticent.results.allowed import room
 
 GRADES: Final = {
     "proven": "a theorem covers every pair of neighbours, under the assumptions listed below",
@@ -37,6 +37,8 @@ class Verdict:
     promise: str
     check: str
     warnings: tuple[str, ...]
+    about: str
+    """Of what the AUC that the guarantee leaves is one, where it must be said."""
 
 
 def verdict(results: Results) -> Verdict:
@@ -50,6 +52,7 @@ def verdict(results: Results) -> Verdict:
         promise=_promise(results),
         check=_check(results),
         warnings=tuple(_warnings(results)),
+        about=room(results.recommended).about,
     )
 
 
@@ -120,13 +123,15 @@ def _warnings(results: Results) -> list[str]:
             f"Too few records: {facts.private:,} private and {facts.others:,} others leave open"
             f" what an attack finds.{size} A figure near guessing means nothing here."
         )
-    allowed = results.conclusion.allowed
-    if results.conclusion.after.low > allowed:
+    left = room(release)
+    if left.broken:
         found.append(
             f"An attack gets more out of the recommended release than {epsilon_of(release.claim)}"
-            f" allows: AUC {decimal_range(results.conclusion.after)}, and at most"
-            f" {allowed_of(allowed)} is allowed. Do not publish it."
+            f" allows: {left.attack.name} has AUC {decimal_range(left.attack.auc)}, and at most"
+            f" {left.limit} is allowed. Do not publish it."
         )
+    if left.note is not None:
+        found.append(left.note)
     if release.audit is not None and release.audit.verdict == "refuted":
         found.append(
             f"The audit refuted the claim of the recommended release: {measured_of(release.audit)},"

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import Final
 
-import numpy as np
-from scipy import special, stats
+from scipy import stats
 
-from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
-from reticent.mechanisms.profiles import gaussian
 from reticent.results import Attack, Conclusion, Interval, Release, Unprotected
+from reticent.results.allowed import Room, allowed_auc, room
 from reticent.results.audit import Audit
 
 HALF_WIDTH: Final = 0.03
@@ -36,7 +34,7 @@ def concluded(
         attack_named(unprotected.attacks, chosen),
         attack_named(recommended.attacks, chosen),
     )
-    allowed = allowed_auc(recommended)
+    left = room(recommended)
     enough = _half(after.auc) <= HALF_WIDTH or leaks(after.auc)  # a leak that is seen needs no more
     needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
     return Conclusion(
@@ -46,7 +44,8 @@ def concluded(
             *_too_few(after, needed),
             _told("Without protection", before),
             f"{_told('The recommended release', after)} Its guarantee leaves no attack more than"
-            f" {upper_text(allowed, 3)}.",
+            f" {upper_text(left.once, 3)}{left.about}.",
+            *filter(None, (left.note,)),
             *_found_by_others(recommended.attacks, chosen),
             _cost(unprotected, recommended),
             f"Its guarantee: {recommended.claim.text}. It covers every attack, these and stronger"
@@ -60,7 +59,7 @@ def concluded(
         attack=chosen,
         before=before.auc,
         after=after.auc,
-        allowed=allowed,
+        allowed=allowed_auc(recommended),
         recommended=recommended.name,
     )
 
@@ -89,48 +88,17 @@ def _half(found: Interval) -> float:
     return (found.high - found.low) / 2
 
 
-def allowed_auc(release: Release, *, steps: int = 1) -> float:
-    """The area under the best ROC curve that the guarantee leaves: Φ(μ/√2) for Gaussian noise.
-
-    Else the area under the ceiling of (ε, δ), which is above every curve: lines from (0, δ) to
-    (x, 1 − x) with x = (1 − δ)/(1 + e^ε), and on to (1 − δ, 1). ``steps`` of neighbours multiply μ
-    and ε, and two of them δ by 1 + e^ε.
-    """
-    epsilon, delta = release.claim.epsilon, release.claim.delta
-    if release.mechanism == "gaussian":
-        return float(stats.norm.cdf(steps * gaussian.shift(epsilon, delta) / math.sqrt(2)))
-    if steps > 1 and delta > 0:
-        delta = min(delta * (1 + math.exp(min(epsilon, 700.0))), 1.0)
-    bend = (1 - delta) * float(special.expit(-steps * epsilon))
-    corners = np.array([[0.0, delta], [bend, 1 - bend], [1 - delta, 1.0], [1.0, 1.0]])
-    return float(np.trapezoid(corners[:, 1], corners[:, 0]))
-
-
-def _limit(release: Release) -> tuple[float, str]:
-    """The AUC above which an attack contradicts the guarantee, and of what it is one.
-
-    Members and others are parts of fixed sizes: a member stands where one of the others might.
-    That is one step for replace-one, and two for add-remove.
-    """
-    allowed = allowed_auc(release)
-    within = all(one.auc.low <= allowed for one in release.attacks)
-    if within or release.claim.relation != Relation.ADD_REMOVE:
-        return allowed, ""
-    return allowed_auc(release, steps=2), " for one record in place of another"
-
-
 def _headline(before: tuple[Attack, ...], release: Release, chosen: str, enough: bool) -> str:
     """The first sentence that is true; any attack's leak is a leak, not the chosen one's alone."""
     promise = f"the release with ε ≤ {upper_text(release.claim.epsilon)} ({release.claim.grade})"
-    limit, about = _limit(release)
-    if broken := _broken(release, promise, limit):
+    left = room(release)
+    if broken := _broken(release, promise, left):
         return f"Do not publish: {broken}."
     told, still = (any(map(_finds, attacks)) for attacks in (before, release.attacks))
     if still:
         less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low
         rest = f"tells {_WHO}" if not told else "tells less" if less else "tells it too"
-        most = f"AUC {upper_text(limit, 3)}{about}"
-        rest = f"{promise} {rest}, within what its guarantee allows ({most})."
+        rest = f"{promise} {rest}, within what its guarantee allows (AUC {left.limit})."
     elif not enough:
         rest = f"too few records to say what {promise} tells."
     elif told:
@@ -143,11 +111,11 @@ def _headline(before: tuple[Attack, ...], release: Release, chosen: str, enough:
     return f"Published as it is, this model tells {_WHO}; {rest}" if told else _capital(rest)
 
 
-def _broken(release: Release, promise: str, limit: float) -> str | None:
+def _broken(release: Release, promise: str, left: Room) -> str | None:
     """What contradicts the guarantee; None where nothing does."""
     if release.audit is not None and release.audit.verdict == "refuted":
         return f"the audit refuted {promise}"
-    if any(one.auc.low > limit for one in release.attacks):
+    if left.broken:
         return (
             f"an attack gets more out of {promise} than it allows: the claim is wrong, or the other"
             " records are not of the private ones' kind"
