@@ -164,6 +164,39 @@ def test_an_answer_that_is_sometimes_missing_is_seen():
     assert found.bound.epsilon > 1.2
 
 
+def test_infinity_on_one_input_alone_falls():
+    """In one of three numbers, so that no output is repeated."""
+    rng = seeded("infinity")
+
+    def release(answer, runs):
+        rows = grid(rng.normal(size=(runs, 3)))
+        rows[rng.random(runs) < 0.3 * answer, 1] = np.inf
+        return rows
+
+    assert audited(release, 0, 1, runs=4_000).bound.epsilon > 1.5
+    alone = audited(lambda answer, runs: release(answer, runs)[:, 1], 0, 1, runs=4_000)
+    assert alone.bound.epsilon > 1.5
+
+
+def test_a_number_that_is_always_zero_hides_nothing():
+    rng = seeded("zero")
+
+    def release(answer, runs):
+        return np.stack([grid(answer + rng.laplace(scale=0.2, size=runs)), np.zeros(runs)], axis=1)
+
+    assert audited(release, 0, 1, runs=2_000).bound.epsilon > 1.5
+
+
+def test_numbers_too_rare_to_learn_from_are_left_aside():
+    """None among the runs that teach: labels are told apart as ever."""
+
+    def release(answer, runs):
+        labels = ["yes" if answer else "no"] * runs
+        return [*labels[:-1], 1.5]
+
+    assert audited(release, 0, 1, runs=400).bound.epsilon > 1.5
+
+
 class TestNoiseInFloats:
     """Mironov 2012: which floats come out tells the answer, whatever their law on the line."""
 
@@ -286,6 +319,11 @@ def one_number(data):
         ({"many": lambda data, runs: [1] * 3}, "many must return the 100 outputs asked for, got 3"),
         ({"many": lambda data, runs: 3.0}, "many must return a sequence of outputs, got float"),
         ({"mechanism": lambda data: {}}, "hashable, got dict"),
+        ({"mechanism": lambda data: math.nan}, "outputs must not be NaN, got one; return None or"),
+        (
+            {"mechanism": lambda data: None},
+            "outputs must not all be None, got nothing else; the function",
+        ),
         ({"mechanism": lambda data: object()}, "repeat themselves, to be told apart; got 50"),
         (
             {"mechanism": lambda data: np.zeros(10**6), "runs": 1000},
@@ -311,3 +349,4 @@ def test_a_function_that_says_nothing_is_not_refuted():
     found = audit_function(one_number, 0, 1, epsilon=0.0, delta=0.0, runs=100)
     assert found.bound.epsilon == 0
     assert not found.refuted
+    assert found.event.endswith("in 100 % of the runs on one and 100 % of those on the other")

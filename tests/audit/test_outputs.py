@@ -23,7 +23,7 @@ def values(one, other):
         ([1, 2], [2, 3]),
         (np.array([1, 2]), [2, 3]),
         ([1.5, -0.0], [-0.0, 0.0]),
-        ([np.nan, 1.0], [1.0, 2.0]),
+        ([np.inf, 1.0], [1.0, 2.0]),
         (["a", "b"], ["b", "c"]),
         (["1", 1], [1, 2]),
         ([("a", 1), None], [None, ("a", 2)]),
@@ -66,6 +66,14 @@ def test_numbers_beside_other_things_are_read_too():
         ([np.ones(2), np.ones(3)], [np.ones(2)], "arrays must hold numbers and have one shape"),
         ([np.array(["a"])], [np.array(["b"])], "arrays must hold numbers"),
         ([["a"]], [["b"]], "hashable, got list"),
+        ([[1.0, None]], [[1.0, 2.0]], "hashable, got list"),
+        ([1.0, 2.0], [1.0, np.nan], "must not be NaN"),
+        ([np.float32("nan")], [1], "must not be NaN"),
+        (np.array([[1.0, np.nan]]), np.ones((1, 2)), "must not be NaN"),
+        (["a", np.nan], ["a", "b"], "must not be NaN"),
+        ([("a", (1, np.nan))], ["a"], "must not be NaN"),
+        ([complex(0, np.nan)], [1j], "must not be NaN"),
+        ([None, None], [None, None], "must not all be None"),
     ],
 )
 def test_one_line_for_outputs_that_cannot_be_read(one, other, message):

@@ -163,6 +163,8 @@ def careless(count):
     return round(count + rng.laplace(scale=0.2))
 def fails(count):
     raise KeyError(f"the private count is {count}")
+def undefined(count):
+    return float("nan")
 def train(rows, labels):
     return LogisticRegression(C=1e4, max_iter=50, tol=1e-2).fit(rows, labels)
 """
@@ -205,6 +207,7 @@ def test_a_function_that_cannot_be_audited_gets_one_line(command, code):
     for wrong, message in (
         (f"own_code:fails {inputs}", "got KeyError from its code"),
         (f"own_code:rng {inputs}", "must be a function"),
+        (f"own_code:undefined {inputs}", "outputs must not be NaN"),
         (f"no_code:f {inputs}", "No module named 'no_code'"),
         ("own_code:release --one 20 --other 20 --epsilon 1 --pure", "must be two inputs"),
         ("own_code:release --one 20 --other 21 --epsilon 1", "delta must be said"),

@@ -59,7 +59,7 @@ def scorers(
     other = np.repeat([False, True], [len(on_one), len(on_other)])
     if len(np.unique(learnt.codes)) < len(learnt):
         yield _repeated(learnt, other)
-    if learnt.values is not None:
+    if learnt.values is not None and not np.isnan(learnt.values).all():
         yield _linear(learnt.values, other)
         shown = _differing(learnt.values, other)
         yield _trees(learnt, other, shown, seed)
@@ -162,8 +162,10 @@ def _boosted(
     model = HistGradientBoostingClassifier(
         max_iter=50, max_leaf_nodes=15, min_samples_leaf=20, early_stopping=False, random_state=seed
     )
-    model.fit(features(learnt), other)
-    return lambda outputs: np.asarray(model.decision_function(features(outputs)))
+    rows = features(learnt)
+    told = ~np.isnan(rows).all(axis=0)  # a number that is always zero has no lowest bit
+    model.fit(rows[:, told], other)
+    return lambda outputs: np.asarray(model.decision_function(features(outputs)[:, told]))
 
 
 def _differing(values: Floats, other: Flags) -> Integers:

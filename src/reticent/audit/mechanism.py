@@ -97,6 +97,7 @@ def audit_function(  # noqa: PLR0913 - a function, two inputs, its claim, and ho
     """Try to refute that a function is (ε, δ)-private.
 
     Outputs may be numbers, arrays of one shape, or anything that can be hashed, such as labels.
+    Infinity and None are outputs as any other, unless there is nothing but None; NaN is refused.
 
     Args:
         mechanism: Called with an input, returns one output; independent random numbers each time.
@@ -172,7 +173,8 @@ class _Event(NamedTuple):
         """What it looks at, and how often it happened."""
         on_one = found.false_positives / found.runs_without
         on_other = 1 - found.false_negatives / found.runs_with
-        if (1 - on_one) * on_one > on_other * (1 - on_other):  # its absence tells more
+        never = on_one == on_other == 0
+        if never or (1 - on_one) * on_one > on_other * (1 - on_other):  # its absence tells more
             on_one, on_other = 1 - on_one, 1 - on_other
         return (
             f"by {self.scorer.looks_at}, in {100 * on_one:.3g} % of the runs on one and"

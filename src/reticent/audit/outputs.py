@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,22 +55,29 @@ class Answers:
 
 
 def read_outputs(one: Sequence[Any], other: Sequence[Any]) -> tuple[Outputs, Outputs]:
-    """Outputs on both inputs, equal ones by equal codes."""
+    """Outputs on both inputs, equal ones by equal codes; infinity is an output as any other."""
+    if all(output is None for side in (one, other) for output in side):
+        raise InputError(
+            "outputs must not all be None, got nothing else; the function must return what it"
+            " computes"
+        )
     first, second = _numbers(one), _numbers(other)
     if first is None or second is None:
         keys = [[_key(output) for output in side] for side in (one, other)]
+        _refuse_nan(any(map(_has_nan, side)) for side in (one, other))
         return _coded(keys, _partly_numbers(one, other))
     if first.shape[1:] != second.shape[1:]:
         raise InputError(
             "outputs must have one shape on both inputs, got"
             f" {first.shape[1:]} and {second.shape[1:]}"
         )
+    _refuse_nan(np.isnan(side).any() for side in (first, second))
     # One type for both: whether an output is 1 or 1.0 here depends on the outputs beside it.
     kind = np.result_type(first, second)
     tables = [
         np.ascontiguousarray(side.reshape(len(side), -1), dtype=kind) for side in (first, second)
     ]
-    # Bit by bit: 0 and −0 are two outputs, and a NaN is equal to itself.
+    # Bit by bit: 0 and −0 are two outputs.
     return _coded([[hash(row.tobytes()) for row in side] for side in tables], tables)
 
 
@@ -101,6 +108,20 @@ def _partly_numbers(one: Sequence[Any], other: Sequence[Any]) -> list[NDArray[An
         for side in (one, other)
     ]
     return rows if any(np.isfinite(side).any() for side in rows) else None
+
+
+def _refuse_nan(found: Iterable[object]) -> None:
+    """A NaN is not equal to itself, so nobody can count how often it comes out."""
+    if any(found):
+        raise InputError(
+            "outputs must not be NaN, got one; return None or a text where there is no number"
+        )
+
+
+def _has_nan(output: object) -> bool:
+    if isinstance(output, (tuple, frozenset)):
+        return any(map(_has_nan, output))
+    return isinstance(output, numbers.Complex) and bool(output != output)  # noqa: PLR0124 - NaN
 
 
 def _finite(table: NDArray[Any]) -> Floats:
