@@ -6,13 +6,14 @@ import pytest
 
 from reticent.pipeline.running.conclusion import concluded
 from reticent.report import page
+from reticent.report.card import attack_summary
+from reticent.report.evidence import of_results
 from reticent.report.rendering import rendered
 from reticent.results import Results
 from tests.report.parsed import parsed
 from tests.report.sample import (
     attack,
     audit,
-    conclusion,
     facts,
     interval,
     sample_results,
@@ -48,6 +49,21 @@ def changed(results, **release):
     best = results.recommended.model_copy(update=release)
     others = [one for one in results.releases if one.name != best.name]
     return results.model_copy(update={"releases": (best, *others)})
+
+
+def showing(results, auc, *, leaks=None, alone=False):
+    """The document where the chosen attack on the recommended release has this AUC."""
+    found = {"auc": auc, "leaks": auc.low > 0.5 if leaks is None else leaks}
+    if leaks:
+        found["verdict"] = "leak found by it"
+    made = tuple(
+        one.model_copy(
+            update=found if one.name == results.conclusion.attack else {"leaks": False} if alone
+            else {}
+        )
+        for one in results.recommended.attacks
+    )  # fmt: skip
+    return changed(results, attacks=made)
 
 
 def test_the_three_numbers_are_those_of_the_document(sample, internal):
@@ -202,9 +218,9 @@ def test_too_few_records_are_said_with_the_number_that_is_needed():
 
 
 def test_a_leak_that_few_records_show_is_a_leak(sample):
-    verdict = conclusion(sample.unprotected, sample.recommended, enough=False,
-                         after=interval(0.52, 0.05))  # fmt: skip
-    answers = [one.text for one in words(sample_results(conclusion=verdict)).all("dd")]
+    verdict = sample.conclusion.model_copy(update={"enough": False})
+    results = showing(sample, interval(0.52, 0.05)).model_copy(update={"conclusion": verdict})
+    answers = [one.text for one in words(results).all("dd")]
     assert answers[0].startswith("Members are told apart: ")
     assert answers[1].startswith("Too few records to say: ")
 
@@ -218,6 +234,11 @@ def test_a_refuted_recommendation_is_a_warning(sample):
     text = words(changed(sample, audit=refuted)).by_id("verdict").text
     assert "The audit refuted the claim of the recommended release" in text
     assert "Do not publish it under this ε" in text
+
+
+def test_a_release_that_nobody_attacked_is_not_judged(sample):
+    verdict = words(changed(sample, attacks=())).by_id("verdict")
+    assert verdict.all("dd")[1].text.startswith("The document does not hold this attack's verdict:")
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
@@ -273,9 +294,31 @@ def test_a_stronger_attack_than_the_chosen_one_is_named(sample):
 
 
 def test_what_no_attack_tells_is_not_called_a_leak(sample):
-    verdict = conclusion(sample.unprotected, sample.recommended, after=interval(0.5, 0.03))
-    answers = [one.text for one in words(sample_results(conclusion=verdict)).all("dd")]
+    answers = [one.text for one in words(showing(sample, interval(0.5, 0.03))).all("dd")]
     assert answers[1].startswith("Members are not told apart by this attack")
+
+
+@pytest.mark.parametrize("leaks", [False, True])
+@pytest.mark.parametrize("value", [0.4, 0.51, 0.55])
+def test_headline_sentences_answer_table_and_card_call_the_same_a_leak(sample, value, leaks):
+    """An attack's own verdict, which an interval beyond ½ alone does not make."""
+    results = showing(sample, interval(value, 0.029), leaks=leaks, alone=True)
+    strengths = {sample.conclusion.attack: 0.7}
+    found = concluded(results.unprotected, results.recommended, (), strengths)
+    tree = words(results.model_copy(update={"conclusion": found}))
+    answer = tree.by_id("verdict").all("dd")[1].text
+    assert found.headline.endswith("no attack that was tried could tell.") != leaks
+    (sentence,) = (one for one in found.sentences if one.startswith("The recommended release: "))
+    assert ("tells members from others" in sentence) == leaks
+    assert answer.startswith("Members are still told apart") == leaks
+    rows = {row[0]: row for row in tree.by_id("table-attacks").rows()}
+    assert (rows[found.attack][6] == "leaks") == leaks
+    summary = attack_summary(of_results(results))
+    assert f"On the released model, {int(leaks)} of " in summary
+    # A leak that the AUC does not show is named by what shows it, and the other way round.
+    assert ("leak found by it" in answer) == ("leak found by it" in sentence)
+    assert ("leak found by it" in answer) == (leaks and value == 0.51)
+    assert ("no leak once corrected" in answer) == (not leaks and value != 0.51)
 
 
 @pytest.mark.parametrize("kind", ["internal", "public"])

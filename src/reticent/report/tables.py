@@ -50,7 +50,8 @@ def attacks(results: Results) -> Table:
         name="attacks",
         caption=(
             f"All attacks before and after ({results.recommended.name}). AUC 0.5 is guessing;"
-            " intervals hold for all attacks on a model together."
+            " intervals hold for all attacks on a model together. A leak is found where a figure is"
+            " beyond guessing when corrected for all figures of an attack, too."
         ),
         columns=(
             Column(name="attack"),

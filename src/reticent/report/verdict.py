@@ -15,6 +15,7 @@ from reticent.report.numbers import (
     share_range,
     whole_share,
 )
+from reticent.report.series import attack_on
 from reticent.results import Attack, Interval, Results
 from reticent.results.allowed import room
 
@@ -25,6 +26,7 @@ GRADES: Final = {
     " unusual record may have no protection",
     "published": "a paper's own claim, known not to hold: this is no guarantee",
 }
+NO_LEAK: Final = "this is no leak once corrected for all figures of an attack that were looked at"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +45,13 @@ class Verdict:
 
 def verdict(results: Results) -> Verdict:
     """From the figures of the document alone."""
-    conclusion = results.conclusion
+    found = results.conclusion
+    before, after = (
+        attack_on(made.attacks, found.attack) for made in (results.unprotected, results.recommended)
+    )
     return Verdict(
-        now=told_apart(conclusion.before, enough=conclusion.enough),
-        after=told_apart(conclusion.after, enough=conclusion.enough, still="still ")
+        now=told_apart(before, found.before, enough=found.enough),
+        after=told_apart(after, found.after, enough=found.enough, still="still ")
         + _others(results),
         cost=_cost(results),
         promise=_promise(results),
@@ -56,17 +61,21 @@ def verdict(results: Results) -> Verdict:
     )
 
 
-def told_apart(found: Interval, *, enough: bool, still: str = "") -> str:
-    """What an AUC means: how often the member of a pair is named."""
+def told_apart(attack: Attack | None, found: Interval, *, enough: bool, still: str = "") -> str:
+    """Whether a leak was found, and what its AUC means: how often the member of a pair is named."""
     often = (
         f"shown a member and a stranger, the attack names the member {in_hundred(found.value)}"
         f" times in 100 (between {in_hundred(found.low)} and {in_hundred(found.high)}); guessing"
         " names it 50 times"
     )
-    if found.low > 0.5:  # found with few records is found
-        return f"Members are {still}told apart: {often}."
-    if found.high < 0.5:
-        return f"Members are {still}told apart, by low scores: {often}."
+    if attack is None:
+        return f"The document does not hold this attack's verdict: {often}."
+    if attack.leaks:  # found with few records is found
+        turned = ", by low scores" if found.high < 0.5 else ""
+        by = turned if attack.auc_excludes_guessing else f", if not by the AUC ({attack.verdict})"
+        return f"Members are {still}told apart{by}: {often}."
+    if attack.auc_excludes_guessing:
+        often += f"; {NO_LEAK}"
     if not enough:
         return f"Too few records to say: {often}."
     return f"Members are not told apart by this attack: {often}."
@@ -124,7 +133,7 @@ def _warnings(results: Results) -> list[str]:
             f" what an attack finds.{size} A figure near guessing means nothing here."
         )
     left = room(release)
-    if left.broken:
+    if left.attack is not None and left.broken:
         found.append(
             f"An attack gets more out of the recommended release than {epsilon_of(release.claim)}"
             f" allows: {left.attack.name} has AUC {decimal_range(left.attack.auc)}, and at most"

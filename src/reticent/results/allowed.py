@@ -39,8 +39,8 @@ def allowed_auc(release: Release, *, steps: int = 1) -> float:
 class Room:
     """The attack that shows most on a release, beside what the guarantee leaves it."""
 
-    attack: Attack
-    """The one whose AUC has the highest low end."""
+    attack: Attack | None
+    """The one whose AUC has the highest low end; None where there was none."""
     once: float
     """The largest AUC for neighbours of the guarantee's own relation."""
     most: float
@@ -49,12 +49,12 @@ class Room:
     @property
     def needed(self) -> bool:
         """Whether the attack shows more than one step between neighbours allows."""
-        return self.attack.auc.low > self.once
+        return self.attack is not None and self.attack.auc.low > self.once
 
     @property
     def broken(self) -> bool:
         """Whether the attack contradicts the guarantee."""
-        return self.attack.auc.low > self.most
+        return self.attack is not None and self.attack.auc.low > self.most
 
     @property
     def limit(self) -> str:
@@ -70,7 +70,7 @@ class Room:
     @property
     def note(self) -> str | None:
         """What to think of an attack beyond one step and within two; None of any other."""
-        if self.broken or not self.needed:
+        if self.attack is None or self.broken or not self.needed:
             return None
         return (
             f"{self.attack.name} gets more out of the recommended release than its guarantee allows"
@@ -82,14 +82,14 @@ class Room:
 
 
 def room(release: Release) -> Room:
-    """What the guarantee of an attacked release leaves.
+    """What the guarantee of a release leaves.
 
     Members and others are parts of fixed sizes: a member stands where one of the others might.
     That is one step for replace-one, and two for add-remove.
     """
     steps = 2 if release.claim.relation == Relation.ADD_REMOVE else 1
     return Room(
-        attack=max(release.attacks, key=lambda one: one.auc.low),
+        attack=max(release.attacks, key=lambda one: one.auc.low, default=None),
         once=allowed_auc(release),
         most=allowed_auc(release, steps=steps),
     )

@@ -35,7 +35,7 @@ def concluded(
         attack_named(recommended.attacks, chosen),
     )
     left = room(recommended)
-    enough = _half(after.auc) <= HALF_WIDTH or leaks(after.auc)  # a leak that is seen needs no more
+    enough = _half(after.auc) <= HALF_WIDTH or after.leaks  # a leak that is seen needs no more
     needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
     return Conclusion(
         headline=_headline(unprotected.attacks, recommended, chosen, enough),
@@ -79,11 +79,6 @@ def records_for(half_width: float, confidence: float) -> int:
     return math.ceil(wide**2 / (6 * half_width**2))
 
 
-def leaks(auc: Interval) -> bool:
-    """Whether its interval excludes guessing."""
-    return auc.low > GUESSING
-
-
 def _half(found: Interval) -> float:
     return (found.high - found.low) / 2
 
@@ -94,7 +89,7 @@ def _headline(before: tuple[Attack, ...], release: Release, chosen: str, enough:
     left = room(release)
     if broken := _broken(release, promise, left):
         return f"Do not publish: {broken}."
-    told, still = (any(map(_finds, attacks)) for attacks in (before, release.attacks))
+    told, still = (any(one.leaks for one in attacks) for attacks in (before, release.attacks))
     if still:
         less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low
         rest = f"tells {_WHO}" if not told else "tells less" if less else "tells it too"
@@ -127,13 +122,9 @@ def _capital(sentence: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
 
 
-def _finds(attack: Attack) -> bool:
-    return attack.leaks or leaks(attack.auc)
-
-
 def _found_by_others(attacks: tuple[Attack, ...], chosen: str) -> tuple[str, ...]:
     """The strongest of those that were not chosen, where it finds anything."""
-    others = [one for one in attacks if one.name != chosen and _finds(one)]
+    others = [one for one in attacks if one.name != chosen and one.leaks]
     if not others:
         return ()
     best = max(others, key=lambda one: one.auc.value)
@@ -158,8 +149,10 @@ def _too_few(after: Attack, needed: int | None) -> tuple[str, ...]:
 
 
 def _told(what: str, attack: Attack) -> str:
-    better = leaks(attack.auc)
-    verdict = "tells members from others" if better else "was not seen to do better than guessing"
+    verdict = "was not seen to do better than guessing"
+    if attack.leaks:
+        by = "" if attack.auc_excludes_guessing else f" ({attack.verdict})"
+        verdict = f"tells members from others{by}"
     return f"{what}: the attack {verdict}, AUC {attack.auc} (0.5 is guessing)."
 
 
