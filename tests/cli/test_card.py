@@ -7,11 +7,13 @@ import pytest
 from sklearn.datasets import load_digits
 
 from reticent.cli.main import BAD_INPUT, run
+from reticent.pipeline.learning import LEARNERS
+from reticent.protect.plan import CLASS_MEANS, NOISY_GRADIENT
 from reticent.report.annex import annex
 from reticent.report.card import card
-from reticent.report.evidence import of_results
+from reticent.report.evidence import of_certificate, of_results
 from reticent.results import write_results
-from tests.report.documents import SAMPLE, recommending, ungraded
+from tests.report.documents import SAMPLE, recommending, ungraded, with_release
 
 NAMES = tuple(f"d{i}" for i in range(10))
 
@@ -141,6 +143,24 @@ def test_the_steps_of_a_stranger(command, steps, tmp_path):
     assert ungraded(out + white) == []
 
 
+def test_attacks_that_were_not_possible_are_listed_once_and_by_reason(command, steps, tmp_path):
+    """Those tried on either model are not among them."""
+    reasons = {"released-weights": "no release", "lira": "no shadow data", "alm": "no shadow data"}
+    for name in ("before", "after"):
+        document = json.loads((steps / f"{name}.json").read_text())
+        skipped = {one: why for one, why in reasons.items() if one not in document["attacks"]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(document | {"skipped": skipped}))
+    assert "released-weights" in json.loads((tmp_path / "before.json").read_text())["skipped"]
+    code, out, _ = command(
+        f"card --released {steps}/head --attack {tmp_path}/before.json --attack"
+        f" {tmp_path}/after.json --annex {tmp_path}/annex.md"
+    )
+    assert code == 0
+    for text in (out, (tmp_path / "annex.md").read_text()):
+        listed = [line for line in text.splitlines() if "ot possible" in line]
+        assert listed == ["- Not possible here (no shadow data): lira, alm."]
+
+
 @pytest.mark.parametrize("name", ["head", "means"])
 def test_the_audit_of_a_release_is_found_among_several(command, steps, name):
     code, out, error = command(f"card --released {steps}/{name} --audit {steps}/audits.json")
@@ -151,9 +171,49 @@ def test_the_audit_of_a_release_is_found_among_several(command, steps, name):
     assert f"tightness {other['tightness']:.3f}" not in out
 
 
+def of_run(folder, **changes):
+    """A document whose recommended release is FOLDER/head, but for some changes."""
+    results, own = recommending("weights gaussian proven ε=4"), of_certificate(folder / "head")
+    claim = own.claim.model_copy(
+        update={"grade": "proven", "text": results.recommended.claim.text}
+        | {name: changes.pop(name) for name in ("checked", "stated", "unit") if name in changes}
+    )
+    return with_release(results, **{"claim": claim, "scales": dict(own.scales)} | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "differs"),
+    [
+        ({"learner": "noisy-gradient"}, "learner"),
+        ({"mechanism": "logistic"}, "mechanism"),
+        ({"scales": {"weights": 0.125}}, "scale of noise"),
+        ({"scales": {"gradients": 0.125}}, "scale of noise"),
+        ({"unit": "one person"}, "claim"),
+        ({"checked": ("λ = 0.7",)}, "list of public numbers"),
+        ({"stated": ("one record is one visit",)}, "list of assumptions"),
+    ],
+)
+def test_a_release_of_the_same_epsilon_is_not_the_runs_for_that(
+    command, folder, tmp_path, changes, differs
+):
+    write_results(of_run(folder, **changes), tmp_path / "results.json")
+    line = f"card {tmp_path}/results.json --released {folder}/head --out {tmp_path}/card.md"
+    code, out, error = command(line)
+    assert (code, out, error.count("\n")) == (BAD_INPUT, "", 1)
+    assert error.endswith(
+        "/head must be the release of this run: weights gaussian proven ε=4 (proven), got one with"
+        f" another {differs}\n"
+    )
+    assert not (tmp_path / "card.md").exists()
+
+
+@pytest.mark.parametrize("learner", [NOISY_GRADIENT, CLASS_MEANS])
+def test_a_learner_that_runs_recommend_has_one_name_but_for_hyphens(learner):
+    assert learner.replace("-", " ") == LEARNERS[learner].name
+
+
 def test_a_run_with_its_release(command, folder, tmp_path):
-    results = recommending("weights gaussian proven ε=4")
-    write_results(results, tmp_path / "results.json")
+    write_results(of_run(folder), tmp_path / "results.json")
     code, out, _ = command(f"card {tmp_path}/results.json --released {folder}/head")
     assert code == 0
     assert "(proven; neighbours" in out
@@ -168,7 +228,7 @@ def test_a_run_with_its_release(command, folder, tmp_path):
         ("card STEPS/none.json", "must be a readable file"),
         ("card STEPS/head.json", "must be a reticent-results/1 document"),
         ("card --released STEPS/none", "must be readable"),
-        ("card STEPS/results.json --released STEPS/head", "must be the release that the run recom"),
+        ("card STEPS/results.json --released STEPS/head", "must be the release of this run: "),
         ("card STEPS/results.json --audit STEPS/audit.json", "must not be given beside RESULTS"),
         ("card --released STEPS/head --attack STEPS/audit.json", "reticent attack --json prints"),
         ("card --released STEPS/head --audit STEPS/after.json", "reticent audit --json prints"),

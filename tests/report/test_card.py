@@ -53,6 +53,40 @@ def test_claim_noise_assumptions_and_cost_are_those_of_the_document():
     assert "those of one column hold together at 95 %" in text  # five attacks at 99 % each
 
 
+def utility(results):
+    return card(of_results(results)).split("### Utility")[1].split("###")[0]
+
+
+def test_the_accuracy_of_the_released_model_is_that_of_the_file():
+    kept = interval(0.765, 0.02)
+    results = with_release(SAMPLE(), draws=5, kept_accuracy=kept)
+    mean = results.recommended.accuracy
+    assert f"- **Accuracy of the released model:** {kept} (95 %)\n" in utility(results)
+    assert (
+        "- **Mean accuracy over 5 draws of the noise**, not that of the released file:"
+        f" {mean} (95 %)\n"
+    ) in utility(results)
+    assert "of the released model:" not in utility(with_release(results, kept_accuracy=None))
+    alone = utility(with_release(results, draws=1, kept_accuracy=None))
+    assert f"**Accuracy of the released model:** {mean} (95 %)" in alone
+    assert "Mean accuracy" not in alone
+
+
+def test_a_confidence_is_rounded_down_to_few_digits():
+    results = recommending(AUDITED)
+    audit, seventh = results.recommended.audit, 1 - 0.05 / 7
+    bound = audit.measured.model_copy(update={"confidence": seventh})
+    attacks = tuple(
+        one.model_copy(update={"auc": one.auc.model_copy(update={"confidence": seventh})})
+        for one in results.recommended.attacks
+    )
+    changes = {"audit": audit.model_copy(update={"measured": bound}), "attacks": attacks}
+    text = card(of_results(with_release(results, **changes)))
+    assert "(measured, 99.285 % confidence, at" in text
+    assert "Intervals are of 99.285 % confidence each" in text
+    assert "99.29" not in text
+
+
 def test_what_an_attack_may_reach_is_the_ceiling_of_the_claim():
     claim = SAMPLE().recommended.claim
     power = 100 * ceiling([0.01], epsilon=claim.epsilon, delta=claim.delta)[0]

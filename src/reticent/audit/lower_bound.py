@@ -149,7 +149,7 @@ class LowerBound:
         )
         return (
             f"ε ≥ {lower_text(self.epsilon)} at δ = {lower_text(self.delta)} with"
-            f" {_percent(self.confidence)} % {kind} ({'; '.join(filter(None, qualities))})"
+            f" {percent(self.confidence)} % {kind} ({'; '.join(filter(None, qualities))})"
         )
 
 
@@ -178,13 +178,13 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
     return max(0.0, gaussian.epsilon(mu, delta) - mu * 2.0**-40)
 
 
-def _percent(confidence: float) -> str:
-    """As many digits as show the first three of what may go wrong, rounded down.
+def percent(confidence: float) -> str:
+    """A confidence, in as many digits as show the first three of what may go wrong, rounded down.
 
-    >>> _percent(0.95), _percent(1 - 0.05 / 7), _percent(1 - 1e-6)
+    >>> percent(0.95), percent(1 - 0.05 / 7), percent(1 - 1e-6)
     ('95', '99.285', '99.9999')
     """
-    wrong = 100 * (1 - confidence)
-    digits = min(4 - math.floor(math.log10(wrong)), 9)
+    wrong = max(100 * (1 - confidence), 1e-5)
+    digits = 4 - math.floor(math.log10(wrong))
     # 1 − β carries the rounding of one subtraction, which must not turn 93 into 92.999.
     return lower_text(round(100 * confidence, 10), digits)

@@ -123,16 +123,7 @@ def _kinds(evidence: Evidence, public: bool) -> str:
     rows = [("membership inference", meant, tested)]
     rows += [(name, what, "**not tested** by this program") for name, what in KINDS]
     shown = table(("kind of attack", "what it is", "tested?"), rows)
-    return shown if public else f"{shown}\n\n{attack_summary(evidence)}{_impossible(evidence)}"
-
-
-def _impossible(evidence: Evidence) -> str:
-    lines = [
-        f"{escaped(name)}: {escaped(reason)}"
-        for trial in evidence.trials
-        for name, reason in trial.left_out.items()
-    ]
-    return f"\n\nAttacks that were not possible here:\n\n{bullets(lines)}" if lines else ""
+    return shown if public else f"{shown}\n\n{attack_summary(evidence)}"
 
 
 def _theory(evidence: Evidence, public: bool) -> str:

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterable
 
 from reticent.audit import ceiling
+from reticent.audit.lower_bound import percent
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.report.evidence import WEIGHTS, Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
@@ -171,6 +172,7 @@ def attack_summary(evidence: Evidence) -> str:
             )
     if not evidence.attacks(protected=True):
         lines.append("No attack was tried on the released model itself.")
+    lines += _impossible(evidence)
     return bullets([*lines, "No leak found is no proof that there is none."])
 
 
@@ -196,7 +198,7 @@ def lower_bound(audit: Audit) -> str:
     """What was measured, rounded down, with its confidence."""
     bound = audit.measured
     return (
-        f"ε ≥ {lower_text(bound.epsilon)} (measured, {100 * bound.confidence:.6g} % confidence, at"
+        f"ε ≥ {lower_text(bound.epsilon)} (measured, {percent(bound.confidence)} % confidence, at"
         f" δ = {lower_text(bound.delta)}; {escaped(bound.method)}; {audit.runs:,} runs)"
     )
 
@@ -204,22 +206,25 @@ def lower_bound(audit: Audit) -> str:
 def cost(evidence: Evidence, *, public: bool) -> list[str]:
     """Accuracies; on a public card the one that follows from what was released, or none."""
     found = evidence.utility
-    after = None if found is None else found.covered if public else found.after
-    if found is None or after is None:
-        return []
-    lines = [f"**Accuracy of the released model:** {measured(after)}"]
-    if not public:
+    own = None if found is None else found.covered if public else found.kept
+    lines = [] if own is None else [f"**Accuracy of the released model:** {measured(own)}"]
+    if found is not None and not public:
+        if found.draws > 1:
+            lines.append(
+                f"**Mean accuracy over {found.draws:,} draws of the noise**, not that of the"
+                f" released file: {measured(found.after)}"
+            )
         lines += [
             f"**Accuracy without protection:** {measured(found.before)}",
             f"**Utility loss** (1 − accuracy/accuracy without protection): {measured(found.loss)},"
             f" over {found.draws:,} draws of the noise",
         ]
-    return ["### Utility", bullets(lines)]
+    return ["### Utility", bullets(lines)] if lines else []
 
 
 def measured(figure: Interval) -> str:
     """With its interval and the confidence of that."""
-    return f"{figure} ({100 * figure.confidence:.6g} %)"
+    return f"{figure} ({percent(figure.confidence)} %)"
 
 
 def how_to_verify(evidence: Evidence) -> str:
@@ -266,13 +271,23 @@ def _below(trial: Trial) -> Iterable[str]:
         least, many = min(attack.auc.confidence for attack in trial.attacks), len(trial.attacks)
         together = max(1 - many * (1 - least), 0.0)  # Bonferroni
         yield (
-            f"Intervals are of {100 * least:.4g} % confidence each; those of one column hold"
-            f" together at {100 * together:.4g} %."
+            f"Intervals are of {percent(least)} % confidence each; those of one column hold"
+            f" together at {percent(together)} %."
         )
-    for name, reason in trial.left_out.items():
-        yield f"Not possible here: {escaped(name)}, {escaped(reason)}."
     for note in trial.notes:
         yield f"Note: {escaped(note)}."
+
+
+def _impossible(evidence: Evidence) -> Iterable[str]:
+    """Attacks that could be tried on no model, once, by their reasons."""
+    tried = {attack.name for trial in evidence.trials for attack in trial.attacks}
+    reasons = {name: why for trial in evidence.trials for name, why in trial.left_out.items()}
+    names: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        if name not in tried:
+            names.setdefault(why, []).append(escaped(name))
+    for why, those in names.items():
+        yield f"Not possible here ({escaped(why)}): {', '.join(those)}."
 
 
 def _chosen(evidence: Evidence) -> list[str]:

@@ -46,8 +46,11 @@ class Utility:
 
     before: Interval
     after: Interval
+    """The mean over the draws."""
     loss: Interval
     draws: int
+    kept: Interval | None
+    """Of the file that is handed over; None where no draw was kept."""
     covered: Interval | None
     """The accuracy that may be published."""
 
@@ -102,6 +105,7 @@ def of_results(results: Results, released: str | Path | None = None) -> Evidence
             after=release.accuracy,
             loss=release.loss,
             draws=release.draws,
+            kept=release.accuracy if release.draws == 1 else release.kept_accuracy,
             covered=results.covered_accuracy,
         ),
         run=results,
@@ -110,10 +114,10 @@ def of_results(results: Results, released: str | Path | None = None) -> Evidence
     if released is None:
         return found
     own = of_certificate(released)
-    if _terms(own.claim) != _terms(release.claim):
+    if differing := _differing(found, own):
         raise InputError(
-            f"{released} must be the release that the run recommends, {release.claim.text}, got"
-            f" {own.claim.text}"
+            f"{released} must be the release of this run: {release.graded_name}, got one with"
+            f" another {differing[0]}"
         )
     return replace(found, certificate=own.certificate, file=own.file)
 
@@ -176,6 +180,23 @@ def _trial(file: AttackFile, claim: Claim) -> Trial:
 def _terms(claim: Claim) -> tuple[object, ...]:
     """What two claims must share to be about one release; a file is graded declared at most."""
     return claim.epsilon, claim.delta, claim.relation, claim.unit, claim.gamma
+
+
+def _differing(run: Evidence, file: Evidence) -> list[str]:
+    """By what a file is seen not to be the release of a run; public numbers stand in ``checked``.
+
+    A run names the noise of a head's weights alone, where a file may name that of the mean, too.
+    """
+    scales = {name: file.scales.get(name) for name in run.scales}
+    parts = {
+        "claim": (_terms(run.claim), _terms(file.claim)),
+        "learner": tuple(one.learner.replace("-", " ") for one in (run, file)),
+        "mechanism": (run.mechanism, file.mechanism),
+        "scale of noise": (run.scales, scales),
+        "list of public numbers": (run.claim.checked, file.claim.checked),
+        "list of assumptions": (run.claim.stated, file.claim.stated),
+    }
+    return [name for name, (one, other) in parts.items() if one != other]
 
 
 def _scales(model: Released) -> dict[str, float]:

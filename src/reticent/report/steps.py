@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from reticent.audit.lower_bound import percent
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import lower_text
 from reticent.protect.sealed_pair import paths_of
@@ -92,7 +93,7 @@ class _Measured(_Step):
             confidence=self.confidence,
             method=method,
             text=f"ε ≥ {lower_text(self.epsilon)} at δ = {lower_text(self.delta)} with"
-            f" {100 * self.confidence:.6g} % confidence ({method})",
+            f" {percent(self.confidence)} % confidence ({method})",
         )
 
 
