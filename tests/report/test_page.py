@@ -4,10 +4,12 @@ import re
 
 import pytest
 
+from reticent.audit.lower_bound import LowerBound
 from reticent.pipeline.running.conclusion import concluded
 from reticent.report import page
 from reticent.report.card import attack_summary
 from reticent.report.evidence import of_results
+from reticent.report.numbers import surety
 from reticent.report.rendering import rendered
 from reticent.results import Results
 from tests.report.parsed import parsed
@@ -264,6 +266,67 @@ def test_the_page_and_the_headline_judge_by_one_limit(sample, relation, name, va
     assert ("0.639 for one record added or removed, and 0.761 for one" in tile) == (
         value > 0.65 and relation == "add-remove"
     )
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({}, "claim not refuted."),
+        ({"finds_half": True, "could_refute": True}, "claim not refuted."),
+        (
+            {"finds_half": False},
+            "claim not refuted; 20 runs in each world would not find noise of half the scale: they"
+            " find grosser errors alone.",
+        ),
+        (
+            {"finds_half": False, "could_refute": False},
+            "claim not refuted; 20 runs in each world are too few to refute the claim by what is"
+            " measured, whatever they show.",
+        ),
+    ],
+)
+def test_an_audit_says_what_so_few_runs_cannot_find(sample, known, said):
+    made = audit(2.0, 1e-5, ratio=0.5, pair="p")
+    bound = made.measured.model_copy(update={"confidence": 1 - 0.05 / 7})
+    made = made.model_copy(update={"runs": 20, "measured": bound} | known)
+    results = changed(sample, audit=made)
+    answer = words(results).by_id("verdict").all("dd")[3].text
+    assert answer.endswith(f"with 99.285 % confidence, {said}")
+    found = concluded(results.unprotected, results.recommended, (), {"lira-offline": 0.7})
+    (line,) = (one for one in found.sentences if one.startswith("Audit of"))
+    assert ("20 runs" in line) == ("20 runs" in said)
+    assert line.endswith(said.removeprefix("claim not refuted"))
+
+
+@pytest.mark.parametrize("beta", [0.05, 0.07, 0.05 / 7, 1e-3 / 3, 1e-6])
+def test_a_confidence_has_the_digits_of_the_audit_itself(beta):
+    bound = LowerBound(epsilon=1.0, delta=0.0, confidence=1 - beta, method="m", evidence={})
+    assert f" with {surety(1 - beta)} confidence" in str(bound)
+    assert surety(1.0) == "100 %"
+
+
+def test_all_choices_are_called_all(sample, internal):
+    table = parsed(internal).by_id("table-settings")
+    assert table.all("caption")[0].text == "All choices of the run."
+    assert dict(table.rows()) == sample.made.settings
+
+
+@pytest.mark.parametrize(
+    ("plain", "released", "said"),
+    [
+        (0.95, 0.93, ""),
+        (0.95, 0.7, "70.0 % against 74.1 % released."),
+        (0.85, 0.93, "85.0 % against 90.2 % without protection."),
+        (0.85, 0.7, "85.0 % against 90.2 % without protection, 70.0 % against 74.1 % released."),
+    ],
+)
+def test_features_that_are_worse_than_pixels_are_called_so(sample, plain, released, said):
+    pixels, encoded = sample.features
+    accuracies = {"unprotected": interval(plain, 0.01), "released": interval(released, 0.01)}
+    results = sample_results(features=(pixels, encoded.model_copy(update=accuracies)))
+    caption = words(results).by_id("table-features").all("caption")[0].text
+    start = " SimCLR features are worse than pixels here: accuracy " if said else ""
+    assert caption == f"The same job on each kind of features.{start}{said}"
 
 
 def test_more_than_the_guarantee_allows_is_a_warning(sample):

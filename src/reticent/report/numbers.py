@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from reticent.guarantee.rounding import lower_text, scale_text, upper_text
@@ -32,6 +33,17 @@ def whole_share(value: float) -> str:
     ('1 %', '99.17 %')
     """
     return f"{100 * value:.6g} %"
+
+
+def surety(confidence: float) -> str:
+    """A confidence, rounded down: as many digits as show the first three of what may go wrong.
+
+    >>> surety(0.95), surety(1 - 0.05 / 7), surety(1 - 1e-6)
+    ('95 %', '99.285 %', '99.9999 %')
+    """
+    digits = 4 - math.floor(math.log10(max(100 * (1 - confidence), 1e-5)))
+    # 1 − β carries the rounding of one subtraction, which must not turn 93 into 92.999.
+    return f"{lower_text(round(100 * confidence, 10), digits)} %"
 
 
 def decimals(value: float) -> str:

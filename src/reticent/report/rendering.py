@@ -24,7 +24,7 @@ from reticent.results import Results
 _MARKS: Final = re.compile(r"\*\*|`")
 _SAID: Final = (
     "allowed_of", "analytic_of", "decimal_range", "decimals", "delta_of", "epsilon_alone",
-    "epsilon_of", "grade_of", "meter", "meter_place", "share", "share_range", "whole_share",
+    "epsilon_of", "grade_of", "meter", "meter_place", "share", "share_range", "surety",
 )  # fmt: skip
 
 

@@ -15,11 +15,12 @@ from reticent.report.numbers import (
     share,
     share_range,
     small,
+    surety,
     whole_share,
 )
 from reticent.report.series import attack_on
 from reticent.report.table import INTERVAL, Column, Table, places
-from reticent.results import Attack, Interval, Release, Results
+from reticent.results import Attack, Features, Interval, Release, Results
 
 NAMES: Final = (
     "attacks", "every-attack", "releases", "audits", "sensitivities", "features", "exposed",
@@ -131,7 +132,7 @@ def audits(results: Results) -> Table:
             Column(name="claim", show=epsilon_of, parts=_CLAIM),
             Column(name="measured", show=measured_of,
                    parts=("measured.epsilon", "measured.delta", "measured.method")),
-            Column(name="confidence", show=whole_share, numeric=True),
+            Column(name="confidence", show=surety, numeric=True),
             Column(name="worst pair found", show=analytic_of, parts=("analytic", "exact")),
             Column(name="verdict"),
             Column(name="by"),
@@ -174,7 +175,7 @@ def features(results: Results) -> Table:
     shares = ("accuracy without protection", "accuracy released", "utility loss")
     return Table(
         name="features",
-        caption="The same job on each kind of features.",
+        caption=" ".join(("The same job on each kind of features.", *_worse(results.features))),
         columns=(
             Column(name="features"),
             Column(name="width", numeric=True),
@@ -226,13 +227,33 @@ def versions(results: Results) -> Table:
 
 
 def settings(results: Results) -> Table:
-    """Choices that the command does not show."""
+    """Every choice, whether the command shows it or not."""
     return Table(
         name="settings",
-        caption="Choices of the run that the command does not show.",
+        caption="All choices of the run.",
         columns=(Column(name="setting"), Column(name="value")),
         rows=tuple(results.made.settings.items()),
     )
+
+
+def _worse(rows: tuple[Features, ...]) -> list[str]:
+    """A sentence for each kind on which a head is less accurate than on the first, the plain."""
+    found = []
+    for row in rows[1:]:
+        pairs = {
+            "without protection": (row.unprotected.value, rows[0].unprotected.value),
+            "released": (row.released.value, rows[0].released.value),
+        }
+        less = [
+            f"{share(own)} against {share(plain)} {name}"
+            for name, (own, plain) in pairs.items()
+            if own < plain
+        ]
+        if less:
+            found.append(
+                f"{row.name} are worse than {rows[0].name} here: accuracy {', '.join(less)}."
+            )
+    return found
 
 
 def _auc(name: str) -> Column:

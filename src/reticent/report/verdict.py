@@ -13,7 +13,7 @@ from reticent.report.numbers import (
     measured_of,
     share,
     share_range,
-    whole_share,
+    surety,
 )
 from reticent.report.series import attack_on
 from reticent.results import Attack, Interval, Results
@@ -115,9 +115,10 @@ def _check(results: Results) -> str:
     audit = results.recommended.audit
     if audit is None:
         return "This release was not audited: its claim rests on its assumptions alone."
+    few = "" if audit.reach is None else f"; {audit.reach}"
     return (
-        f"Its audit: {measured_of(audit)} with {whole_share(audit.measured.confidence)} confidence,"
-        f" claim {audit.verdict}."
+        f"Its audit: {measured_of(audit)} with {surety(audit.measured.confidence)} confidence,"
+        f" claim {audit.verdict}{few}."
     )
 
 

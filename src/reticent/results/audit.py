@@ -49,4 +49,23 @@ class Audit(Value):
     """The distance of the pair over the claimed sensitivity."""
     pair: str | None = None
     runs: int
+    finds_half: bool | None = None
+    """Whether so many runs refute noise of half the scale with power 0.95; None: not known."""
+    could_refute: bool | None = None
+    """Whether so many runs can refute the claim at all by what they measure; None: not known."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def reach(self) -> str | None:
+        """What so few runs cannot find, in words; None where they find half the noise."""
+        if self.could_refute is False:
+            return (
+                f"{self.runs:,} runs in each world are too few to refute the claim by what is"
+                " measured, whatever they show"
+            )
+        if self.finds_half is False:
+            return (
+                f"{self.runs:,} runs in each world would not find noise of half the scale: they"
+                " find grosser errors alone"
+            )
+        return None

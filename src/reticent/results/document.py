@@ -53,7 +53,7 @@ class Made(Value):
     random: tuple[str, ...]
     """What a second run with this seed draws anew."""
     settings: dict[str, str] = Field(default_factory=dict)
-    """Every choice of the run that the command does not show."""
+    """Every choice of the run, whether the command shows it or not."""
 
 
 class Unprotected(Value):
@@ -182,6 +182,7 @@ class Results(Value):
     releases: tuple[Release, ...] = Field(min_length=1)
     sensitivities: tuple[SensitivityRow, ...] = ()
     features: tuple[Features, ...] = ()
+    """Plain ones first: the others are compared with them."""
     exposure: Exposure | None = None
     outlier: Outlier | None = None
 

@@ -110,7 +110,13 @@ def _of_learner(audit: TranscriptAudit, records_each: int) -> Audit:
     pair = "one record, and none or its opposite"
     if records_each > 1:
         pair = f"{records_each} equal records of one person, and none or their opposites"
-    return Audit(**_figures(audit), pair=pair, tightness=audit.tightness, notes=tuple(notes))
+    return Audit(
+        **_figures(audit),
+        pair=pair,
+        tightness=audit.tightness,
+        could_refute=audit.could_refute,
+        notes=tuple(notes),
+    )
 
 
 def _figures(audit: ReleaseAudit | TranscriptAudit) -> dict[str, Any]:
@@ -121,4 +127,5 @@ def _figures(audit: ReleaseAudit | TranscriptAudit) -> dict[str, Any]:
         "analytic": audit.analytic,
         "exact": audit.exact,
         "runs": audit.runs,
+        "finds_half": audit.finds_half,
     }

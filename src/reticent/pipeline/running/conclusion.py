@@ -169,4 +169,5 @@ def _audited(release: Release) -> tuple[str, ...]:
     if audit is None:
         return ()
     by = "" if audit.refuted_by is None else f" by the {audit.refuted_by}"
-    return (f"Audit of {release.name}: {audit.verdict}{by}; measured {audit.measured.text}.",)
+    few = "" if audit.reach is None else f"; {audit.reach}"
+    return (f"Audit of {release.name}: {audit.verdict}{by}; measured {audit.measured.text}{few}.",)

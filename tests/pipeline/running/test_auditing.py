@@ -1,0 +1,44 @@
+"""What an audit could have found stands in the document beside its verdict."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from reticent import Sensitivity
+from reticent.audit.pairs import WorstPair, audit_pair
+from reticent.audit.transcript_audit import TranscriptAudit
+from reticent.mechanisms import Gaussian
+from reticent.pipeline.running.auditing import _of_learner, head_audit
+
+NOISE = Gaussian.calibrate(Sensitivity(l2=1.0), epsilon=1.0, delta=1e-5)
+PAIR = WorstPair(absent=np.zeros(2), present=np.array([1.0, 0.0]), kind="at the bound")
+
+
+def audited(runs):
+    return audit_pair(NOISE, PAIR, NOISE.guarantee(delta=1e-5), runs=runs)
+
+
+@pytest.mark.parametrize("finds", [False, True])
+def test_a_head_says_whether_half_the_noise_would_be_found(finds):
+    found = head_audit(dataclasses.replace(audited(20), finds_half=finds), tightness=1.0)
+    assert found.finds_half == finds
+    assert (found.reach is None) == finds
+    assert found.could_refute is None
+
+
+@pytest.mark.parametrize("needed", [10, 21, None])
+def test_a_learner_says_so_too_and_whether_it_could_refute_at_all(needed):
+    own = audited(20)
+    shared = ("claim", "mechanism", "tightness", "analytic", "exact", "measured", "runs")
+    audit = TranscriptAudit(
+        **{name: getattr(own, name) for name in shared},
+        looks=3,
+        mu=None,
+        sealed=True,
+        conditional=None,
+        needed=(needed, None),
+    )
+    found = _of_learner(audit, 1)
+    assert found.finds_half == (needed == 10)
+    assert found.could_refute == audit.could_refute
