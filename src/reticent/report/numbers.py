@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
+from reticent.audit.lower_bound import percent
 from reticent.guarantee.rounding import lower_text, scale_text, upper_text
 from reticent.results import Audit, Claim, Interval
 
@@ -41,9 +41,7 @@ def surety(confidence: float) -> str:
     >>> surety(0.95), surety(1 - 0.05 / 7), surety(1 - 1e-6)
     ('95 %', '99.285 %', '99.9999 %')
     """
-    digits = 4 - math.floor(math.log10(max(100 * (1 - confidence), 1e-5)))
-    # 1 − β carries the rounding of one subtraction, which must not turn 93 into 92.999.
-    return f"{lower_text(round(100 * confidence, 10), digits)} %"
+    return f"{percent(confidence)} %"
 
 
 def decimals(value: float) -> str:
