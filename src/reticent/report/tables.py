@@ -51,8 +51,8 @@ def attacks(results: Results) -> Table:
         name="attacks",
         caption=(
             f"All attacks before and after ({results.recommended.name}). AUC 0.5 is guessing;"
-            " intervals hold for all attacks on a model together. A leak is found where a figure is"
-            " beyond guessing when corrected for all figures of an attack, too."
+            " intervals hold for all attacks on a model together. A leak is found where the AUC's"
+            " is above guessing, or another figure is when corrected for all of an attack's."
         ),
         columns=(
             Column(name="attack"),

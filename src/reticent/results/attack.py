@@ -57,7 +57,8 @@ class Attack(Value):
     rates: tuple[Rate, ...]
     roc: Curve
     leaks: bool
-    """Whether any figure is beyond guessing, corrected for all that were looked at: a leak."""
+    """Whether the AUC's interval is above guessing, or any figure beyond it when corrected for all
+    that were looked at: a leak."""
     verdict: str
     notes: tuple[str, ...] = ()
     smallest_auc: float | None = None
@@ -65,9 +66,5 @@ class Attack(Value):
 
     @property
     def auc_excludes_guessing(self) -> bool:
-        """Whether ½ is outside the AUC's interval.
-
-        That alone is no leak: the interval is corrected for the attacks, not for the other figures
-        of each, and its limits are too narrow where one side has few records.
-        """
+        """Whether ½ is outside the AUC's interval, above or below it."""
         return not self.auc.low <= 0.5 <= self.auc.high

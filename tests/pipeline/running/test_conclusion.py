@@ -221,6 +221,10 @@ class TestAllowed:
         assert self.allowed(1.0, 1e-5, "gaussian") < self.allowed(1.0, 1e-5, "laplace")
 
 
+def test_it_says_that_nothing_was_chosen_by_results():
+    assert any("by public numbers alone" in line for line in judged(0.7, 0.5).sentences)
+
+
 def test_so_many_records_have_such_an_interval():
     """The variance of the AUC of n and n records of one law is (2n + 1)/(12 n²)."""
     for half, confidence in ((0.03, 0.95), (0.05, 0.99), (0.01, 0.9875)):

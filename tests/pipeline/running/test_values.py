@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.audit import roc
-from reticent.pipeline.running.values import CONFIDENCE, _curve, accuracy_of
+from reticent.attacks import Scores
+from reticent.attacks.threat import Access, Threat
+from reticent.audit import measured_attack, roc
+from reticent.pipeline.running.values import CONFIDENCE, _attack, _curve, accuracy_of
 
 
 def step(fpr, tpr, rates):
@@ -101,3 +103,24 @@ def test_the_interval_holds_the_accuracy(accuracy, draws, spread):
         found = accuracy_of(list(rng.random((draws, records)) < each))
         missed += not found.low <= accuracy <= found.high
     assert missed <= stats.binom.isf(1e-7, trials, 1 - CONFIDENCE)
+
+
+def measured(members, others, shift):
+    """A few hundred scores, and the report on them."""
+    values, inside = scored(members, others, shift=shift, seed=3)
+    threat = Threat(access=Access.SCORES)
+    scores = Scores(values=values, attack="loss", threat=threat, decides_at=0.0)
+    return measured_attack(scores, inside, confidence=0.9875), scores, inside
+
+
+def test_an_auc_above_guessing_is_a_leak_even_where_the_corrected_verdict_finds_none():
+    shifts = np.linspace(0.0, 0.4, 41)
+    seen = {(False, False): 0, (False, True): 0, (True, True): 0}
+    for shift in shifts:
+        report, scores, inside = measured(400, 300, shift)
+        attack = _attack(report, scores, inside, "loss")
+        above = report.auc.low > 0.5
+        assert attack.leaks == (report.leaks or above)
+        assert attack.verdict.startswith("leak found" if attack.leaks else "no leak found")
+        seen[(report.leaks, attack.leaks)] += 1
+    assert min(seen.values()) > 0

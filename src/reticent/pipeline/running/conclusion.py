@@ -48,6 +48,8 @@ def concluded(
             *filter(None, (left.note,)),
             *_found_by_others(recommended.attacks, chosen),
             _cost(unprotected, recommended),
+            "It was recommended by public numbers alone: to choose by these results would itself"
+            " cost privacy.",
             f"Its guarantee: {recommended.claim.text}. It covers every attack, these and stronger"
             " ones, under the assumptions listed below.",
             *_audited(recommended),
