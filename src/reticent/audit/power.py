@@ -69,3 +69,20 @@ def could_refute(measured: LowerBound, claim: Guarantee) -> bool:
         beta=1 - measured.confidence,
     )
     return best.epsilon > claim.epsilon
+
+
+def fewest_runs(claim: Guarantee, *, beta: float, counted: float, most: int) -> int | None:
+    """Runs in each world with which the claim can be refuted at all; None where ``most`` cannot.
+
+    ``counted`` is their share that does not choose the threshold.
+
+    >>> claim = Guarantee(epsilon=1.0, delta=1e-5, relation="add-remove")
+    >>> fewest_runs(claim, beta=0.05, counted=0.8, most=100)
+    15
+    """
+    for runs in range(1, most + 1):
+        left = runs - round((1 - counted) * runs)
+        best = clopper_pearson_epsilon(0, left, 0, left, delta=claim.delta, beta=beta)
+        if best.epsilon > claim.epsilon:
+            return runs
+    return None

@@ -37,7 +37,7 @@ World = tuple[ArrayLike, ArrayLike]
 """Rows and labels (or targets)."""
 Progress = Callable[[int, int], object]
 
-_SHARE: Final = 0.2
+SHARE: Final = 0.2
 """Of the runs, for choosing the threshold."""
 _FEWEST_RUNS: Final = 10
 _VARIES: Final = 1e-6
@@ -202,7 +202,7 @@ def audit_transcripts(
     rule: dict[str, Any] = {
         "delta": claim.delta,
         "beta": beta,
-        "threshold": SeparateRuns(share=_SHARE),
+        "threshold": SeparateRuns(share=SHARE),
         "relation": claim.relation,
     }
     return TranscriptAudit(
@@ -218,8 +218,8 @@ def audit_transcripts(
         conditional=many_runs(*scores, **rule, reading=GDP) if is_gaussian else None,
         runs=times,
         needed=(
-            runs_to_refute(2 * mu, claim, beta=beta, counted=1 - _SHARE),
-            runs_to_refute(4 * mu, claim, beta=beta, counted=1 - _SHARE),
+            runs_to_refute(2 * mu, claim, beta=beta, counted=1 - SHARE),
+            runs_to_refute(4 * mu, claim, beta=beta, counted=1 - SHARE),
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,11 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.audit.lower_bound import divided
+from reticent.audit.power import fewest_runs
 from reticent.audit.release import audit_release
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.audit.transcript_audit import TranscriptAudit
-from reticent.audit.transcripts import audit_learner
-from reticent.guarantee import Grade, Relation
+from reticent.audit.transcripts import SHARE, audit_learner
+from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.neighbours.sampled import SampledPairs
 from reticent.parallel import map_tasks
@@ -26,8 +28,12 @@ from reticent.pipeline.running.values import bound_of
 from reticent.protect import ReleasedHead, ReleasedLinear
 from reticent.results import Audit
 
-RUNS: Final = 20
-"""Transcripts of a learner in each world: they find gross errors; ``make audits`` looks harder."""
+FEWEST, MOST = 20, 100
+"""Transcripts of a learner in each world. They find gross errors; ``make audits`` looks harder."""
+_WEIGHTS: Final = 200_000
+"""Of all transcripts of one world together: seconds."""
+_SPARE: Final = 1.25
+"""Times the runs that could refute the claim if every one were told right."""
 
 
 def audits(
@@ -94,7 +100,15 @@ class _Auditor:
         owned = np.repeat(np.eye(1, self.data.features), released.recipe.records_each, axis=0)
         opposite = -owned if released.guarantee.relation is Relation.REPLACE_ONE else owned[:0]
         worlds = [(rows, np.repeat(names[:1], len(rows))) for rows in (opposite, owned)]
-        return audit_learner(learner, *worlds, runs=RUNS, beta=self.beta)
+        runs = transcripts_for(released.guarantee, released.weights.size, self.beta)
+        return audit_learner(learner, *worlds, runs=runs, beta=self.beta)
+
+
+def transcripts_for(claim: Guarantee, weights: int, beta: float) -> int:
+    """As many as can refute the claim, where that takes seconds; else few."""
+    most = min(max(_WEIGHTS // weights, FEWEST), MOST)
+    needed = fewest_runs(claim, beta=beta, counted=1 - SHARE, most=most)
+    return FEWEST if needed is None else min(max(math.ceil(_SPARE * needed), FEWEST), most)
 
 
 def head_audit(audit: ReleaseAudit, *, tightness: float | None) -> Audit:
