@@ -54,7 +54,8 @@ CHECKED = (
 STATED = (
     "one record is one row of features and its label",
     "encoder, bound, penalty and ε were chosen without looking at the private data",
-    "nothing else computed from the private data is published: no loss, accuracy or timing",
+    "nothing else computed from the private data is published: no loss, accuracy or timing, nor"
+    " that a job on them failed",
 )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from reticent.data.dataset import persons_array
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.neighbours import LeaveOneOut
+from reticent.neighbours.differences import Differences
 from reticent.neighbours.search import most_influential, most_influential_groups, worst_built
 from reticent.protect.public_numbers import unit_of
 from reticent.validation import InputError
@@ -32,6 +33,13 @@ class Changed(NamedTuple):
     moved: Floats
     sizes: Rows
     """The records that each change adds or leaves out."""
+
+    @classmethod
+    def of(cls, heads: Differences, sizes: Rows, words: tuple[str, str, str]) -> Changed:
+        """By what was done, how it reads undone, and what stands instead under replace-one."""
+        done, undone, instead = words
+        moved = heads.coordinates.reshape(len(heads), -1)
+        return cls(done=done, undone=undone, instead=instead, moved=moved, sizes=sizes)
 
 
 def records_of(unit: str) -> int:
@@ -70,20 +78,11 @@ def rows_of_persons(persons: ArrayLike | None, records: int, records_each: int) 
 def changed_by_records(solver: LeaveOneOut, most: int) -> list[Changed]:
     """Removed records by influence, and records that are built."""
     removed, built = most_influential(solver, most), worst_built(solver, most)
+    instead = "another in its place"
     return [
-        Changed(
-            done="without a record",
-            undone="with it",
-            instead="another in its place",
-            moved=removed.coordinates.reshape(len(removed), -1),
-            sizes=np.ones(len(removed), dtype=np.int64),
-        ),
-        Changed(
-            done="with a record built within the bound",
-            undone="without it",
-            instead="another in its place",
-            moved=built.coordinates.reshape(len(built), -1),
-            sizes=np.ones(len(built), dtype=np.int64),
+        Changed.of(removed, _all(removed, 1), ("without a record", "with it", instead)),
+        Changed.of(
+            built, _all(built, 1), ("with a record built within the bound", "without it", instead)
         ),
     ]
 
@@ -94,19 +93,14 @@ def changed_by_persons(
     """Removed persons by influence, and persons who own equal copies of a built record."""
     chosen, removed = most_influential_groups(solver, groups, most)
     built = worst_built(solver, most, copies=copies)
+    sizes = np.array([len(groups[place]) for place in chosen], dtype=np.int64)
+    instead = "another's in their place"
+    owned = f"with {copies} equal records of a person built within the bound"
     return [
-        Changed(
-            done="without all records of a person",
-            undone="with them",
-            instead="another's in their place",
-            moved=removed.coordinates.reshape(len(removed), -1),
-            sizes=np.array([len(groups[place]) for place in chosen], dtype=np.int64),
-        ),
-        Changed(
-            done=f"with {copies} equal records of a person built within the bound",
-            undone="without them",
-            instead="another's in their place",
-            moved=built.coordinates.reshape(len(built), -1),
-            sizes=np.full(len(built), copies),
-        ),
+        Changed.of(removed, sizes, ("without all records of a person", "with them", instead)),
+        Changed.of(built, _all(built, copies), (owned, "without them", instead)),
     ]
+
+
+def _all(heads: Differences, records: int) -> Rows:
+    return np.full(len(heads), records, dtype=np.int64)

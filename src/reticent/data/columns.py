@@ -232,12 +232,13 @@ def _without_header(names: tuple[str, ...]) -> str | None:
     """Why these are hardly names, but cells of a record, which no message may show."""
     if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
         return "it has one column; columns must be separated by commas"
-    if any(map(_is_number, names)):
+    if any(map(is_number, names)):
         return f"it has {len(names)} columns, some with numbers for names; is its header missing?"
     return None
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a cell is one, NaN and infinity included."""
     try:
         float(text)
     except ValueError:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.columns import Columns, open_columns
+from reticent.data.columns import Columns, is_number, open_columns
 from reticent.data.dataset import Dataset, where
 from reticent.validation import InputError, text
 
@@ -176,20 +176,12 @@ def _refuse_text(table: Columns, name: str, values: NDArray[Any]) -> None:
     if values.dtype.kind != "U" or len(values) == 0:
         return
     cells = enumerate(values.ravel().tolist())
-    row = next((row for row, cell in cells if not _is_number(cell)), 0)
+    row = next((row for row, cell in cells if not is_number(cell)), 0)
     kind = "text" if values.ravel()[row].strip() else "an empty cell"
     raise InputError(
         f"{table.file} must hold numbers in its feature columns, got {kind} in {where(row)},"
         f" column {name!r}: leave it out, encode it, or choose a list column with embedding="
     )
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _refuse_uneven(table: Columns, columns: dict[str, NDArray[Any]]) -> None:

@@ -37,7 +37,8 @@ STATED = (
     "mechanism and ε were chosen without looking at the private data, but for a noisy mean where "
     "one is named, and no step before the head was fitted on it",
     "the data set has at most 2N records, N the public normaliser",
-    "nothing else computed from the private data is published: no loss, accuracy or timing",
+    "nothing else computed from the private data is published: no loss, accuracy or timing, nor"
+    " that a job on them failed",
     "exp of the mathematical library is accurate to 16 units in the last place",
 )
 

@@ -72,6 +72,14 @@ def test_attacks_see_as_many_rows_of_others_as_of_members():
     assert max(np.bincount(np.concatenate([found.others.persons, found.own.persons]))) == 2
 
 
+def test_that_a_run_may_refuse_its_records_stands_among_what_is_stated(finished):
+    """Fewer than three records end a run, which is no matter of single records (theory F 1)."""
+    proven = [one for one in finished.results.releases if one.claim.grade == "proven"]
+    assert proven
+    for release in proven:
+        assert any("nor that a job on them failed" in line for line in release.claim.stated)
+
+
 def test_a_run_needs_records():
     rows, labels = PRIVATE_ROWS.inputs[:0], PRIVATE_ROWS.labels[:0]
     nobody = dataclasses.replace(

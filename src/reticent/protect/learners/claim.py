@@ -17,7 +17,8 @@ STATED = (
     "encoder, scaling, classes, normaliser, learner, mechanism and ε were chosen without looking "
     "at the private data",
     "the data set has at most 2N records, N the public normaliser",
-    "nothing else computed from the private data is published: no loss, accuracy or timing",
+    "nothing else computed from the private data is published: no loss, accuracy or timing, nor"
+    " that a job on them failed",
 )
 EXP = "exp of the mathematical library is accurate to 16 units in the last place"
 
