@@ -10,14 +10,15 @@ comma := ,
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check bench audits docs clean
+.PHONY: help demo test check bench audits mutants docs clean
 
 help:
 	@echo "make demo    the whole job on real digits: protect, attack, audit, report"
 	@echo "make check   linters, types, import layers and the fast tests: under two minutes"
 	@echo "make test    the same and every test, doctest, documentation example: what CI runs"
 	@echo "make bench   measure, and write benchmarks/results (BENCH='NAME --quick' for a part)"
-	@echo "make audits  audit every proven release 200 times, into results/audits.json: half an hour"
+	@echo "make audits  neighbouring files through every release, and each audited 200 times: an hour"
+	@echo "make mutants plant 200 faults in the privacy code, into results/mutants.json: hours"
 	@echo "make docs    rewrite docs/cli.md and the generated tables in README.md and docs"
 	@echo "make clean   remove .venv, caches and builds"
 
@@ -104,7 +105,12 @@ bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 audits: $(VENV)/.demo
+	@$(BIN)/reticent reproduce beyond end-to-end --jobs 2 --out results/end-to-end.json
 	@$(BIN)/reticent reproduce beyond audits --jobs 2 --out results/audits.json $(AUDITS)
+
+# Goes on where it was cut off; MUTANTS="--count 20 --only accounting" for a part.
+mutants: $(VENV)/.test
+	@$(BIN)/python tools/mutants.py --out results/mutants.json $(MUTANTS)
 
 docs: $(VENV)/.demo
 	@$(BIN)/python tools/refresh_docs.py

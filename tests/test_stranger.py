@@ -31,6 +31,7 @@ CLASSES = ("no finding", "Sjögren's syndrome", "Ménière's disease")
 KINDS = [0] * 16 + [1] * 3 + [2]
 """80, 15 and 5 of a hundred patients."""
 COLUMNS = [f"f{i}" for i in range(8)]
+ONE_PATIENT = "one person with at most 1 record"
 
 
 def commands():
@@ -86,8 +87,8 @@ def test_every_step_ends_well(done):
     ]
     assert [outcome.exit_code for outcome in outcomes] == [0] * 6, outcomes
     assert "UNPROTECTED" in outcomes[0].output
-    claim = "ε ≤ 2, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: one record)"
-    assert outcomes[1].output.startswith(claim)
+    claim = f"ε ≤ 2, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: {ONE_PATIENT})"
+    assert " ".join(outcomes[1].output.split()).startswith(claim)
 
 
 @pytest.mark.slow
@@ -107,7 +108,7 @@ def test_the_card_says_what_the_steps_found(done):
     text = card.read_text(encoding="utf-8")
     audit = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
     assert audit["verdict"] == "not refuted"
-    assert "ε ≤ 2, δ ≤ 1e-5 (declared; neighbours: add-remove; unit: one record)" in text
+    assert f"ε ≤ 2, δ ≤ 1e-5 (declared; neighbours: add-remove; unit: {ONE_PATIENT})" in text
     assert "not refuted" in text
     for name in ("before.json", "after.json"):
         attacks = json.loads((folder / name).read_text(encoding="utf-8"))["attacks"]

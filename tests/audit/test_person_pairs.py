@@ -7,13 +7,14 @@ import pytest
 
 from reticent.attacks.released_weights import noise_of
 from reticent.audit.neighbouring import refuse_others
-from reticent.audit.person_pairs import changed_by_persons, records_of, rows_of_persons
+from reticent.audit.person_pairs import changed_by_persons, records_of, rows_of_units
 from reticent.audit.release import audit_release, worst_pair
 from reticent.audit.worst_data import held_records
 from reticent.guarantee import Relation
 from reticent.neighbours import LeaveOneOut
 from reticent.neighbours.search import built_records
 from reticent.protect import release_weights
+from reticent.protect.public_numbers import unit_of
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 
@@ -76,7 +77,7 @@ def test_true_claims_stand_on_the_worst_data(people, mechanism, delta, relation)
 def test_noise_for_one_record_does_not_protect_a_person(people, mechanism, delta, relation):
     """The certificate says person, the scale is that of a record."""
     each, X, y, persons, head = people
-    alone = released(head, 1, mechanism, delta, relation)
+    alone = released(head, None, mechanism, delta, relation)
     unit = f"one person with at most {each} records"
     claim = dataclasses.replace(alone.guarantee, unit=unit, grade="declared")
     forged = dataclasses.replace(alone, guarantee=claim)
@@ -135,7 +136,7 @@ def test_only_persons_of_equally_many_rows_replace_each_other():
     heads = [refitted(X[persons != who], y[persons != who]) for who in (HELD, HELD + 1)]
     assert pair.l2 < np.linalg.norm(heads[0] - heads[1]) * 0.9
     (removed, _) = changed_by_persons(
-        LeaveOneOut(head, X, y), rows_of_persons(persons, len(X), 3), 2, copies=3
+        LeaveOneOut(head, X, y), rows_of_units(persons, len(X), 3), 2, copies=3
     )
     assert removed.sizes.tolist() == [3, 2]
 
@@ -147,19 +148,33 @@ def test_a_person_whose_records_cancel_moves_little():
     mixed[-4:] = [HELD, HELD + 1, HELD, HELD + 1]  # each owns one record and its opposite
     solver = LeaveOneOut(fitted(X, y), X, y)
     own, crossed = (
-        solver.group_influence(rows_of_persons(whose, len(X), 2)).max()
-        for whose in (persons, mixed)
+        solver.group_influence(rows_of_units(whose, len(X), 2)).max() for whose in (persons, mixed)
     )
     assert crossed < own / 2
 
 
-def test_a_claim_about_one_record_is_audited_as_before():
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_with_one_record_each_every_row_is_a_person(relation):
+    """The rows that were kept are the persons: whose they are may be said and need not be."""
     X, y, _ = owned(1)
-    claimed = released(fitted(X, y), 1)
+    claimed = released(fitted(X, y), 1, relation=relation)
+    assert claimed.guarantee.unit == "one person with at most 1 record"
     plain = worst_pair(claimed, X, y, candidates=4)
     named = worst_pair(claimed, X, y, candidates=4, persons=np.arange(len(X)))
-    assert plain.kind == named.kind == "without a record, and with it"
+    other = {"add-remove": "with it", "replace-one": "another's in its place"}[relation]
+    assert plain.kind == named.kind == f"without the one record of a person, and {other}"
     assert np.array_equal(plain.present, named.present)
+    found = audit_release(claimed, X, y, candidates=4, beta=RARE, runs=1_000)
+    assert found.verdict == "not refuted"
+    assert 0.7 < found.tightness <= 1
+
+
+def test_a_claim_about_one_record_knows_no_persons():
+    X, y, persons = owned(2)
+    claimed = released(fitted(X, y), None)
+    assert worst_pair(claimed, X, y, candidates=4).kind == "without a record, and with it"
+    with pytest.raises(InputError, match="persons must not be given: the claim is about one rec"):
+        audit_release(claimed, X, y, persons=persons)
 
 
 def test_bad_input_gets_one_line():
@@ -167,24 +182,23 @@ def test_bad_input_gets_one_line():
     claimed = released(fitted(X, y), 2)
     for wrong, message in (
         (None, "persons must be given, one for each row: the claim is about one person with at"),
-        (persons, "persons must have at most 2 rows each, as the claim says, got 3"),
+        (persons, "persons must have at most 2 of the rows each, as the claim says, got 3"),
         (persons[:-1], r"persons must have shape \(506,\)"),
         (persons + 0.5, "persons must be whole numbers or texts"),
     ):
         with pytest.raises(InputError, match=message) as caught:
             audit_release(claimed, X, y, persons=wrong)
         assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match="persons must have at most 1 rows each"):
+    with pytest.raises(InputError, match="persons must have at most 1 of the rows each"):
         audit_release(released(fitted(X, y), 1), X, y, persons=persons)
     with pytest.raises(InputError, match="persons must be at least one"):
-        rows_of_persons(np.zeros(0, dtype=int), 0, 2)
-    for unit in ("one person", "one person with at most 1 records", "one person with at most 0"):
+        rows_of_units(np.zeros(0, dtype=int), 0, 2)
+    for unit in ("one person", "one person with at most 1 records", "one person with at most 0",
+                 "one person with at most 2 record", "one row"):  # fmt: skip
         with pytest.raises(InputError, match="unit must be one record or one person with at most"):
             records_of(unit)
 
 
-def test_units_are_read():
-    assert [records_of(unit) for unit in ("one record", "one person with at most 12 records")] == [
-        1,
-        12,
-    ]
+@pytest.mark.parametrize("each", [None, 1, 2, 12])
+def test_units_are_read(each):
+    assert records_of(unit_of(each)) == each

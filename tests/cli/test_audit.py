@@ -149,6 +149,30 @@ def test_a_release_for_persons_is_audited_with_whose_rows_they_are(
     assert errors.strip().count("\n") == 0
 
 
+@pytest.mark.parametrize("learner", ["weights", "class-means"])
+def test_one_row_of_each_person_is_audited_as_it_was_released(command, folder, tmp_path, learner):
+    more = "--bound 1 --penalty 0.01" if learner == "weights" else ""
+    data = f"--private {folder}/owned.npz --label digit"
+    terms = (
+        f"--classes {','.join(NAMES)} --records 100 --epsilon 4 --delta 1e-5 --relation add-remove"
+    )
+    line = f"protect {data} --person who {terms} --learner {learner} {more} --out {tmp_path}/one"
+    assert command(line)[0] == 0
+    code, text, _ = command(
+        f"audit {tmp_path}/one {data} --person who --beta 1e-6 --runs 20 --candidates 4 --json"
+    )
+    found = json.loads(text)
+    assert (code, found["verdict"]) == (0, "not refuted")
+    assert found["claim"]["unit"] == "one person with at most 1 record"
+
+
+def test_a_release_for_records_is_not_audited_by_person(command, released, folder):
+    line = f"audit {released} --private {folder}/owned.npz --label digit --person who --beta 1e-6"
+    code, out, errors = command(line)
+    assert (code, out) == (BAD_INPUT, "")
+    assert f"--person must not be said: {released} protects one record" in " ".join(errors.split())
+
+
 CODE = """
 import numpy as np
 from reticent.mechanisms import Laplace

@@ -38,6 +38,12 @@ def test_the_next_command_is_one_that_protect_takes(command, tmp_path, budget):
     assert (code, "path must be a file" in errors) == (BAD_INPUT, True)
 
 
+def test_persons_are_named_in_the_next_command(command):
+    _, text, _ = command(f"{NUMBERS} --delta 1e-5 --records-each 1")
+    assert "--person COLUMN --records-each 1 …" in " ".join(text.split())
+    assert "--person" not in command(f"{NUMBERS} --delta 1e-5")[1]
+
+
 def test_advice_for_programs(command):
     code, text, _ = command(f"{NUMBERS} --delta 1e-5 --loss 0.1 --json")
     assert code == 0

@@ -36,6 +36,9 @@ def command(capsys):
 CLASSES = ",".join(f"d{i}" for i in range(10))
 
 
+ONE_PERSON = "one person with at most 1 record"
+
+
 def protecting(folder, out, more="--delta 1e-5"):
     return (
         f"protect --private {folder}/train.csv --label digit --person who --records-each 2 "
@@ -170,6 +173,54 @@ def test_the_ledger_is_charged_first_and_refuses(command, folder, tmp_path):
     assert spent["charges"] == 2
 
 
+def one_row_each(folder, out, more=""):
+    return protecting(folder, out, f"--delta 1e-5 {more}").replace("--records-each 2 ", "")
+
+
+def test_at_one_row_each_the_person_is_named_wherever_the_claim_stands(command, folder, tmp_path):
+    """The next row of a person stands where the first is left out: one record is not protected."""
+    out = tmp_path / "released"
+    code, text, _ = command(one_row_each(folder, out))
+    assert code == 0
+    assert f"unit: {ONE_PERSON})" in " ".join(text.split())
+    stated = "no person owns more than 1 of the rows fitted on; which rows of a person are kept"
+    assert stated in " ".join(text.split())
+    written = json.loads((tmp_path / "released.json").read_text())
+    assert (written["guarantee"]["unit"], written["public"]["records_each"]) == (ONE_PERSON, 1)
+    code, text, _ = command(f"verify {out}")
+    assert (code, f"unit: {ONE_PERSON})" in " ".join(text.split())) == (0, True)
+    code, _, _ = command(f"card --released {out} --out {tmp_path}/card.md")
+    assert code == 0
+    assert f"**Who is protected:** {ONE_PERSON};" in (tmp_path / "card.md").read_text()
+
+
+def test_a_certificate_for_persons_does_not_pass_for_one_about_records(command, folder, tmp_path):
+    assert command(one_row_each(folder, tmp_path / "released"))[0] == 0
+    path = tmp_path / "released.json"
+    path.write_text(path.read_text().replace(ONE_PERSON, "one record"))
+    code, text, _ = command(f"verify {tmp_path}/released")
+    assert code == 1
+    assert f"the unit is {ONE_PERSON}, not one record" in " ".join(text.split())
+
+
+def test_a_ledger_of_records_refuses_a_release_for_persons(command, folder, tmp_path):
+    """Units differ, so their costs do not add up: nothing is charged and nothing released."""
+    book = f"{tmp_path}/ledger.sqlite"
+    budget = f"ledger budget {book} digits --epsilon 20 --delta 1e-4 --relation add-remove"
+    assert command(budget)[0] == 0
+    more = f"--ledger {book} --data-set digits"
+    code, out, error = command(one_row_each(folder, tmp_path / "a", more))
+    assert (code, out) == (BAD_INPUT, "")
+    assert f"unit of 'digits' must be 'one record', as it was opened with, got '{ONE_PERSON}'" in (
+        " ".join(error.split())
+    )
+    assert not list(tmp_path.glob("a*"))
+    assert run(["ledger", "budget", book, "persons", "--epsilon", "20", "--delta", "1e-4",
+                "--relation", "add-remove", "--unit", ONE_PERSON]) == 0  # fmt: skip
+    again = more.replace("digits", "persons")
+    assert command(one_row_each(folder, tmp_path / "b", again))[0] == 0
+
+
 def test_without_a_budget_there_is_a_warning(command, folder, tmp_path):
     more = f"--delta 1e-5 --ledger {tmp_path}/l.sqlite --data-set digits"
     code, _, error = command(protecting(folder, tmp_path / "a", more))
@@ -235,7 +286,9 @@ def test_learners_with_the_noise_inside(command, folder, tmp_path, learner):
     )
     code, text, _ = command(f"{line} --out {out}")
     assert code == 0
-    assert text.startswith("ε ≤ 8, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: one record)")
+    claim = f"ε ≤ 8, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: {ONE_PERSON})"
+    assert " ".join(text.split()).startswith(claim)
+    assert json.loads((tmp_path / "released.json").read_text())["recipe"]["records_each"] == 1
     assert command(f"verify {out}")[0] == 0
     code, text, _ = command(
         f"predict {out} --queries {folder}/test.csv --label digit --person who --json"

@@ -127,6 +127,7 @@ def test_a_column_of_lists_and_the_document_as_json(folder, tmp_path, capsys):
     assert document == json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert document["facts"]["features"] == ROWS.shape[1]
     assert document["facts"]["private"] == 75  # of 150 rows of 75 people
+    assert document["facts"]["unit"] == "one person with at most 1 record"
     assert document["facts"]["public"] == 200
     assert document["facts"]["classes"] == ["rest", "three", "eight"]
     assert document["facts"]["relation"] == "replace-one"
@@ -134,7 +135,10 @@ def test_a_column_of_lists_and_the_document_as_json(folder, tmp_path, capsys):
         one for one in document["releases"] if one["name"] == document["conclusion"]["recommended"]
     )
     assert release["claim"]["grade"] == "proven"
+    assert {one["claim"]["unit"] for one in document["releases"]} == {document["facts"]["unit"]}
     assert verify(out / "released").holds
+    assert verify(out / "released").guarantee.unit == document["facts"]["unit"]
+    assert f"unit: {document['facts']['unit']}" in (out / "report.html").read_text("utf-8")
 
 
 def test_the_relation_has_no_default(refused, folder, tmp_path):

@@ -44,6 +44,14 @@ def test_images_become_features_by_a_public_constant():
     assert data.images is data.inputs
 
 
+def test_features_keep_the_precision_of_the_inputs():
+    for kind in (np.float32, np.float64):
+        data = dataset(inputs=np.array([[0.1, 1], [2, 3], [4, 5]], kind))
+        assert data.features.dtype == kind
+        assert data.features.tobytes() == data.inputs.tobytes()
+    assert not data.features.flags.writeable
+
+
 def test_bytes_that_are_no_images_stay_as_they_are():
     assert dataset(inputs=np.full((3, 2), 7, np.uint8)).features.tolist() == [[7, 7]] * 3
 
@@ -98,11 +106,25 @@ def test_the_wrong_view_is_refused():
         ({"classes": ("yes", "yes")}, "classes must differ, got 1 names for 2"),
         ({"classes": "ab"}, "classes must be a list of texts"),
         ({"columns": ("age",)}, "columns must name each feature, got 1 for (3, 2)"),
-        ({"inputs": np.zeros((3, 2))}, "inputs must be float32, uint8 or texts, got float64"),
+        (
+            {"inputs": np.zeros((3, 2), np.int64)},
+            "inputs must be float64, float32, uint8 or texts, got int64",
+        ),
+        (
+            {"inputs": holed(np.inf, 1, 1).astype(np.float64)},
+            "inputs must be finite, got infinity in row 1 (counting from 0), column 1",
+        ),
         ({"inputs": np.zeros(3, np.float32)}, "inputs must have shape (n, d) or (n, height"),
         ({"inputs": np.zeros((2, 0), np.float32)}, "inputs must have features, got shape (2, 0)"),
         ({"persons": [1, 2]}, "persons must have shape (3,), got (2,)"),
-        ({"persons": [1.0, 2.0, 3.0]}, "persons must be whole numbers or texts"),
+        (
+            {"persons": [1.0, 2.0, 3.0]},
+            "persons must be whole numbers or texts, got another in row 0 (counting from 0)",
+        ),
+        (
+            {"persons": np.ones(3)},
+            "persons must be whole numbers or texts, got an array of float64",
+        ),
         ({"name": " "}, "name must be a non-empty text"),
     ],
 )
@@ -129,6 +151,7 @@ def test_the_checksum_is_of_the_content_alone():
     [
         {"inputs": np.array([[0, 1], [2, 3], [4, 6]], np.float32)},
         {"inputs": np.array([[0, 1], [2, 3], [4, 5]], np.uint8)},
+        {"inputs": np.array([[0, 1], [2, 3], [4, 5]], np.float64)},
         {"labels": [0, 1, 0]},
         {"labels": None},
         {"classes": ("no", "yes", "perhaps")},

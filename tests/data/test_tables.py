@@ -45,7 +45,7 @@ def test_three_formats_give_one_data_set(tmp_path, ending):
     data = read_table(write(tmp_path, ending, COLUMNS), label="kind", person="who")
     assert data.columns == ("age", "pay")
     assert data.features.tolist() == [[30, 0.5], [41, 1.5], [52, -2]]
-    assert data.features.dtype == np.float32
+    assert data.features.dtype == np.float64
     assert (data.classes, data.labels.tolist()) == (("no", "yes"), [1, 0, 1])
     assert data.persons.tolist() == ["ann", "bob", "ann"]
     assert not data.public_classes
@@ -133,12 +133,14 @@ def test_what_is_not_finite_is_named_by_row_and_column(tmp_path, ending, value, 
     with pytest.raises(InputError) as error:
         read_table(path, label="y")
     assert str(error.value) == (
-        f"inputs must be finite as float32, got {kind} in row 1 (counting from 0), column 'z'"
+        f"inputs must be finite, got {kind} in row 1 (counting from 0), column 'z'"
     )
 
 
-def test_a_number_too_large_for_float32_is_refused(tmp_path):
+def test_a_number_too_large_for_float64_is_refused(tmp_path):
     path = write(tmp_path, ".csv", {"x": [1.0, 1e300], "y": [0, 1]})
+    assert read_table(path, label="y").features[:, 0].tolist() == [1.0, 1e300]
+    path = write(tmp_path, ".csv", {"x": ["1.0", "1e400"], "y": [0, 1]})
     with pytest.raises(InputError, match=r"got infinity in row 1 .*, column 'x'"):
         read_table(path, label="y")
 
@@ -177,7 +179,7 @@ def csv(folder, content, name="table.csv"):
         ("y\n1\n", "table.csv must have a column of features, got none beside the label"),
         ("x,y\n1,0\n2,1,5\n", r"table.csv must have 2 fields in each row, got 3 in row 1 "),
         ("x,y\n1,0\n2\n", r"table.csv must have 2 fields in each row, got 1 in row 1 "),
-        ("x,y\n2020-01-01,0\n", "table.csv must hold numbers or texts, got date32.* 'x'"),
+        ("x,y\n2020-01-01,0\n", "feature columns, got text in row 0 .*, column 'x'"),
         (b"x,y\n1,\xff\xfe\n", "table.csv must be a CSV table in UTF-8"),
     ],
 )
@@ -329,6 +331,13 @@ def test_parquet_words_numbers_and_truths(tmp_path):
     data = read_table(path, label="y")
     assert data.features.tolist() == [[1], [0], [1]]
     assert data.labels.tolist() == [1, 0, 1]
+
+
+def test_parquet_dates_are_refused_by_their_type(tmp_path):
+    dates = pa.array([1, 2], pa.date32())
+    path = write(tmp_path, ".parquet", {"x": dates, "y": ["a", "b"]})
+    with pytest.raises(InputError, match=r"must hold numbers or texts, got date32.* 'x'"):
+        read_table(path, label="y")
 
 
 def test_parquet_cut_short(tmp_path):

@@ -131,6 +131,10 @@ class TestCombination:
         assert total.unit == "a person with 3 records"
         assert group(claim(0.0, 1e-6), 5, unit="five").delta == pytest.approx(5e-6)
         assert group(claim(), 1, unit="one").epsilon == 1.0
+        assert "one hospital has at most 1 record of the data set" in (
+            group(claim(), 1, unit="one hospital").stated
+        )
+        assert any("at most 3 records" in line for line in total.stated)
         with pytest.raises(InputError, match="must leave delta < 1"):
             group(claim(5.0, 1e-3), 400, unit="all")
 

@@ -10,10 +10,18 @@ from reticent.audit.neighbouring import refuse_others
 from reticent.audit.one_training import margin_scores
 from reticent.data import Dataset
 from reticent.guarantee import Relation
-from reticent.pipeline.auditing import Effort, audit_files, learner_of, neighbour_of
+from reticent.pipeline.auditing import (
+    Effort,
+    TrainingPlan,
+    audit_files,
+    audit_named_training,
+    learner_of,
+    neighbour_of,
+)
 from reticent.pipeline.learning import LEARNERS
 from reticent.pipeline.protecting import capped
 from reticent.protect import AdaSSPRegressor, release_weights
+from reticent.protect.public_numbers import unit_of
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 
@@ -144,6 +152,46 @@ def test_releases_for_persons_need_to_know_whose_rows_they_are(digits):
     found = released("class-means", digits, records_each=2)
     with pytest.raises(InputError, match="--person must be said, the column that says whose"):
         audit_files({"a": found}, reader(*digits), beta=0.02, effort=Effort())
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("named", [True, False])
+def test_one_row_of_each_person_is_audited_as_that_person(digits, relation, named):
+    """With persons the table is capped as for the release; without, it is the rows that were kept.
+
+    Table rows that were not fitted on would be neighbours that the claim is not about.
+    """
+    X, y, persons = digits[0], digits[1], np.arange(200) % 67
+    kept = capped(persons, 1)
+    head = SoftmaxHead(penalty=1e-2, bound=1.0, classes=NAMES, records=67).fit(X[kept], y[kept])
+    terms = {"relation": relation, "records_each": 1} | TERMS
+    releases = {
+        "weights": release_weights(head, **terms),
+        "means": released("class-means", (X[kept], y[kept]), records=67, **terms),
+    }
+    read = reader(X, y, persons) if named else reader(X[kept], y[kept])
+    found = audit_files(releases, read, beta=1e-6, effort=Effort(runs=10, candidates=4))
+    assert found.fallen == ()
+    assert "the one record of a person" in found.audits["weights"].pair
+    for audit in found.audits.values():
+        assert audit.claim.unit == "one person with at most 1 record"
+        assert 0.2 < audit.tightness <= 1
+
+
+def test_releases_for_records_are_not_audited_by_person(digits):
+    """All rows were fitted on: capped ones would be other data."""
+    found, persons = released("class-means", digits), np.arange(200) // 2
+    with pytest.raises(InputError, match="--person must not be said: a protects one record, who"):
+        audit_files({"a": found}, reader(*digits, persons), beta=0.02, effort=Effort())
+
+
+def test_a_training_on_a_row_of_each_person_claims_to_protect_persons(digits):
+    numbers = {"bound": 1.0, "epsilon": 1.0, "delta": 1e-5, "records": 100, "canaries": 20}
+    learner, own = (TrainingPlan(train=train, **numbers) for train in ("class-means", "own:train"))
+    for persons, each in ((None, None), (np.arange(200) // 2, 1)):
+        data = reader(*digits, persons)(NAMES)
+        found = audit_named_training(data, learner, beta=1e-6)
+        assert found.claim.unit == own.claim(each).unit == unit_of(each)
 
 
 def test_releases_of_one_report_share_beta(digits):

@@ -59,3 +59,15 @@ def test_a_proven_sensitivity_belongs_elsewhere():
     )
     with pytest.raises(InputError, match="use release_weights"):
         release_estimated(HEAD, theorem, epsilon=1.0, delta=0.0)
+
+
+def test_an_estimate_is_about_one_record_and_a_person_who_has_one():
+    units = [
+        release_estimated(
+            HEAD, estimate(), epsilon=1.0, delta=1e-5, records_each=each
+        ).guarantee.unit
+        for each in (None, 1)
+    ]
+    assert units == ["one record", "one person with at most 1 record"]
+    with pytest.raises(InputError, match="records_each must be 1 or None for an estimate, got 2"):
+        release_estimated(HEAD, estimate(), epsilon=1.0, delta=1e-5, records_each=2)

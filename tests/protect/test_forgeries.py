@@ -116,6 +116,17 @@ def test_persons_need_a_public_normaliser():
         release_weights(head, **(TERMS | {"relation": "replace-one"}), records_each=3)
     owned = release_weights(fitted()[0], **TERMS, records_each=3).guarantee
     assert any("no person owns more than 3" in line for line in owned.stated)
+    with pytest.raises(InputError, match="records must be given to the head under add-remove"):
+        release_weights(head, **TERMS, records_each=1)
+
+
+def test_one_row_each_of_persons_who_replace_each_other_has_a_public_number():
+    """Nobody comes or goes: the number of rows, one of each person, is that of persons."""
+    head, rows, _ = fitted(records=None)
+    released = release_weights(head, **(TERMS | {"relation": "replace-one"}), records_each=1)
+    assert released.public.records == len(rows)
+    assert released.guarantee.unit == "one person with at most 1 record"
+    assert any("no person owns more than 1 of" in line for line in released.guarantee.stated)
 
 
 def edited(tmp_path, **changes):

@@ -16,6 +16,7 @@ from reticent.guarantee import Grade, LogisticEvent
 from reticent.mechanisms.profiles import conversions, gaussian
 from reticent.protect import load, mean_share, release_mean, release_weights, save, verify
 from reticent.protect.mean import exact_sum
+from reticent.protect.public_numbers import unit_of
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 
@@ -119,6 +120,15 @@ def test_a_changed_mean_in_a_certificate_is_found(tmp_path, name, value):
     assert any(expected in problem for problem in problems)
 
 
+@pytest.mark.parametrize("each", [None, 1, 3])
+def test_persons_are_named_with_the_mean(each):
+    claim = release_mean(
+        rows_of()[0], bound=3.0, records=400, records_each=each, **BUDGET
+    ).guarantee
+    assert claim.unit == unit_of(each)
+    assert any("no person owns more than" in line for line in claim.stated) == (each is not None)
+
+
 class TestRefusals:
     def released(self, **changes):
         rows, labels = rows_of()
@@ -133,6 +143,7 @@ class TestRefusals:
             ({"mechanism": "laplace"}, "mean must have the relation, mechanism"),
             ({"relation": "replace-one"}, "mean must have the relation, mechanism"),
             ({"records_each": 2}, "mean must have the relation, mechanism"),
+            ({"records_each": 1}, "mean must have the relation, mechanism"),
         ],
     )
     def test_other_terms(self, change, message):

@@ -80,6 +80,16 @@ def test_persons(head):
     alone = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
     assert released.guarantee.unit == "one person with at most 3 records"
     assert released.scale == pytest.approx(3 * alone.scale, rel=2e-3)
+    one = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove", records_each=1)
+    assert (one.guarantee.unit, alone.guarantee.unit) == (
+        "one person with at most 1 record",
+        "one record",
+    )
+    assert one.scale == alone.scale
+    assert set(one.guarantee.stated) - set(alone.guarantee.stated) == {
+        "no person owns more than 1 of the rows fitted on; which rows of a person are kept depends"
+        " on that person's rows alone, and the kept rows are the records counted here"
+    }
 
 
 def test_the_empty_data_set_is_released_too():

@@ -21,6 +21,7 @@ from reticent.accounting.nodes import Accountant
 from reticent.accounting.pld import PLD
 from reticent.accounting.rdp import RDP
 from reticent.accounting.zcdp import ZCDP
+from reticent.guarantee.checks import checked_by
 from reticent.guarantee.events import Event
 from reticent.guarantee.grade import Grade, Relation, as_relation
 from reticent.guarantee.guarantee import ONE_RECORD, Guarantee
@@ -66,7 +67,7 @@ class Account:
             grade=grade,
             relation=self.relation,
             unit=unit,
-            checked=(ACCOUNTANTS[self.method].theorem,),
+            checked=(theorem_line(self.method),),
             stated=(STATED,),
             gamma=gamma,
         )
@@ -82,6 +83,11 @@ class Account:
             "refusals": dict(self.refusals),
             "event": self.event.to_dict(),
         }
+
+
+def theorem_line(method: str) -> str:
+    """By which composition theorem an ε comes, as a guarantee says it."""
+    return checked_by(ACCOUNTANTS[method].theorem, "accounting.account.epsilon_by")
 
 
 def account(

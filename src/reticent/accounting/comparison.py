@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reticent.accounting.account import ACCOUNTANTS, STATED
+from reticent.accounting.account import ACCOUNTANTS, STATED, theorem_line
 from reticent.accounting.calibration import calibrate_noise
 from reticent.guarantee import (
     Event,
@@ -88,6 +88,6 @@ def _claim(sensitivity: Sensitivity, epsilon: float, delta: float, method: str) 
         grade=weakest((Grade.DECLARED, sensitivity.grade)),
         relation=sensitivity.relation,
         gamma=sensitivity.gamma,
-        checked=(ACCOUNTANTS[method].theorem,),
+        checked=(theorem_line(method),),
         stated=(STATED, f"the sensitivity: {sensitivity.source}"),
     )

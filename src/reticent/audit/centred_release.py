@@ -17,8 +17,10 @@ from reticent.audit.neighbouring import World, refuse_others
 from reticent.audit.transcript_audit import TranscriptAudit
 from reticent.audit.transcripts import audit_transcripts
 from reticent.protect import ReleasedHead
-from reticent.protect.learners.recipe import Answer, Watched
+from reticent.protect.learners.recipe import Watched
 from reticent.protect.mean import ReleasedMean, exact_sum
+from reticent.protect.noisy_query import NoiseFunction
+from reticent.protect.public_numbers import records_touched
 from reticent.validation import InputError, float_rows
 
 Floats = NDArray[np.float64]
@@ -44,7 +46,8 @@ def audit_centred_release(
     if released.public.mean is None or released.public.mean != mean.numbers:
         raise InputError("mean must be the one that the head was centred by, got another")
     claim = released.guarantee
-    refuse_others(one_world, other_world, claim.relation, released.public.records_each)
+    touched = records_touched(released.public.records_each)
+    refuse_others(one_world, other_world, claim.relation, touched)
     worlds = tuple(_watched(released, mean, world) for world in (one_world, other_world))
     return audit_transcripts((worlds[0], worlds[1]), claim, **options)
 
@@ -54,7 +57,7 @@ def _watched(released: ReleasedHead, mean: ReleasedMean, world: World) -> Watche
     noises, records = (mean.noise(), noise_of(released)), released.public.records
     total = exact_sum(rows, mean.numbers.bound)
 
-    def watch(answer: Answer) -> Floats:
+    def watch(answer: NoiseFunction) -> Floats:
         centre = answer(noises[0], total) / records
         head = unfitted_head(released, None).set_params(centre=centre).fit(rows, labels)
         return np.append(centre, answer(noises[1], head.coordinates_))

@@ -32,6 +32,7 @@ from reticent.audit.one_run import (
 from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import lower_text, upper_text
+from reticent.protect.public_numbers import unit_of
 from reticent.training.records import indices_of
 from reticent.validation import InputError, count, describe, float_array, probability
 
@@ -229,12 +230,16 @@ def _own_claim(model: Any) -> Guarantee | None:
 
 
 def _refuse_other_claim(claim: Guarantee | None) -> None:
-    """Coins are about single records that are there or not, and about every one of them."""
+    """Coins are about single records that are there or not, and about every one of them.
+
+    A canary may as well be all that a person owns.
+    """
     if claim is None:
         return
-    if claim.relation is not Relation.ADD_REMOVE or claim.unit != ONE_RECORD:
+    if claim.relation is not Relation.ADD_REMOVE or claim.unit not in (ONE_RECORD, unit_of(1)):
         raise InputError(
-            "claim must be about add-remove neighbours of one record, as coins are, got"
+            "claim must be about add-remove neighbours of one record or of one person with at"
+            " most 1, as coins are, got"
             f" {claim.relation} of {claim.unit}"
         )
     if claim.grade is Grade.SAMPLED:

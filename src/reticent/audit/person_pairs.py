@@ -1,7 +1,8 @@
 """Neighbours of a claim about persons: all rows of one, or a person who is built.
 
 A claim about one person with at most k records is about data with and without all of that person's
-rows, or, under replace-one, about as many rows of another person in their place (theory F.4).
+rows, or, under replace-one, about as many rows of another person in their place (theory F.4). With
+one record each every row that was kept is a person, and nothing need say whose it is.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.neighbours import LeaveOneOut
 from reticent.neighbours.differences import Differences
 from reticent.neighbours.search import most_influential, most_influential_groups, worst_built
-from reticent.protect.public_numbers import unit_of
+from reticent.protect.public_numbers import records_touched, unit_of
 from reticent.validation import InputError
 
 Floats = NDArray[np.float64]
@@ -42,10 +43,10 @@ class Changed(NamedTuple):
         return cls(done=done, undone=undone, instead=instead, moved=moved, sizes=sizes)
 
 
-def records_of(unit: str) -> int:
-    """The most records of one person that a claim is about; 1 for one record."""
-    found = re.fullmatch(r"one person with at most ([1-9][0-9]{0,8}) records", unit)
-    each = int(found[1]) if found else 1
+def records_of(unit: str) -> int | None:
+    """The most records of one person that a claim is about; None where it is about one record."""
+    found = re.fullmatch(r"one person with at most ([1-9][0-9]{0,8}) records?", unit)
+    each = int(found[1]) if found else None
     if unit != unit_of(each):
         raise InputError(
             f"unit must be {ONE_RECORD} or one person with at most k records to be audited, got"
@@ -54,36 +55,41 @@ def records_of(unit: str) -> int:
     return each
 
 
-def rows_of_persons(persons: ArrayLike | None, records: int, records_each: int) -> list[Rows]:
-    """The rows of each person; refused where they are not those that the claim is about."""
-    if persons is None:
-        raise InputError(
-            f"persons must be given, one for each row: the claim is about {unit_of(records_each)}"
-        )
-    named = persons_array(persons, records)
+def rows_of_units(persons: ArrayLike | None, records: int, records_each: int | None) -> list[Rows]:
+    """The rows of each unit of a claim: of each person, or every row by itself.
+
+    Refused where they are not those that the claim is about.
+    """
+    unit, most_rows = unit_of(records_each), records_touched(records_each)
+    if records_each is None and persons is not None:
+        raise InputError(f"persons must not be given: the claim is about {unit}, whoever owns it")
+    if persons is None and most_rows > 1:
+        raise InputError(f"persons must be given, one for each row: the claim is about {unit}")
+    named = np.arange(records) if persons is None else persons_array(persons, records)
     order = np.argsort(named, kind="stable")
     starts = np.flatnonzero(named[order][1:] != named[order][:-1]) + 1
     groups = np.split(order, starts)
     most = max(len(group) for group in groups)
     if most == 0:
         raise InputError("persons must be at least one, got none")
-    if most > records_each:
+    if most > most_rows:
         raise InputError(
-            f"persons must have at most {records_each} rows each, as the claim says, got {most}:"
-            " give the rows that were fitted on"
+            f"persons must have at most {most_rows} of the rows each, as the claim says, got"
+            f" {most}: give the rows that were fitted on"
         )
     return groups
 
 
-def changed_by_records(solver: LeaveOneOut, most: int) -> list[Changed]:
-    """Removed records by influence, and records that are built."""
+def changed_by_records(solver: LeaveOneOut, most: int, *, owned: bool) -> list[Changed]:
+    """Removed records by influence, and records that are built; ``owned`` by a person each."""
     removed, built = most_influential(solver, most), worst_built(solver, most)
-    instead = "another in its place"
+    record, instead = "a record", "another in its place"
+    if owned:
+        record, instead = "the one record of a person", "another's in its place"
+    added = f"with {record} built within the bound"
     return [
-        Changed.of(removed, _all(removed, 1), ("without a record", "with it", instead)),
-        Changed.of(
-            built, _all(built, 1), ("with a record built within the bound", "without it", instead)
-        ),
+        Changed.of(removed, _all(removed, 1), (f"without {record}", "with it", instead)),
+        Changed.of(built, _all(built, 1), (added, "without it", instead)),
     ]
 
 

@@ -7,7 +7,8 @@ of this pair under the noise that the certificate names: it checks the theorem, 
 likelihood-ratio test, for every mechanism (Clopper–Pearson): it checks the code.
 
 A claim about persons is about all rows of one of them, so it is given ``persons``, whose each row
-is; the neighbours then differ by one person (``person_pairs``).
+is; the neighbours then differ by one person (``person_pairs``). Where each kept one row, every row
+that was fitted on is a person.
 
 A claim graded *sampled* is about most pairs, so neither figure refutes it: fresh pairs from the
 population do (``reticent.audit.sampled``).
@@ -30,7 +31,7 @@ from reticent.audit.person_pairs import (
     changed_by_persons,
     changed_by_records,
     records_of,
-    rows_of_persons,
+    rows_of_units,
 )
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.audit.sampled import PairNorms, SampledAudit, audit_sampled
@@ -79,7 +80,8 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
         fresh: i.i.d. pairs from the population, for a claim graded sampled: nothing else can
             refute it.
         persons: Whose each row is, whole numbers or texts; needed where the claim is about one
-            person with at most k records, none of whom may have more than k rows here.
+            person with at most k records, k > 1; none of them may have more than k rows here. A
+            claim about one record takes none.
     """
     checked_beta(beta)
     noise = noise_of(released)
@@ -119,14 +121,13 @@ def worst_pair(
     """The neighbours furthest apart: removed by influence, and built, as the claim's unit says."""
     each, most = records_of(released.guarantee.unit), count("candidates", candidates)
     _refuse_other_tables(released, X, y)
-    about_persons = each > 1 or persons is not None
-    groups = rows_of_persons(persons, len(np.asarray(y)), each) if about_persons else []
+    groups = rows_of_units(persons, len(np.asarray(y)), each)
     head = unfitted_head(released, class_weight).fit(X, y)
     solver = LeaveOneOut(head, X, y)
-    if each > 1:
+    if each is not None and each > 1:
         found = changed_by_persons(solver, groups, most, copies=each)
     else:
-        found = changed_by_records(solver, most)
+        found = changed_by_records(solver, most, owned=each is not None)
     noise, full = noise_of(released), solver.coordinates.ravel()
     replaced = released.guarantee.relation is Relation.REPLACE_ONE
     pairs = [_furthest(changes, full, replaced) for changes in found]

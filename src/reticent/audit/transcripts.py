@@ -29,7 +29,9 @@ from reticent.guarantee import Guarantee, Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Gaussian, L2Laplace
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.budget import together
-from reticent.protect.learners.recipe import Answer, Watched
+from reticent.protect.learners.recipe import Watched
+from reticent.protect.noisy_query import NoiseFunction
+from reticent.protect.public_numbers import records_touched
 from reticent.validation import InputError, count, describe
 
 Floats = NDArray[np.float64]
@@ -136,7 +138,7 @@ def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to loo
     *,
     runs: int = 1_000,
     beta: float = 0.05,
-    draw: Answer | None = None,
+    draw: NoiseFunction | None = None,
     progress: Progress | None = None,
 ) -> TranscriptAudit:
     """Try to refute what a learner's fit promises, on two neighbouring data sets.
@@ -163,9 +165,14 @@ def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to loo
         raise InputError(f"learner must be one with the noise inside, got {describe(learner)}")
     free = type(learner)(**learner.get_params(deep=False) | {"charge": None})
     claim = free.fit(*other_world).guarantee_
-    refuse_others(one_world, other_world, claim.relation, getattr(free, "records_each", 1))
+    refuse_others(one_world, other_world, claim.relation, _touched(free))
     worlds = free.watched(*one_world), free.watched(*other_world)
     return audit_transcripts(worlds, claim, runs=runs, beta=beta, draw=draw, progress=progress)
+
+
+def _touched(learner: Learner) -> int:
+    """The records by which two neighbours differ at most."""
+    return records_touched(getattr(learner, "records_each", None))
 
 
 def audit_transcripts(
@@ -174,7 +181,7 @@ def audit_transcripts(
     *,
     runs: int = 1_000,
     beta: float = 0.05,
-    draw: Answer | None = None,
+    draw: NoiseFunction | None = None,
     progress: Progress | None = None,
 ) -> TranscriptAudit:
     """The same for any procedure whose every look at the records is a noisy sum.
@@ -224,7 +231,7 @@ def audit_transcripts(
     )
 
 
-def transcript(watched: Watched, answer: Answer) -> Transcript:
+def transcript(watched: Watched, answer: NoiseFunction) -> Transcript:
     """Every look of one fit, each answered by ``answer``."""
     looks: list[Look] = []
 
@@ -259,7 +266,7 @@ _OTHER_SUMS: Final = (
 )
 
 
-def path(own: Watched, other: Watched, draw: Answer) -> Path:
+def path(own: Watched, other: Watched, draw: NoiseFunction) -> Path:
     """One run: a transcript drawn in its own world, and the other world's sums beside it."""
     drawn = transcript(own, draw)
     beside = replayed(other, drawn.looks)
@@ -285,7 +292,7 @@ def _of_one_noise(looks: list[Look]) -> list[list[int]]:
 
 
 def _arms(
-    worlds: tuple[Watched, Watched], runs: int, draw: Answer, tell: Progress
+    worlds: tuple[Watched, Watched], runs: int, draw: NoiseFunction, tell: Progress
 ) -> tuple[list[Path], list[Path]]:
     """Runs in either world, in turns."""
     found: tuple[list[Path], list[Path]] = ([], [])

@@ -17,9 +17,9 @@ from reticent.cli.private_table import (
     Embedding,
     EncoderName,
     Person,
+    each_of,
     listed,
     read_private,
-    refuse_unnamed_persons,
 )
 from reticent.cli.progress import stages
 from reticent.validation import InputError
@@ -149,7 +149,7 @@ def attack(
         seed=seed,
         jobs=jobs,
     )
-    refuse_unnamed_persons(person, records_each)
+    each = each_of(person, records_each)
     limits = attack_limits_of(fail_above or (), fprs=FPRS)
     _refuse_early(scores_out)
     with this_folder_importable():
@@ -159,7 +159,7 @@ def attack(
     form = {
         "label": label,
         "person": person,
-        "records_each": records_each,
+        "records_each": each,
         "embedding": embedding,
         "encoder": encoder,
     }

@@ -15,6 +15,7 @@ from reticent.cli.private_table import (
     Classes,
     Embedding,
     EncoderName,
+    Penalty,
     Person,
     listed,
     read_private,
@@ -25,9 +26,11 @@ from reticent.validation import InputError
 if TYPE_CHECKING:
     from reticent.audit import FunctionAudit
     from reticent.audit.releases import ClaimAudit
+    from reticent.pipeline.end_to_end.own_table import OwnTableAudit
 
 REFUTED = 1
 FUNCTION_RUNS = 40_000
+PAIRS = 40
 
 Releases = Annotated[
     list[Path] | None,
@@ -66,6 +69,31 @@ Train = Annotated[
         show_default=False,
     ),
 ]
+EndToEnd = Annotated[
+    str | None,
+    typer.Option(
+        "--end-to-end",
+        help="Audit protect from the file to what leaves, on neighbours of your own table: weights,"
+        " noisy-gradient, class-means, adassp or lda.",
+        show_default=False,
+    ),
+]
+Pairs = Annotated[
+    int | None,
+    typer.Option(help="Pairs of neighbouring files; by default 40.", show_default=False),
+]
+RecordsEach = Annotated[
+    int | None,
+    typer.Option("--records-each", help="Rows that one person keeps at most.", show_default=False),
+]
+Relation = Annotated[
+    str | None, typer.Option(help="add-remove or replace-one.", show_default=False)
+]
+Mechanism = Annotated[
+    str | None,
+    typer.Option(help="gaussian, logistic, laplace or l2-laplace.", show_default=False),
+]
+Centre = Annotated[str | None, typer.Option(help="none or mean.", show_default=False)]
 Count = Annotated[
     int | None,
     typer.Option("--canaries", help="How many canaries; by default 200.", show_default=False),
@@ -104,6 +132,9 @@ Candidates = Annotated[
         show_default=False,
     ),
 ]
+NormsName = Annotated[
+    str | None, typer.Option("--norms", help="clip or scale.", show_default=False)
+]
 Seed = Annotated[
     int | None,
     typer.Option(help="Of the auditor's own draws; by default 0.", show_default=False),
@@ -126,6 +157,13 @@ FORMS = {
         needs=("--one", "--other", "--epsilon"),
         takes=("--delta", "--pure", "--runs", "--seed"),
     ),
+    "--end-to-end": _Form(
+        needs=("--private", "--label", "--classes", "--records", "--epsilon", "--relation"),
+        takes=(
+            *("--delta", "--pure", "--bound", "--penalty", "--norms", "--mechanism", "--centre"),
+            *("--person", "--records-each", "--embedding", "--pairs", "--seed"),
+        ),
+    ),
     "--train": _Form(
         needs=("--private", "--label", "--classes"),
         takes=(
@@ -147,6 +185,7 @@ def audit(
     one: One = None,
     other: Other = None,
     train: Train = None,
+    end_to_end: EndToEnd = None,
     canaries: Count = None,
     kind: Kind = None,
     classes: Classes = None,
@@ -155,18 +194,26 @@ def audit(
     epsilon: Claimed = None,
     delta: Delta = None,
     pure: Pure = False,
+    relation: Relation = None,
+    mechanism: Mechanism = None,
+    penalty: Penalty = None,
+    norms: NormsName = None,
+    centre: Centre = None,
+    records_each: RecordsEach = None,
+    pairs: Pairs = None,
     beta: Beta = 0.05,
     runs: Runs = None,
     candidates: Candidates = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
-    """Try to refute a claim: of releases on their own data, of a function, or of a training.
+    """Try to refute a claim: of releases, of a function, of a training, or of protect itself.
 
     A release: the theorem by the worst pair that is found, the code by draws (of a learner with
-    the noise inside, by all its noisy sums); several share β; one that protects persons with
-    several records is told --person. A function: by the event that tells
-    two inputs apart best. A training: by canaries in one run.
+    the noise inside, by all its noisy sums); several share β; one that protects persons is told
+    --person, as protect was. A function: by the event that tells
+    two inputs apart best. A training: by canaries in one run. Of protect: from neighbouring files
+    that are built from your table to all that leaves, with its noise replaced by the audit.
     What is printed is computed from the private records without noise: keep it private.
     """
     said = {
@@ -174,12 +221,21 @@ def audit(
         "--encoder": encoder, "--one": one, "--other": other, "--classes": classes,
         "--bound": bound, "--records": records, "--canaries": canaries, "--kind": kind,
         "--epsilon": epsilon, "--delta": delta, "--pure": pure or None, "--runs": runs,
-        "--candidates": candidates, "--seed": seed,
+        "--candidates": candidates, "--seed": seed, "--relation": relation,
+        "--mechanism": mechanism, "--penalty": penalty, "--norms": norms, "--centre": centre,
+        "--records-each": records_each, "--pairs": pairs,
     }  # fmt: skip
-    asked = {"RELEASED": released or None, "--function": function, "--train": train}
+    asked = {
+        "RELEASED": released or None,
+        "--function": function,
+        "--train": train,
+        "--end-to-end": end_to_end,
+    }
     form = _form_of(asked, said)
     if form == "RELEASED":
         _finish(_of_releases(list(released or ()), said, beta), json)
+    elif form == "--end-to-end":
+        _finish(_of_own_table(str(end_to_end), said), json)
     elif form == "--function":
         _finish_function(_of_function(str(function), said, beta), json)
     else:
@@ -191,7 +247,8 @@ def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
     named = [form for form, value in asked.items() if value is not None]
     if len(named) != 1:
         got = " and ".join(named) or "none"
-        raise InputError(f"one of RELEASED, --function and --train must be said, got {got}")
+        forms = "RELEASED, --function, --train and --end-to-end"
+        raise InputError(f"one of {forms} must be said, got {got}")
     given = {option for option, value in said.items() if value is not None}
     needs, takes = FORMS[named[0]]
     if missing := [option for option in needs if option not in given]:
@@ -209,9 +266,8 @@ def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) ->
     if len(set(names)) < len(names):
         raise InputError("released must be different files, got one twice")
     releases = {name: load(name) for name in names}
-    if said["--person"] is None:  # before the table is read: the column of persons may be text
-        for name, released in releases.items():
-            refuse_persons(name, released)
+    for name, released in releases.items():  # before the table is read: persons may be texts
+        refuse_persons(name, released, named=said["--person"] is not None)
     with progress_line("runs") as progress:
         found = audit_files(
             releases,
@@ -220,6 +276,33 @@ def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) ->
             effort=Effort(runs=said["--runs"], candidates=said["--candidates"], progress=progress),
         )
     return found if len(names) > 1 else found.audits[names[0]]
+
+
+_FOR_PROTECT = (
+    *("--label", "--classes", "--records", "--epsilon", "--relation", "--delta", "--bound"),
+    *("--penalty", "--norms", "--mechanism", "--centre", "--person", "--records-each"),
+    "--embedding",
+)
+
+
+def _of_own_table(learner: str, said: Mapping[str, Any]) -> OwnTableAudit:
+    from reticent.pipeline.end_to_end.commands import protect_command
+    from reticent.pipeline.end_to_end.own_table import audit_own_table
+
+    words = ["protect", "--learner", learner, *(["--pure"] if said["--pure"] else [])]
+    for option in _FOR_PROTECT:
+        if said[option] is not None:
+            words += [option, str(said[option])]
+    with progress_line("pairs") as progress:
+        return audit_own_table(
+            said["--private"],
+            lambda path: protect_command([*words, "--private", str(path)]),
+            label=said["--label"],
+            person=said["--person"],
+            pairs=PAIRS if said["--pairs"] is None else said["--pairs"],
+            seed=said["--seed"] or 0,
+            progress=progress,
+        )
 
 
 def _of_function(name: str, said: Mapping[str, Any], beta: float) -> FunctionAudit:
@@ -285,13 +368,13 @@ def _finish_function(found: FunctionAudit, json: bool) -> None:
     _end(found, json)
 
 
-def _finish(found: ClaimAudit, json: bool) -> None:
+def _finish(found: ClaimAudit | OwnTableAudit, json: bool) -> None:
     for text in () if json else str(found).splitlines():
         print_line(text)
     _end(found, json)
 
 
-def _end(found: ClaimAudit | FunctionAudit, json: bool) -> None:
+def _end(found: ClaimAudit | FunctionAudit | OwnTableAudit, json: bool) -> None:
     if json:
         print_json(found.to_dict())
     if found.refuted:

@@ -22,9 +22,9 @@ from reticent.cli.private_table import (
     Person,
     Private,
     Records,
+    each_of,
     listed,
     read_private,
-    refuse_unnamed_persons,
     said,
 )
 from reticent.validation import InputError
@@ -70,12 +70,11 @@ def fit(
 
     names = listed(classes)
     writable_file(fit_path(out))
-    refuse_unnamed_persons(person, records_each)
     public = {
         "records": said("--records", records),
         "bound": said("--bound", bound),
         "norms": as_norms(norms),
-        "records_each": records_each,
+        "records_each": each_of(person, records_each),
     }
     if penalty is None and (epsilon is None or delta is None):
         raise InputError(

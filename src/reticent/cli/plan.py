@@ -23,7 +23,14 @@ Radius = Annotated[
         help="The public bound on a row's norm. Learners scale rows, so it costs nothing.",
     ),
 ]
-Each = Annotated[int, typer.Option("--records-each", help="The most records of one person.")]
+Each = Annotated[
+    int | None,
+    typer.Option(
+        "--records-each",
+        help="The most records of one person, where persons are to be protected.",
+        show_default=False,
+    ),
+]
 Prototypes = Annotated[
     bool,
     typer.Option(
@@ -58,7 +65,7 @@ def plan(
     pure: Pure = False,
     relation: RelationName = None,
     bound: Radius = 1.0,
-    records_each: Each = 1,
+    records_each: Each = None,
     prototypes: Prototypes = False,
     loss: Losses = None,
     queries: Queries = None,
@@ -142,8 +149,10 @@ def _command(advice: Advice) -> str:
     asked = advice.situation
     budget = f"--delta {asked.delta}" if asked.delta else "--pure"
     bound = f" --bound {asked.bound:g}" if advice.learner == WEIGHTS else ""  # others refuse it
+    each = asked.records_each
+    whose = "" if each is None else f" --person COLUMN --records-each {each}"
     return (
         f"reticent protect --private FILE --learner {advice.learner} --mechanism {advice.mechanism}"
         f" --epsilon {asked.epsilon} {budget} --relation {asked.relation}"
-        f" --records {asked.records}{bound} …"
+        f" --records {asked.records}{bound}{whose} …"
     )

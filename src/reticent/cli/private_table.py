@@ -90,10 +90,16 @@ def listed(classes: str | None) -> list[str]:
     return names
 
 
-def refuse_unnamed_persons(person: str | None, records_each: int) -> None:
-    """Nobody knows whose rows to count without a column of persons."""
-    if records_each != 1 and person is None:
+def each_of(person: str | None, records_each: int) -> int | None:
+    """The most rows that a person keeps where --person names a column, None where it does not.
+
+    Nobody knows whose rows to count without a column of persons.
+    """
+    if person is not None:
+        return records_each
+    if records_each != 1:
         raise InputError("--records-each must be said with --person, the column that says whose")
+    return None
 
 
 def said(option: str, value: Value | None) -> Value:

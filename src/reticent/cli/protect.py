@@ -23,9 +23,9 @@ from reticent.cli.private_table import (
     Person,
     Private,
     Records,
+    each_of,
     listed,
     read_private,
-    refuse_unnamed_persons,
     said,
 )
 from reticent.guarantee import Event, Guarantee
@@ -108,10 +108,9 @@ def protect(
         "delta": delta_of(delta, pure),
         "relation": relation_of(relation),
         "mechanism": mechanism,
-        "records_each": records_each,
+        "records_each": each_of(person, records_each),
     }
     start = None
-    refuse_unnamed_persons(person, records_each)
     if fit is None:
         names = listed(classes)
         wanted = Wanted(

@@ -24,9 +24,9 @@ from reticent.cli.private_table import (
     Person,
     Private,
     Records,
+    each_of,
     listed,
     read_private,
-    refuse_unnamed_persons,
 )
 from reticent.cli.progress import stages
 from reticent.cli.summary import print_summary, stop_refuted, written_by
@@ -107,7 +107,7 @@ def run(
     from reticent.training.features import as_norms
 
     neighbours, limits = relation_of(relation), limits_of(fail_above or ())
-    refuse_unnamed_persons(person, records_each)
+    each = each_of(person, records_each)
     with folder_for(out) as target:
         form: dict[str, Any] = {"embedding": embedding, "encoder": encoder}
         names = None if classes is None else listed(classes)
@@ -115,23 +115,21 @@ def run(
         whose = _column_in(test, person)
         unseen = read_private(test, label=label, person=whose, classes=list(data.classes), **form)
         around = None if public is None else _features_of(public, label, person, form)
-        roles = RunData.of(
-            _declared(data), unseen, public=around, records_each=records_each, seed=seed
-        )
+        roles = RunData.of(_declared(data), unseen, public=around, records_each=each, seed=seed)
         roles = dataclasses.replace(roles, test_is_public=test_is_public)
         missing = {"classes": classes, "bound": bound, "records": records}
         spec = RunSpec(
             epsilon=epsilon,
             delta=delta,
             relation=neighbours,
-            records=counted(data, records_each) if records is None else records,
+            records=counted(data, each) if records is None else records,
             bound=_longest(roles.private) if bound is None else bound,
             read_off=tuple(name for name, value in missing.items() if value is None),
             norms=as_norms(norms),
             epsilons=_grid(epsilons),
             draws=draws,
             shadows=shadows,
-            records_each=records_each,
+            records_each=each,
             seed=seed,
             jobs=jobs,
         )

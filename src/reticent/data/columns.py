@@ -5,17 +5,17 @@ No cell is shown in a message: cells are private.
 
 from __future__ import annotations
 
-import codecs
-import gzip
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.csv_file import CsvFile
 from reticent.data.dataset import where
 from reticent.data.folder import archive
 from reticent.validation import InputError
@@ -48,11 +48,15 @@ class Columns:
         return self.read(name)
 
 
-def open_columns(path: Path, *, texts: Iterable[str] = ()) -> Columns:
+def open_columns(
+    path: Path, *, texts: Iterable[str] = (), guessed: Iterable[str] | None = None
+) -> Columns:
     """The columns of a file, by the ending of its name.
 
-    CSV has no types: they are found by looking at all cells of a column, so that one record more
-    may turn the label "01" of another from 1 into "01". ``texts`` are columns not to be guessed.
+    CSV has no types. The columns ``texts`` are texts. The columns ``guessed`` get the type that all
+    their cells have, so that one record more may turn the label "01" of another from 1 into "01":
+    no proven release may rest on them. All other columns are float64; without ``guessed`` they are
+    guessed too.
     """
     if not path.is_file():
         raise InputError(f"path must be a file, got {str(path)!r}")
@@ -60,11 +64,19 @@ def open_columns(path: Path, *, texts: Iterable[str] = ()) -> Columns:
         if path.name.lower().endswith(ending):
             if path.stat().st_size == 0:
                 raise InputError(f"{path.name} must hold records, got an empty file")
-            return opener(path, frozenset(texts))
+            asked = _Kinds(frozenset(texts), None if guessed is None else frozenset(guessed))
+            return opener(path, asked)
     raise InputError(f"path must end in {', '.join(_OPENERS)}, got {path.name!r}")
 
 
-def _npz(path: Path, _texts: frozenset[str]) -> Columns:
+class _Kinds(NamedTuple):
+    """Which columns of a CSV file are texts, and which are guessed; None: all others."""
+
+    texts: frozenset[str]
+    guessed: frozenset[str] | None
+
+
+def _npz(path: Path, _kinds: _Kinds) -> Columns:
     arrays = archive(path)
 
     def read(name: str) -> NDArray[Any]:
@@ -79,47 +91,21 @@ def _npz(path: Path, _texts: frozenset[str]) -> Columns:
     return Columns(file=path.name, names=tuple(arrays), read=read)
 
 
-def _csv(path: Path, texts: frozenset[str]) -> Columns:
+def _csv(path: Path, kinds: _Kinds) -> Columns:
     arrow = _arrow(path)
-    _refuse_other_bytes(path)
-    from pyarrow import csv
+    file = CsvFile.open(path)
+    guessed = frozenset(file.names) if kinds.guessed is None else kinds.guessed
+    types = dict.fromkeys((name for name in file.names if name not in guessed), arrow.float64())
+    types.update(dict.fromkeys(kinds.texts, arrow.string()))
+    table = cache(lambda: file.table(types))  # when names are known to be no cells, or never
 
-    uneven: list[Any] = []
+    def read(name: str) -> NDArray[Any]:
+        return _plain(path.name, name, table().column(name).combine_chunks())
 
-    def note(row: Any) -> str:
-        uneven.append(row)
-        return "error"
-
-    try:
-        table = csv.read_csv(
-            path,
-            read_options=csv.ReadOptions(use_threads=False),  # only then are rows numbered
-            parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
-            convert_options=csv.ConvertOptions(
-                null_values=[""],
-                strings_can_be_null=False,
-                true_values=[],
-                false_values=[],
-                column_types=dict.fromkeys(texts, arrow.string()),
-            ),
-        )
-    except (arrow.ArrowInvalid, OSError):
-        raise InputError(_not_csv(path, uneven)) from None
-    return _arrow_columns(path, table)
+    return Columns(file=path.name, names=file.names, read=read)
 
 
-def _not_csv(path: Path, uneven: list[Any]) -> str:
-    """Arrow's own message would show the row."""
-    if not uneven:
-        return f"{path.name} must be a CSV table in UTF-8, got one that cannot be read"
-    row = uneven[0]
-    return (
-        f"{path.name} must have {row.expected_columns} fields in each row,"
-        f" got {row.actual_columns} in {where(row.number - 2)}"
-    )
-
-
-def _parquet(path: Path, _texts: frozenset[str]) -> Columns:
+def _parquet(path: Path, _kinds: _Kinds) -> Columns:
     arrow = _arrow(path)
     from pyarrow import parquet
 
@@ -132,20 +118,7 @@ def _parquet(path: Path, _texts: frozenset[str]) -> Columns:
         ) from None
 
 
-def _refuse_other_bytes(path: Path) -> None:
-    """Arrow shows a row that is not UTF-8; so it is found before Arrow reads it."""
-    opened = gzip.open if path.name.lower().endswith(".gz") else open
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with opened(path, "rb") as file:
-            while block := file.read(1 << 22):
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
-    except (UnicodeDecodeError, OSError, EOFError):
-        raise InputError(_not_csv(path, [])) from None
-
-
-_OPENERS: Final[dict[str, Callable[[Path, frozenset[str]], Columns]]] = {
+_OPENERS: Final[dict[str, Callable[[Path, _Kinds], Columns]]] = {
     ".npz": _npz,
     ".csv": _csv,
     ".csv.gz": _csv,
@@ -204,7 +177,7 @@ def _stacked(file: str, name: str, column: Any) -> NDArray[Any]:
         return np.zeros((0, column.type.list_size), dtype=np.float32)
     lengths = np.asarray(column.value_lengths().to_numpy(zero_copy_only=False))
     if len(lengths) == 0:
-        raise InputError(f"{file} must hold a record that shows the length of {name!r}, got none")
+        raise InputError(no_length(file, name))
     uneven = np.flatnonzero(lengths != lengths[0])
     if len(uneven):
         raise InputError(
@@ -216,6 +189,11 @@ def _stacked(file: str, name: str, column: Any) -> NDArray[Any]:
         row = _first_null(values) // max(1, int(lengths[0]))
         raise InputError(f"{file} must have no gaps, got one in {where(row)}, column {name!r}")
     return _plain(file, name, values).reshape(len(lengths), -1)
+
+
+def no_length(file: str, name: str) -> str:
+    """Why a column of lists without records is refused."""
+    return f"{file} must hold a record that shows the length of {name!r}, got none"
 
 
 def _refuse_missing(file: str, name: str, column: Any) -> None:

@@ -12,11 +12,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.data.cells import is_whole, plain_cells
 from reticent.validation import InputError, text, texts
 
 _FEATURES: Final = 2  # axes: record, feature
 _IMAGES: Final = 4  # axes: record, height, width, channel
 _CHUNK: Final = 1 << 24
+_LARGEST: Final = 2**63 - 1  # of int64: a person with a larger number would become another one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +28,9 @@ class Dataset:
     There may be no records at all.
 
     ``inputs`` has one of three shapes: features (n, d), images (n, height, width, channels), both
-    float32 or uint8, or n texts. ``labels`` number the ``classes``; without classes they are real
-    numbers (regression), and None where the publisher gave none. ``public_classes`` is False where
-    the classes were read off the labels: then their list is private too.
+    float64, float32 or uint8, or n texts. ``labels`` number the ``classes``; without classes they
+    are real numbers (regression), and None where the publisher gave none. ``public_classes`` is
+    False where the classes were read off the labels: then their list is private too.
 
     >>> data = Dataset(
     ...     name="two",
@@ -66,11 +68,16 @@ class Dataset:
         return len(self.inputs)
 
     @property
-    def features(self) -> NDArray[np.float32]:
-        """Float32 features (n, d); images are flattened, and their bytes divided by 255."""
+    def features(self) -> NDArray[np.floating[Any]]:
+        """Features (n, d); images are flattened, and their bytes divided by 255.
+
+        They are float64 where the inputs are (a user's table), and float32 otherwise.
+        """
         if self.inputs.dtype.kind == "U":
             raise InputError(f"{self.name} must be encoded before it has features, got texts")
         flat = self.inputs.reshape(len(self), math.prod(self.inputs.shape[1:]))
+        if flat.dtype == np.float64:
+            return flat
         features: NDArray[np.float32] = flat.astype(np.float32, copy=False)
         is_pixels = self.inputs.ndim == _IMAGES and flat.dtype == np.uint8
         return np.divide(features, np.float32(255), out=features) if is_pixels else features
@@ -116,13 +123,30 @@ class Dataset:
 
 
 def persons_array(value: ArrayLike, length: int) -> NDArray[Any]:
-    """One person for each record: whole numbers or texts."""
-    persons = np.asarray(value)
-    if persons.dtype.kind not in "iuU":
-        raise InputError(f"persons must be whole numbers or texts, got an array of {persons.dtype}")
+    """One person for each record: whole numbers or texts.
+
+    In a list the person 1 is the person "1". Who somebody is depends on the own cell alone.
+    """
+    persons = np.asarray(plain_cells(value))
     if persons.shape != (length,):
         raise InputError(f"persons must have shape ({length},), got {persons.shape}")
-    return persons if persons.dtype.kind == "U" else persons.astype(np.int64)
+    if persons.dtype.kind == "O":
+        return _persons_of_cells(persons.tolist())
+    if persons.dtype.kind not in "iuU":
+        raise InputError(f"persons must be whole numbers or texts, got an array of {persons.dtype}")
+    if persons.dtype.kind == "U":
+        return persons
+    wraps = persons.dtype == np.uint64 and persons.max(initial=0) > _LARGEST
+    return persons.astype(np.str_ if wraps else np.int64)
+
+
+def _persons_of_cells(cells: list[Any]) -> NDArray[Any]:
+    for row, cell in enumerate(cells):
+        if not is_whole(cell) and not isinstance(cell, str):
+            raise InputError(f"persons must be whole numbers or texts, got another in {where(row)}")
+    if all(is_whole(cell) and abs(int(cell)) <= _LARGEST for cell in cells):
+        return np.array(cells, dtype=np.int64)
+    return np.array([str(cell) for cell in cells], dtype=np.str_)
 
 
 def where(row: int) -> str:
@@ -136,15 +160,15 @@ def _inputs(value: NDArray[Any], columns: tuple[str, ...]) -> NDArray[Any]:
         raise InputError(f"inputs must have features, got shape {inputs.shape}")
     if inputs.ndim == 1 and inputs.dtype.kind == "U":
         return inputs
-    if inputs.dtype not in (np.float32, np.uint8):
-        raise InputError(f"inputs must be float32, uint8 or texts, got {inputs.dtype}")
+    if inputs.dtype not in (np.float64, np.float32, np.uint8):
+        raise InputError(f"inputs must be float64, float32, uint8 or texts, got {inputs.dtype}")
     if inputs.ndim not in (_FEATURES, _IMAGES):
         raise InputError(
             f"inputs must have shape (n, d) or (n, height, width, channels), got {inputs.shape}"
         )
     if columns and (inputs.ndim != _FEATURES or len(columns) != inputs.shape[1]):
         raise InputError(f"columns must name each feature, got {len(columns)} for {inputs.shape}")
-    if inputs.dtype == np.float32:
+    if inputs.dtype != np.uint8:
         _refuse_not_finite(inputs, columns)
     return inputs
 
@@ -156,8 +180,9 @@ def _refuse_not_finite(inputs: NDArray[Any], columns: tuple[str, ...]) -> None:
             row, place = start + int(wrong[0][0]), tuple(map(int, wrong[0][1:]))
             kind = "NaN" if np.isnan(inputs[(row, *place)]) else "infinity"
             named = repr(columns[place[0]]) if columns else _place(place)
+            form = " as float32" if inputs.dtype == np.float32 else ""
             raise InputError(
-                f"inputs must be finite as float32, got {kind} in {where(row)}, column {named}"
+                f"inputs must be finite{form}, got {kind} in {where(row)}, column {named}"
             )
 
 
@@ -219,7 +244,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 def _content(data: Dataset) -> Iterator[bytes]:
     """The bytes that are hashed: each array after its type and shape, little-endian."""
     for field, array in (
-        ("inputs", data.inputs),
+        ("inputs" if data.inputs.dtype != np.float64 else "inputs in float64", data.inputs),
         ("labels", data.labels),
         ("persons", data.persons),
     ):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.columns import Columns, is_number, open_columns
+from reticent.data.columns import Columns, is_number, no_length, open_columns
 from reticent.data.dataset import Dataset, where
 from reticent.validation import InputError, text
 
@@ -31,12 +31,14 @@ def read_table(
     private, and a proven release refuses it. With declared classes a table without records is read
     as well: it is a neighbour of a table with one, and a release may not tell them apart.
     ``embedding`` names a column of lists (in CSV a JSON list) or an array of an .npz file; without
-    it all other columns are features, in file order.
+    it all other columns are features, in file order. Features are float64, each the nearest to its
+    own cell, so that no record changes another; images stay bytes, or are float32.
     """
     _refuse_shared(label=label, person=person, embedding=embedding)
     declared = None if classes is None else label
-    texts = [name for name in (declared, person) if name is not None]
-    table = open_columns(Path(path), texts=texts)
+    texts = [name for name in (declared, person, embedding) if name is not None]
+    guessed = [label] if label is not None and classes is None else []
+    table = open_columns(Path(path), texts=texts, guessed=guessed if embedding is None else None)
     names, labels = _labelled(table, label, classes)
     persons = None if person is None else _identities(table, person, role="person")
     columns, inputs = (
@@ -131,6 +133,8 @@ def _embedding(table: Columns, name: str) -> tuple[tuple[str, ...], NDArray[Any]
 
 def _from_json(table: Columns, name: str, cells: NDArray[Any]) -> NDArray[np.float64]:
     rows = [_json_row(table, name, row, cell) for row, cell in enumerate(cells.tolist())]
+    if not rows:
+        raise InputError(no_length(table.file, name))
     for row, values in enumerate(rows):
         if len(values) != len(rows[0]):
             raise InputError(
@@ -145,7 +149,7 @@ def _json_row(table: Columns, name: str, row: int, cell: str) -> list[float]:
         values = json.loads(cell)
         if isinstance(values, list) and all(type(value) in (int, float) for value in values):
             return [float(value) for value in values]
-    except (json.JSONDecodeError, OverflowError, RecursionError):
+    except (ValueError, OverflowError, RecursionError):  # no JSON, or more digits than Python reads
         pass
     raise InputError(
         f"{table.file} must hold JSON lists of numbers in column {name!r},"
@@ -169,7 +173,10 @@ def _all_features(table: Columns, others: set[str | None]) -> tuple[tuple[str, .
     if len(columns) == 1:
         return _block(names[0], columns[names[0]])
     _refuse_uneven(table, columns)
-    return tuple(names), _float32(np.stack(list(columns.values()), axis=1))
+    features = np.empty((len(columns[names[0]]), len(names)))
+    for place, values in enumerate(columns.values()):
+        features[:, place] = _as(np.float64, values)
+    return tuple(names), features
 
 
 def _refuse_text(table: Columns, name: str, values: NDArray[Any]) -> None:
@@ -191,15 +198,20 @@ def _refuse_uneven(table: Columns, columns: dict[str, NDArray[Any]]) -> None:
 
 
 def _block(name: str, values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[Any]]:
-    """One column as features; those of an array are named ``name[0]``, ``name[1]`` and so on."""
+    """One column as features; those of an array are named ``name[0]``, ``name[1]`` and so on.
+
+    Images, which have three or four axes, go to encoders: they are bytes or float32.
+    """
     if values.ndim == 1:
-        return (name,), _float32(values[:, None])
-    if values.ndim == 3:  # grey images have one channel
-        values = values[..., None]
-    names = tuple(f"{name}[{i}]" for i in range(values.shape[1])) if values.ndim == 2 else ()
-    return names, values if values.dtype == np.uint8 else _float32(values)
+        return (name,), _as(np.float64, values[:, None])
+    if values.ndim == 2:
+        names = tuple(f"{name}[{i}]" for i in range(values.shape[1]))
+        return names, _as(np.float64, values)
+    images = values[..., None] if values.ndim == 3 else values  # grey ones have one channel
+    return (), images if images.dtype == np.uint8 else _as(np.float32, images)
 
 
-def _float32(values: NDArray[Any]) -> NDArray[np.float32]:
+def _as(kind: type[np.floating[Any]], values: NDArray[Any]) -> NDArray[Any]:
+    """The nearest number of that type, cell by cell."""
     with np.errstate(over="ignore"):  # what does not fit becomes infinite, and Dataset refuses it
-        return values.astype(np.float32)
+        return values.astype(kind)

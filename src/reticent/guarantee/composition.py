@@ -55,7 +55,11 @@ def mixture(parts: Sequence[Guarantee]) -> Guarantee:
 
 
 def group(guarantee: Guarantee, size: int, *, unit: str) -> Guarantee:
-    """The guarantee for ``size`` records at once: (jε, δ·(e^{jε} − 1)/(e^ε − 1))."""
+    """Group privacy: the guarantee for ``size`` records at once, (jε, δ·(e^{jε} − 1)/(e^ε − 1)).
+
+    That a ``unit`` (a person, a hospital) has no more records is the caller's word: it stands
+    among what is stated.
+    """
     size = count("size", size)
     epsilon = product_up(guarantee.epsilon, size)
     delta = guarantee.delta
@@ -63,7 +67,8 @@ def group(guarantee: Guarantee, size: int, *, unit: str) -> Guarantee:
         delta = up(delta * _geometric_sum(guarantee.epsilon, size))
     if not delta < 1:
         raise InputError(f"size must leave delta < 1, got {size}, which makes delta {delta}")
-    return _combined((guarantee,), epsilon, delta, unit=unit)
+    word = f"{unit} has at most {size} {'record' if size == 1 else 'records'} of the data set"
+    return _combined((guarantee,), epsilon, delta, unit=unit, word=word)
 
 
 def _geometric_sum(epsilon: float, size: int) -> float:
@@ -87,13 +92,17 @@ def _guarantees(parts: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
 def _largest(parts: Sequence[Guarantee], word: str) -> Guarantee:
     epsilon = max((part.epsilon for part in parts), default=0.0)
     delta = max((part.delta for part in parts), default=0.0)
-    result = _combined(parts, epsilon, delta)
-    grade = weakest((Grade.DECLARED, result.grade))
-    return dataclasses.replace(result, grade=grade, stated=(*result.stated, word))
+    result = _combined(parts, epsilon, delta, word=word)
+    return dataclasses.replace(result, grade=weakest((Grade.DECLARED, result.grade)))
 
 
 def _combined(
-    parts: Sequence[Guarantee], epsilon: float, delta: float, *, unit: str | None = None
+    parts: Sequence[Guarantee],
+    epsilon: float,
+    delta: float,
+    *,
+    unit: str | None = None,
+    word: str | None = None,
 ) -> Guarantee:
     grade = weakest(part.grade for part in parts)
     gammas = [part.gamma for part in parts if part.gamma is not None]
@@ -104,7 +113,7 @@ def _combined(
         relation=_only("relation", [part.relation for part in parts]),
         unit=unit if unit is not None else _only("unit", [part.unit for part in parts]),
         checked=_union([part.checked for part in parts]),
-        stated=_union([part.stated for part in parts]),
+        stated=_union([*(part.stated for part in parts), () if word is None else (word,)]),
         gamma=sum_up(gammas) if gammas else None,
         composed_of=tuple(parts),
     )

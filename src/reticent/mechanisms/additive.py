@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.guarantee import Guarantee, LaplaceEvent, LogisticEvent, Sensitivity
+from reticent.guarantee.checks import checked_by
 from reticent.guarantee.rounding import quotient_down, upper_text
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.profiles import conversions, pure
@@ -35,6 +36,8 @@ CORRECTLY_ROUNDED = (
 @dataclass(frozen=True, kw_only=True)
 class AdditiveMechanism(Mechanism):
     """value + noise."""
+
+    _drawn_by = "_rounded"
 
     @property
     @abstractmethod
@@ -176,7 +179,10 @@ class CoordinatewiseMechanism(AdditiveMechanism):
             delta=delta
         ):
             return super().derivation(delta=delta)
-        return f"ε by way of zCDP under the L2 bound, ρ ≤ {upper_text(self._rho_l2())}: no pure ε"
+        return checked_by(
+            f"ε by way of zCDP under the L2 bound, ρ ≤ {upper_text(self._rho_l2())}: no pure ε",
+            self._defined("epsilon"),
+        )
 
     def delta(self, *, epsilon: float) -> float:
         """δ(ε): exact under L1, by zCDP under L2, the smaller of the two."""

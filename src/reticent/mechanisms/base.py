@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
+
+from numpy.typing import ArrayLike, NDArray
 
 from reticent.guarantee import Event, Grade, Guarantee, Sensitivity, weakest
+from reticent.guarantee.checks import checked_by
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import up, upper_text
 from reticent.validation import InputError, NotCoveredError, describe, positive, probability
@@ -15,9 +18,10 @@ SCALE_SLACK = 2.0**-43
 """Calibrated scales are this much larger than the formula says, so that float error in the
 formula, and the slack by which ``guarantee`` rounds ε up, never cross the requested ε."""
 
-FRESH_SECURE_NOISE = (
+FRESH_SECURE_NOISE = checked_by(
     "noise is drawn anew for each release, from the operating system's randomness expanded by "
-    "AES-CTR (computational differential privacy)"
+    "AES-CTR (computational differential privacy)",
+    "randomness.SecureBits.words",
 )
 
 
@@ -28,6 +32,9 @@ class Mechanism(ABC):
     name: ClassVar[str]
     curve: ClassVar[str]
     """How δ(ε) and the RDP curve of this mechanism are to be read: "exact" or "upper bound"."""
+
+    _drawn_by: ClassVar[str] = "release"
+    """The method that draws the noise."""
 
     scale: float
     sensitivity: Sensitivity
@@ -67,6 +74,10 @@ class Mechanism(ABC):
         """The ρ of zero-concentrated differential privacy: the supremum of rdp(order)/order."""
 
     @abstractmethod
+    def release(self, value: ArrayLike) -> NDArray[Any]:
+        """The value with fresh noise from the system's randomness; each call composes."""
+
+    @abstractmethod
     def event(self) -> Event:
         """What an accountant needs to know of one release."""
 
@@ -77,7 +88,19 @@ class Mechanism(ABC):
 
     def derivation(self, *, delta: float) -> str:  # noqa: ARG002 - where the theorem depends on it
         """By which theorem ``epsilon`` answers at this δ, as it stands in a guarantee."""
-        return f"ε from the {self.curve} privacy curve of {self.name} noise"
+        return checked_by(
+            f"ε from the {self.curve} privacy curve of {self.name} noise", self._defined("epsilon")
+        )
+
+    @property
+    def sampling(self) -> str:
+        """The line about ``sampler`` in a guarantee."""
+        return checked_by(f"{self.name} noise: {self.sampler}", self._defined(self._drawn_by))
+
+    def _defined(self, method: str) -> str:
+        """Where this mechanism's method is written, as a checked line names it."""
+        kind = next(one for one in type(self).__mro__ if method in vars(one))
+        return f"{kind.__module__.removeprefix('reticent.')}.{kind.__name__}.{method}"
 
     def gdp(self) -> float:
         """The μ of Gaussian differential privacy, where there is one."""
@@ -107,7 +130,7 @@ class Mechanism(ABC):
             gamma=self.sensitivity.gamma,
             checked=(
                 self.derivation(delta=delta),
-                f"{self.name} noise: {self.sampler}",
+                self.sampling,
                 FRESH_SECURE_NOISE,
             ),
             stated=(f"the sensitivity: {self.sensitivity.source}",),

@@ -38,6 +38,8 @@ _SCALE_BITS = 20
 class IntegerMechanism(Mechanism):
     """integers + integer noise; the sensitivity is that of the integer-valued function."""
 
+    _drawn_by = "_noise"
+
     @classmethod
     def calibrate(cls, sensitivity: Sensitivity, *, epsilon: float, delta: float) -> Self:
         """The least noise that is (ε, δ)-DP, its scale rounded up to 20 bits."""

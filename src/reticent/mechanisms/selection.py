@@ -27,13 +27,15 @@ class SelectionMechanism(Mechanism):
     The range max_c Δz_c − min_c Δz_c is at most L1, √2·L2 and 2·L∞ of the change of the scores.
     """
 
-    def release(self, scores: ArrayLike) -> Indices:
+    _drawn_by = "_argmax"
+
+    def release(self, value: ArrayLike) -> Indices:
         """The chosen index for scores of shape (candidates,), or one per row of (rows, candidates).
 
         The choice is a certified argmax of scores + noise in exact real arithmetic. Each row is
         a release of its own and composes.
         """
-        return self._argmax(_score_rows(scores))
+        return self._argmax(_score_rows(value))
 
     @abstractmethod
     def log_probabilities(self, scores: ArrayLike) -> Floats:

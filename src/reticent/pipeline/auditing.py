@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from reticent.audit.canaries import CanaryKind
 from reticent.audit.one_training import TrainingAudit, margin_scores, one_run_audit
-from reticent.audit.person_pairs import records_of, rows_of_persons
+from reticent.audit.person_pairs import records_of, rows_of_units
 from reticent.audit.release import audit_release
 from reticent.audit.releases import AuditAt, ClaimsAudit, audit_together
 from reticent.audit.transcript_audit import TranscriptAudit
@@ -21,11 +21,12 @@ from reticent.audit.transcripts import audit_learner
 from reticent.data import Dataset
 from reticent.guarantee import Guarantee, Relation
 from reticent.pipeline.learning import LEARNERS, learner_like
-from reticent.pipeline.protecting import capped, private_rows
+from reticent.pipeline.protecting import capped, kept_each, private_rows
 from reticent.pipeline.user_code import open_function
 from reticent.protect import ReleasedHead, ReleasedLinear, ReleasedRegression
 from reticent.protect.certificate import Released
 from reticent.protect.learners.learner import Learner
+from reticent.protect.public_numbers import records_touched, unit_of
 from reticent.randomness import seeded
 from reticent.training.records import indices_of
 from reticent.validation import InputError
@@ -84,10 +85,11 @@ def _audit_of(name: str, released: Released, read: Read, effort: Effort) -> Audi
         )
     names = [str(label) for label in released.classes_]
     data, each = read(names), records_of(released.guarantee.unit)
-    if data.persons is None:
-        refuse_persons(name, released)
+    refuse_persons(name, released, named=data.persons is not None)
     rows, texts = private_rows(data, each)
-    persons = None if data.persons is None else data.persons[capped(data.persons, each)]
+    persons = data.persons
+    if persons is not None:
+        persons = persons[capped(persons, records_touched(each))]
     labels = released.classes_[indices_of(texts, np.asarray(names))]  # numbers, where it has some
     if isinstance(released, ReleasedHead):
         return lambda beta: audit_release(
@@ -96,13 +98,22 @@ def _audit_of(name: str, released: Released, read: Read, effort: Effort) -> Audi
     return _audit_of_learner(released, (rows, labels), persons, effort)
 
 
-def refuse_persons(name: str, released: Released) -> None:
-    """Refuse a claim about persons where nothing says whose a row is."""
-    if records_of(released.guarantee.unit) > 1:
+def refuse_persons(name: str, released: Released, *, named: bool) -> None:
+    """Refuse a table that is not the claim's: with persons or without, as ``named`` says.
+
+    A claim about several rows of a person needs to know whose a row is. With one row each a table
+    without persons is taken for the rows that were kept. Of a claim about one record every row of
+    the table was fitted on, whoever owns it: nothing may be left out by person.
+    """
+    unit = released.guarantee.unit
+    each = records_of(unit)
+    if not named and records_touched(each) > 1:
         raise InputError(
             f"--person must be said, the column that says whose record it is: {name} protects"
-            f" {released.guarantee.unit}"
+            f" {unit}"
         )
+    if named and each is None:
+        raise InputError(f"--person must not be said: {name} protects {unit}, whoever owns it")
 
 
 def _audit_of_learner(
@@ -162,9 +173,7 @@ def _believed_least(
     released: ReleasedLinear, rows: Floats, labels: NDArray[Any], persons: Persons
 ) -> NDArray[np.int64]:
     scores, each = margin_scores(released, rows, labels), records_of(released.guarantee.unit)
-    if each == 1:
-        return np.array([scores.argmin()])
-    groups = rows_of_persons(persons, len(rows), each)
+    groups = rows_of_units(persons, len(rows), each)
     return max(groups, key=lambda group: (len(group), -float(scores[group].sum())))
 
 
@@ -184,8 +193,8 @@ class TrainingPlan:
     kind: str = CanaryKind.ORTHOGONAL
     seed: int = 0
 
-    def trained_by(self, classes: tuple[str, ...]) -> Any:
-        """The function, or the learner before its fit."""
+    def trained_by(self, classes: tuple[str, ...], records_each: int | None = None) -> Any:
+        """The function, or the learner before its fit; its rows are so many of each person."""
         if self.train not in LEARNERS:
             return open_function("train", self.train)
         if self.epsilon is None or self.records is None:
@@ -196,14 +205,19 @@ class TrainingPlan:
             epsilon=self.epsilon,
             delta=self.delta,
             relation=Relation.ADD_REMOVE,
+            records_each=records_each,
         )
 
-    @property
-    def claim(self) -> Guarantee | None:
+    def claim(self, records_each: int | None = None) -> Guarantee | None:
         """What somebody's own training is said to keep; a learner says it itself."""
         if self.train in LEARNERS or self.epsilon is None:
             return None
-        return Guarantee(epsilon=self.epsilon, delta=self.delta, relation=Relation.ADD_REMOVE)
+        return Guarantee(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=Relation.ADD_REMOVE,
+            unit=unit_of(records_each),
+        )
 
     @property
     def longest(self) -> float:
@@ -216,10 +230,14 @@ class TrainingPlan:
 
 
 def audit_named_training(data: Dataset, plan: TrainingPlan, *, beta: float) -> TrainingAudit:
-    """Train once with canaries among the records, and bound ε by how well they are told."""
-    rows, labels = private_rows(data, 1)
+    """Train once with canaries among the records, and bound ε by how well they are told.
+
+    Of persons one row each is trained on: a canary is all that a person of its own has.
+    """
+    each = kept_each(data, None)
+    rows, labels = private_rows(data, each)
     return one_run_audit(
-        plan.trained_by(data.classes),
+        plan.trained_by(data.classes, each),
         rows,
         labels,
         classes=data.classes,
@@ -227,7 +245,7 @@ def audit_named_training(data: Dataset, plan: TrainingPlan, *, beta: float) -> T
         rng=seeded("coins of canaries", plan.seed),
         canaries=plan.canaries,
         kind=plan.kind,
-        claim=plan.claim,
+        claim=plan.claim(each),
         delta=plan.delta,
         beta=beta,
     )

@@ -40,11 +40,13 @@ def protect_with(
 
     "weights" adds noise to the optimum of a softmax head. The others put the noise inside; they
     scale every row to norm 1 and centre it themselves, so bound, penalty and centre are not theirs.
+    Where the data name persons each keeps its first rows, and the person is the unit.
     """
     if learner == WEIGHTS:
         return protect_head(data, wanted, charge=charge, start=start)
     if learner not in LEARNERS:
         raise InputError(f"learner must be one of {', '.join(NAMES)}, got {learner!r}")
+    wanted = wanted.for_rows_of(data)
     features, labels = private_rows(data, wanted.records_each)
     model = LEARNERS[learner](
         classes=data.classes, records=wanted.records, charge=charge, **wanted.budget

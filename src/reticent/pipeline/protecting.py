@@ -25,6 +25,7 @@ from reticent.protect import (
 )
 from reticent.protect.budget import event_of, together
 from reticent.protect.mean import mean_noise
+from reticent.protect.public_numbers import checked_each
 from reticent.protect.weights import release_noises
 from reticent.training import SoftmaxHead
 from reticent.training.features import Norms, radius
@@ -43,12 +44,15 @@ class HeadSpec:
     penalty: float
     intercept: float = 1.0
     norms: Norms = "clip"
-    records_each: int = 1
+    records_each: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What is asked of a release; every number is public and said by the user.
+
+    ``records_each`` is the most rows that a person keeps: by default one where the data say whose
+    their rows are, and then the person is the unit, and None where they do not.
 
     ``centre`` "mean" centres the rows by their noisy mean, for a share of the budget; the rows
     behind the mean are clipped to ``mean_bound`` (by default ``bound``).
@@ -63,7 +67,7 @@ class Wanted:
     intercept: float = 1.0
     norms: Norms = "clip"
     penalty: float | None = None
-    records_each: int = 1
+    records_each: int | None = None
     centre: Centre = "none"
     mean_bound: float | None = None
     share: float | None = None
@@ -78,6 +82,10 @@ class Wanted:
             norms=self.norms,
             records_each=self.records_each,
         )
+
+    def for_rows_of(self, data: Dataset) -> Wanted:
+        """The same with the person as the unit, where the data say whose their rows are."""
+        return dataclasses.replace(self, records_each=kept_each(data, self.records_each))
 
     @property
     def budget(self) -> dict[str, Any]:
@@ -125,10 +133,12 @@ def protect_head(
 ) -> ReleasedHead:
     """A softmax head on the features, fitted and released once.
 
-    With persons in the data each keeps its first ``records_each`` rows, and the person is the unit.
+    With persons in the data each keeps its first ``records_each`` rows (one, where none is said),
+    and the person is the unit.
     ``charge`` is called with the event of the whole plan, which is known from public numbers,
     before anything is computed from the records.
     """
+    wanted = wanted.for_rows_of(data)
     features, labels = private_rows(data, wanted.records_each)
     head = unfitted(wanted.head(features.shape[1], len(data.classes)), data.classes)
     event = planned_event(head, wanted, features.shape[1])
@@ -169,13 +179,31 @@ def planned_event(head: SoftmaxHead, wanted: Wanted, features: int) -> Event:
     return events[0] if len(events) == 1 else Composed(events=events)
 
 
-def private_rows(data: Dataset, records_each: int) -> tuple[Floats, NDArray[Any]]:
-    """Features and labels of the rows that count, with each person's rows capped."""
+def kept_each(data: Dataset, records_each: int | None) -> int | None:
+    """The most rows that a person keeps, one where none is said; None where no persons are named.
+
+    Every claim about a table takes its unit from here: rows that are capped by person protect the
+    person, at one row each too.
+    """
+    each = checked_each(records_each)
+    return 1 if each is None and data.persons is not None else each
+
+
+def private_rows(data: Dataset, records_each: int | None) -> tuple[Floats, NDArray[Any]]:
+    """Features and labels of the rows that count, with each person's rows capped.
+
+    Persons without a cap are refused: whoever claims something of the rows must know the unit.
+    """
     if not data.public_classes:
         raise InputError("classes must be declared for a proven release, got them from the labels")
     if data.labels is None:
         raise InputError("data must have labels, got none")
-    rows = np.arange(len(data)) if data.persons is None else capped(data.persons, records_each)
+    if data.persons is None:
+        rows = np.arange(len(data))
+    elif records_each is None:
+        raise InputError("records_each must be said where the data name persons, got None")
+    else:
+        rows = capped(data.persons, records_each)
     labels: NDArray[Any] = np.asarray(data.classes)[data.labels[rows]]
     return data.features[rows].astype(np.float64), labels
 

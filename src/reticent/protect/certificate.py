@@ -18,6 +18,7 @@ from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import mechanism_of, together
 from reticent.protect.learners.recipe import Recipe, reached, with_scales
 from reticent.protect.learners.recipes import recipe_of
+from reticent.protect.learners.registry import recipe_misfits
 from reticent.protect.learners.regression_recipe import RegressionRecipe
 from reticent.protect.learners.released_linear import ReleasedLinear
 from reticent.protect.learners.released_regression import ReleasedRegression
@@ -198,6 +199,8 @@ def _linear_follows(pair: Pair, claim: Guarantee) -> tuple[float, list[str]]:
         problems.append("the format is not that of the learner")
     if claim.unit != recipe.unit:
         problems.append(f"the unit is {recipe.unit}, not {claim.unit}")
+    learner, mechanism = str(pair.claims["learner"]), str(pair.claims["mechanism"])
+    problems += recipe_misfits(learner, recipe, claim, mechanism)
     return reached(plan, delta=claim.delta), problems
 
 

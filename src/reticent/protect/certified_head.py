@@ -7,31 +7,33 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from reticent.guarantee import Grade, Relation
+from reticent.guarantee import Relation
 from reticent.protect.mean import ReleasedMean
-from reticent.training import PublicStep, SigmoidHead, SoftmaxHead
-from reticent.training.linear_head import LinearHead
+from reticent.protect.noisy_query import is_minted
+from reticent.protect.public_numbers import records_touched
+from reticent.training import SigmoidHead, SoftmaxHead
+from reticent.training.enclosing import steps_before
+from reticent.training.linear_head import CertifiedFit, LinearHead
 from reticent.validation import InputError, describe
+
+NO_SEARCH = (
+    "no search over settings (GridSearchCV, cross-validation, early stopping) and no choice of "
+    "features or learners used the private rows, in this process or another"
+)
+"""What cannot be seen from inside, in the words of those who do it."""
 
 
 def head_of(model: object) -> tuple[Any, tuple[str, ...]]:
     """The head at the end of a pipeline, and what its steps oblige the user to state."""
     if not isinstance(model, Pipeline):
         return model, ()
-    named = [(name, step) for name, step in model.steps[:-1] if step not in (None, "passthrough")]
-    for name, step in named:
-        if type(step) is not PublicStep:
-            raise InputError(
-                f"step {name!r} before the head must be a PublicStep, got "
-                f"{type(step).__name__}, which was fitted on the private rows: fit it on public "
-                "rows and wrap it, PublicStep(step)"
-            )
-    return model.steps[-1][1], tuple(
-        f"step {name!r} before the head was fitted on public data alone" for name, _ in named
-    )
+    before = steps_before(model)
+    if before.problem is not None:
+        raise InputError(before.problem)
+    return model.steps[-1][1], before.stated
 
 
-def refuse_unproven(head: object, relation: Relation, records_each: int) -> None:
+def refuse_unproven(head: object, relation: Relation, records_each: int | None) -> None:
     """Whatever would make a claim about this head unproven, in one line."""
     if hasattr(head, "best_estimator_"):
         raise InputError(
@@ -47,12 +49,25 @@ def refuse_unproven(head: object, relation: Relation, records_each: int) -> None
         raise InputError("classes must be given to the head for a proven release, got None")
     if isinstance(getattr(head, "class_weight", None), str):
         raise InputError("class_weight must be public for a proven release, got 'balanced'")
-    if head.records is None and (relation is Relation.ADD_REMOVE or records_each > 1):
+    several = records_touched(records_each) > 1  # else replace-one keeps n, the number of units
+    if head.records is None and (relation is Relation.ADD_REMOVE or several):
         raise InputError(
-            "records must be given to the head under add-remove and for persons, got None"
+            "records must be given to the head under add-remove and for persons with several"
+            " records, got None"
         )
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
+
+
+def certified_fit(head: LinearHead, steps: tuple[str, ...]) -> tuple[CertifiedFit, tuple[str, ...]]:
+    """What the fit certified, and what it obliges the user to state beside the ``steps``.
+
+    A head that was taken out of the pipeline or search that fitted it is refused like these.
+    """
+    fit = LinearHead.certified(head)  # not what an attribute of that name says
+    if fit.around.problem is not None:
+        raise InputError(fit.around.problem)
+    return fit, tuple(dict.fromkeys((*steps, *fit.around.stated)))
 
 
 def refuse_other_mean(
@@ -60,7 +75,7 @@ def refuse_other_mean(
     mean: ReleasedMean | None,
     relation: Relation,
     mechanism: str | None,
-    records_each: int,
+    records_each: int | None,
 ) -> None:
     """The mean must be the very one that the head was centred by, under the same terms.
 
@@ -68,7 +83,7 @@ def refuse_other_mean(
     """
     if mean is None:
         return
-    if type(mean) is not ReleasedMean or mean.guarantee.grade is not Grade.PROVEN:
+    if type(mean) is not ReleasedMean or not is_minted(mean.guarantee):
         raise InputError("mean must be as release_mean returned it, got a changed one")
     centre = None if head.centre is None else np.asarray(head.centre, dtype=np.float64)
     if centre is None or centre.tobytes() != mean.values.tobytes():

@@ -12,7 +12,7 @@ import numpy as np
 
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.protect.budget import calibrated, mechanism_of
-from reticent.protect.public_numbers import PublicNumbers
+from reticent.protect.public_numbers import PublicNumbers, records_touched
 from reticent.protect.released_head import ReleasedHead
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError, describe
@@ -25,11 +25,16 @@ def release_estimated(
     epsilon: float,
     delta: float,
     mechanism: str = "gaussian",
+    records_each: int | None = None,
 ) -> ReleasedHead:
     """Noise on a fitted head's coordinates, calibrated to a sensitivity of these coordinates.
 
     The grade of the guarantee is the sensitivity's; a proven one belongs to ``release_weights``.
+    An estimate is about one record: ``records_each`` is 1 where each person keeps one row and is
+    the unit, and None else.
     """
+    if records_touched(records_each) > 1:
+        raise InputError(f"records_each must be 1 or None for an estimate, got {records_each}")
     if not isinstance(head, SoftmaxHead):
         raise InputError(f"head must be a fitted SoftmaxHead, got {describe(head)}")
     if sensitivity.grade is Grade.PROVEN:
@@ -38,7 +43,8 @@ def release_estimated(
         raise InputError("relation of the sensitivity must be said, got none")
     fit = head.certified()
     noise = calibrated(mechanism_of(mechanism), sensitivity, epsilon=epsilon, delta=delta)
-    claim = noise.guarantee(delta=delta)
+    public = PublicNumbers.of(fit.numbers, records_each=records_each, mean=None)
+    claim = noise.guarantee(delta=delta, unit=public.unit)
     return ReleasedHead(
         coordinates=noise.release(head.coordinates_),
         classes_=head.classes_,
@@ -46,5 +52,5 @@ def release_estimated(
         guarantee=dataclasses.replace(claim, epsilon=epsilon),
         mechanism=noise.name,
         scale=noise.scale,
-        public=PublicNumbers.of(fit.numbers, records_each=1, mean=None),
+        public=public,
     )

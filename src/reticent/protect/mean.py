@@ -16,11 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.frozen import frozen
 from reticent.guarantee import Event, Grade, Guarantee, Relation
+from reticent.guarantee.checks import checked_by
 from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import event_of, mechanism_of, part
-from reticent.protect.public_numbers import MeanNumbers, unit_of
+from reticent.protect.noisy_query import minted, noisy_query
+from reticent.protect.public_numbers import (
+    MeanNumbers,
+    checked_each,
+    stated_of_persons,
+    unit_of,
+)
 from reticent.training.features import clip_rows
 from reticent.validation import InputError, count, float_rows, positive, probability
 
@@ -28,8 +34,11 @@ Floats = NDArray[np.float64]
 Charge = Callable[[Event], object]
 
 MEAN_CHECKED = (
-    "the rows behind the mean are clipped in float64 to its public bound, row by row, and cut to "
-    "whole multiples of a power of two, so that their sum is exact",
+    checked_by(
+        "the rows behind the mean are clipped in float64 to its public bound, row by row, and cut "
+        "to whole multiples of a power of two, so that their sum is exact",
+        "protect.mean.exact_sum",
+    ),
 )
 MEAN_STATED = (
     "one record is one row of features; the map from raw data to features is fixed and looks at "
@@ -49,7 +58,7 @@ class ReleasedMean:
     guarantee: Guarantee
     mechanism: str
     numbers: MeanNumbers
-    records_each: int
+    records_each: int | None
 
     def __post_init__(self) -> None:
         """Whoever builds one by hand, or changes a field, has a declared guarantee at most."""
@@ -76,7 +85,7 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
     relation: Relation | str,
     share: float = 1.0,
     mechanism: str = "gaussian",
-    records_each: int = 1,
+    records_each: int | None = None,
     charge: Charge | None = None,
 ) -> ReleasedMean:
     """The sum of the rows, clipped to ``bound``, with noise, over the public ``records``.
@@ -94,7 +103,7 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
     """
     relation, rows = as_relation(relation), float_rows("X", X)
     epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
-    bound, records_each = _bound(bound), count("records_each", records_each)
+    bound, records_each = _bound(bound), checked_each(records_each)
     noise = mean_noise(
         features=rows.shape[1],
         bound=bound,
@@ -107,17 +116,18 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
     )
     normaliser = count("records", records)
     claim = noise.guarantee(delta=delta, unit=unit_of(records_each))
-    claim = dataclasses.replace(claim, checked=(*claim.checked, *MEAN_CHECKED), stated=MEAN_STATED)
+    stated = (*MEAN_STATED, *stated_of_persons(records_each))
+    claim = dataclasses.replace(claim, checked=(*claim.checked, *MEAN_CHECKED), stated=stated)
     if charge is not None:
         charge(event_of(noise, delta=delta))
     released = ReleasedMean(
-        values=noise.release(exact_sum(rows, bound)) / normaliser,
+        values=noisy_query(noise, exact_sum(rows, bound)) / normaliser,
         guarantee=claim,
         mechanism=noise.name,
         numbers=MeanNumbers(bound=bound, features=rows.shape[1], scale=noise.scale),
         records_each=records_each,
     )
-    object.__setattr__(released, "guarantee", proven(claim))
+    object.__setattr__(released, "guarantee", minted(claim))
     return released
 
 
@@ -130,7 +140,7 @@ def mean_noise(  # noqa: PLR0913 - as above
     relation: Relation,
     share: float,
     mechanism: str,
-    records_each: int,
+    records_each: int | None,
 ) -> AdditiveMechanism:
     """The noise of a mean, from public numbers alone."""
     numbers = MeanNumbers(bound=_bound(bound), features=features, scale=1.0)

@@ -14,6 +14,7 @@ from reticent.guarantee.grade import as_relation
 from reticent.mechanisms import L2Laplace
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.budget import mechanism_of
+from reticent.protect.public_numbers import records_touched
 from reticent.validation import count, positive
 
 LOGIT_NOISE = 0.3
@@ -30,7 +31,7 @@ def public_penalty(  # noqa: PLR0913 - one argument for each public number
     delta: float,
     relation: Relation | str,
     mechanism: str = "gaussian",
-    records_each: int = 1,
+    records_each: int | None = None,
 ) -> float:
     """λ = k·m·√2·R²·c/(0.3·N), c the std of the noise for Δ₂ = 1 at (ε, δ).
 
@@ -55,7 +56,7 @@ def public_penalty(  # noqa: PLR0913 - one argument for each public number
     if isinstance(noise, L2Laplace):
         noise = noise.in_dimension(p)
     touched = 1 if as_relation(relation) is Relation.ADD_REMOVE else 2
-    moved = touched * count("records_each", records_each) * math.sqrt(2)
+    moved = touched * records_touched(records_each) * math.sqrt(2)
     scale = positive("radius", radius) ** 2 * noise.std
     return moved * scale / (LOGIT_NOISE * count("records", records))
 

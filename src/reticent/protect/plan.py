@@ -21,6 +21,7 @@ from reticent.protect.learners.preconditioner import UNKNOWN_SPREAD
 from reticent.protect.learners.recipe import planned
 from reticent.protect.learners.statistics import STATISTICS, std_of
 from reticent.protect.penalty import LOGIT_NOISE
+from reticent.protect.public_numbers import checked_each, records_touched
 from reticent.validation import InputError, count, open_probability, positive, probability
 
 NOISY_GRADIENT, CLASS_MEANS, WEIGHTS = "noisy-gradient", "class-means", "weights"
@@ -78,7 +79,8 @@ class Situation:
 
     ``prototypes`` says that the labels themselves were made by the nearest prototype (clusters of
     the features, as in Shokri's Location and Purchase data): a fact about the labels' making, which
-    is public or is not used.
+    is public or is not used. ``records_each`` is the most records of one person, None where no
+    persons are named.
     """
 
     records: int
@@ -88,13 +90,14 @@ class Situation:
     delta: float
     relation: Relation | str
     bound: float = 1.0
-    records_each: int = 1
+    records_each: int | None = None
     prototypes: bool = False
 
     def __post_init__(self) -> None:
         """Every number is checked."""
-        for name in ("records", "features", "records_each"):
+        for name in ("records", "features"):
             count(name, getattr(self, name))
+        checked_each(self.records_each)
         count("classes", self.classes, at_least=2)
         positive("epsilon", self.epsilon)
         probability("delta", self.delta)
@@ -105,7 +108,7 @@ class Situation:
     def moved(self) -> int:
         """How many terms of a sum one neighbour step touches."""
         touched = 1 if as_relation(self.relation) is Relation.ADD_REMOVE else 2
-        return touched * self.records_each
+        return touched * records_touched(self.records_each)
 
     @property
     def shift(self) -> float:

@@ -21,11 +21,39 @@ from reticent.training.softmax import SoftmaxObjective
 from reticent.validation import InputError, count, describe, non_negative, positive
 
 
-def unit_of(records_each: int) -> str:
-    """Who is protected."""
-    if count("records_each", records_each) == 1:
+def unit_of(records_each: int | None) -> str:
+    """Who is protected: one record, or one person where persons are named, at one row each too.
+
+    ``records_each`` is the most rows of a person that are kept, None where no persons are named.
+    Which row of a person is kept depends on the person's other rows: without the first one the
+    next stands in its place. So one row of a table is not the unit there (theory D.5).
+
+    >>> unit_of(None), unit_of(1), unit_of(3)
+    ('one record', 'one person with at most 1 record', 'one person with at most 3 records')
+    """
+    if checked_each(records_each) is None:
         return ONE_RECORD
-    return f"one person with at most {records_each} records"
+    return f"one person with at most {records_each} record{'' if records_each == 1 else 's'}"
+
+
+def checked_each(records_each: object) -> int | None:
+    """A whole number from 1 on, or None: no persons are named."""
+    return None if records_each is None else _countable("records_each", records_each)
+
+
+def records_touched(records_each: int | None) -> int:
+    """How many records one unit owns at most: what the theorems in ``bounds`` count."""
+    return checked_each(records_each) or 1
+
+
+def stated_of_persons(records_each: int | None) -> tuple[str, ...]:
+    """What a claim about persons rests on beside the theorem; nothing where none are named."""
+    if records_each is None:
+        return ()
+    return (
+        f"no person owns more than {records_each} of the rows fitted on; which rows of a person are"
+        " kept depends on that person's rows alone, and the kept rows are the records counted here",
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,13 +64,13 @@ class MeanNumbers:
     features: int
     scale: float
 
-    def sensitivity(self, relation: Relation, records_each: int) -> Sensitivity:
+    def sensitivity(self, relation: Relation, records_each: int | None) -> Sensitivity:
         """Of the sum of the clipped rows."""
         return bounds.clipped_sum(
             bound=self.bound,
             features=self.features,
             relation=relation,
-            records_each=records_each,
+            records_each=records_touched(records_each),
         )
 
     @classmethod
@@ -59,16 +87,21 @@ class MeanNumbers:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicNumbers(HeadNumbers):
-    """What the theorems need: all of it public, all of it in the certificate."""
+    """What the theorems need: all of it public, all of it in the certificate.
 
-    records_each: int
+    ``records_each`` is the most records of one person, None where no persons are named.
+    """
+
+    records_each: int | None
     mean: MeanNumbers | None = None
 
     @classmethod
-    def of(cls, head: HeadNumbers, *, records_each: int, mean: MeanNumbers | None) -> PublicNumbers:
+    def of(
+        cls, head: HeadNumbers, *, records_each: int | None, mean: MeanNumbers | None
+    ) -> PublicNumbers:
         """A head's numbers, and what else the release rests on."""
         fields = {field.name: getattr(head, field.name) for field in dataclasses.fields(head)}
-        return cls(**fields, records_each=count("records_each", records_each), mean=mean)
+        return cls(**fields, records_each=checked_each(records_each), mean=mean)
 
     @property
     def unit(self) -> str:
@@ -110,7 +143,7 @@ class PublicNumbers(HeadNumbers):
             tolerance=self.tolerance,
             relation=relation,
             largest_weight=self.largest_weight,
-            records_each=self.records_each,
+            records_each=records_touched(self.records_each),
         )
 
     def least_tolerance(self) -> float:
@@ -154,7 +187,7 @@ class PublicNumbers(HeadNumbers):
             tolerance=positive("tolerance", values["tolerance"]),
             largest_weight=positive("largest_weight", values["largest_weight"]),
             shape=_shape(values["shape"]),
-            records_each=_countable("records_each", values["records_each"]),
+            records_each=checked_each(values["records_each"]),
             mean=None if mean is None else MeanNumbers.from_dict(mean),
         )
 
@@ -167,7 +200,7 @@ class PublicNumbers(HeadNumbers):
                 radius=self.radius,
                 tolerance=self.tolerance,
                 relation=relation,
-                records_each=self.records_each,
+                records_each=records_touched(self.records_each),
             )
         return bounds.softmax_head(
             penalty=self.penalty,
@@ -176,7 +209,7 @@ class PublicNumbers(HeadNumbers):
             tolerance=self.tolerance,
             relation=relation,
             largest_weight=self.largest_weight,
-            records_each=self.records_each,
+            records_each=records_touched(self.records_each),
         )
 
 

@@ -9,33 +9,63 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from reticent.guarantee import Guarantee, Relation
+from reticent.guarantee.checks import checked_by
 from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
 from reticent.guarantee.rounding import up
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import calibrated, event_of, mechanism_of, together
-from reticent.protect.certified_head import head_of, refuse_other_mean, refuse_unproven
+from reticent.protect.certified_head import (
+    NO_SEARCH,
+    certified_fit,
+    head_of,
+    refuse_other_mean,
+    refuse_unproven,
+)
 from reticent.protect.mean import MEAN_CHECKED, Charge, ReleasedMean
-from reticent.protect.public_numbers import PublicNumbers
+from reticent.protect.noisy_query import minted, noisy_query
+from reticent.protect.public_numbers import PublicNumbers, checked_each, stated_of_persons
 from reticent.protect.released_head import ReleasedHead
 from reticent.training import SigmoidHead, SoftmaxHead
-from reticent.training.linear_head import LinearHead
-from reticent.validation import InputError, count, positive, probability
+from reticent.validation import InputError, positive, probability
 
 Floats = NDArray[np.float64]
 
-CHECKED = (
-    "features are brought within the public bound in float64, row by row",
-    "the optimum is certified: the gradient at the released floats is at most the public tolerance",
-    "the floats that were certified are the floats that were noised, bit by bit",
+CERTIFIED = (
+    checked_by(
+        "features are brought within the public bound in float64, each row by itself in one order "
+        "of summation",
+        "training.features.public_map",
+    ),
+    checked_by(
+        "the optimum is certified: the gradient at the released floats is at most the public "
+        "tolerance",
+        "training.optimum.certified_minimum",
+    ),
 )
-ZERO_SUM = "only the coordinates in a fixed basis of the zero-sum space are noised and released"
+CHECKED = (
+    *CERTIFIED,
+    checked_by(
+        "the floats that were certified are the floats that were noised, bit by bit",
+        "training.linear_head.LinearHead.certified",
+    ),
+    checked_by(
+        "the head is the package's own class with its own methods, fitted by itself or behind "
+        "public steps, with public classes and class weights",
+        "protect.certified_head.refuse_unproven",
+    ),
+)
+ZERO_SUM = checked_by(
+    "only the coordinates in a fixed basis of the zero-sum space are noised and released",
+    "training.softmax.zero_sum_basis",
+)
+TOGETHER = checked_by("ε covers the noisy mean and the weights together", "protect.budget.together")
 STATED = (
     "one record is one row of features and its label; the map from raw data to features is fixed "
     "and looks at one record at a time",
     "encoder, scaling, centre, classes and their weights, bound, penalty, normaliser, tolerance, "
     "mechanism and ε were chosen without looking at the private data, but for a noisy mean where "
     "one is named, and no step before the head was fitted on it",
+    NO_SEARCH,
     "the data set has at most 2N records, N the public normaliser",
     "nothing else computed from the private data is published: no loss, accuracy or timing, nor"
     " that a job on them failed",
@@ -50,7 +80,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
     delta: float,
     relation: Relation | str,
     mechanism: str = "gaussian",
-    records_each: int = 1,
+    records_each: int | None = None,
     mean: ReleasedMean | None = None,
     charge: Charge | None = None,
 ) -> ReleasedHead:
@@ -60,11 +90,11 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
     make the claim unproven is refused in one line. ``charge`` is called with the event before the
     noise is drawn. Each call is a new release and composes with all others on the same data.
     """
-    relation, records_each = as_relation(relation), count("records_each", records_each)
+    relation, records_each = as_relation(relation), checked_each(records_each)
     epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
     final, steps = head_of(head)
     refuse_unproven(final, relation, records_each)
-    fit = LinearHead.certified(final)  # not what an attribute of that name says
+    fit, steps = certified_fit(final, steps)
     refuse_other_mean(final, mean, relation, mechanism, records_each)
     numbers = None if mean is None else mean.numbers
     public = PublicNumbers.of(fit.numbers, records_each=records_each, mean=numbers)
@@ -82,7 +112,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
         charge(event_of(noise, delta=delta))
     coordinates = np.frombuffer(fit.coordinates).reshape(fit.numbers.shape)
     released = ReleasedHead(
-        coordinates=noise.release(coordinates),
+        coordinates=noisy_query(noise, coordinates),
         classes_=np.asarray(fit.classes),
         centre=None if final.centre is None else np.array(final.centre, dtype=np.float64),
         guarantee=claim,
@@ -90,7 +120,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
         scale=noise.scale,
         public=public,
     )
-    object.__setattr__(released, "guarantee", proven(claim))
+    object.__setattr__(released, "guarantee", minted(claim))
     return released
 
 
@@ -114,6 +144,14 @@ def release_noises(
     return [noise] if before is None else [before, noise]
 
 
+def theorem_line(public: PublicNumbers, source: str) -> str:
+    """Where the sensitivity comes from, as a guarantee says it."""
+    return checked_by(
+        f"the sensitivity is a theorem about public numbers: {source}",
+        f"bounds.heads.{public.outputs}_head",
+    )
+
+
 def _claim(
     public: PublicNumbers,
     noises: list[AdditiveMechanism],
@@ -127,12 +165,11 @@ def _claim(
     if not reached <= epsilon:
         raise InputError(f"epsilon must be >= {reached}, what the noise gives, got {epsilon}")
     alone = noise.guarantee(delta=delta, unit=public.unit)
-    theorem = f"the sensitivity is a theorem about public numbers: {noise.sensitivity.source}"
-    if public.records_each > 1:
-        steps = (f"no person owns more than {public.records_each} of the rows fitted on", *steps)
+    theorem = theorem_line(public, noise.sensitivity.source)
+    steps = (*stated_of_persons(public.records_each), *steps)
     checked = (theorem, *alone.checked, *CHECKED)
     if public.outputs == "softmax":
         checked = (*checked, ZERO_SUM)
     if public.mean is not None:
-        checked = (*checked, *MEAN_CHECKED, "ε covers the noisy mean and the weights together")
+        checked = (*checked, *MEAN_CHECKED, TOGETHER)
     return dataclasses.replace(alone, epsilon=epsilon, checked=checked, stated=(*STATED, *steps))

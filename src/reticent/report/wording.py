@@ -26,9 +26,10 @@ GRADES: Final = {
     " is no guarantee.",
 }
 NEIGHBOURS: Final = {
-    "add-remove": "add-remove: a data set with the record, and the same without it.",
-    "replace-one": "replace-one: a data set with the record, and the same with any other record in"
-    " its place.",
+    "add-remove": "add-remove: a data set with all records of whoever is protected, and the same"
+    " without them.",
+    "replace-one": "replace-one: a data set with all records of whoever is protected, and the same"
+    " with others in their place.",
 }
 NOT_COVERED: Final = (
     "**Other releases on the same data:** each has its own ε, and they add up. A ledger keeps"

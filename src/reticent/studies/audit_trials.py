@@ -23,7 +23,7 @@ from reticent.protect.learners import (
     LDAHead,
     NoisyGradientHead,
 )
-from reticent.protect.learners.recipe import Answer
+from reticent.protect.noisy_query import NoiseFunction
 from reticent.studies.audit_worlds import (
     Floats,
     HeadData,
@@ -167,7 +167,7 @@ def _weaker(noise: AdditiveMechanism, share: float) -> AdditiveMechanism:
     return dataclasses.replace(noise, scale=share * noise.scale)
 
 
-def _drawn(share: float) -> Answer | None:
+def _drawn(share: float) -> NoiseFunction | None:
     """Code under audit that adds this share of the noise; None for what is released."""
     if share == 1:
         return None

@@ -28,6 +28,13 @@ def audits(on: str, run: Run) -> Outcome:
     return study.study(study.SPECS[on], run)
 
 
+def end_to_end(on: str, run: Run) -> Outcome:
+    """Neighbouring files through every command and function that prints proven."""
+    from reticent.studies import end_to_end as study
+
+    return study.study(study.SPECS[on], run)
+
+
 def answers(on: str, run: Run) -> Outcome:
     """Weights once or an answer for each query: what `plan --queries` says, measured."""
     from reticent.studies import answers as study
@@ -45,6 +52,7 @@ def demonstration(on: str, run: Run) -> Outcome:
 TRAINED = {
     "answers": Trained(run=answers, on=("digits",)),
     "audits": Trained(run=audits, on=("digits",)),
+    "end-to-end": Trained(run=end_to_end, on=("built",)),
     "demonstration": Trained(
         run=demonstration, on=("mnist-test",), in_folder=frozenset(("mnist-test",))
     ),

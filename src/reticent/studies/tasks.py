@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data import Dataset, load, split
+from reticent.training.features import scale_rows
 
 Floats = NDArray[np.float64]
 
@@ -100,10 +101,8 @@ def trec(records: int, seed: int, folder: Path | None = None) -> Task:
 
 def unit_root(features: NDArray[np.float32]) -> NDArray[np.float32]:
     """√features over its norm, row by row: entries ≥ 0 with long tails become comparable."""
-    roots = np.sqrt(np.maximum(features, 0))
-    norms = np.sqrt(np.einsum("ij,ij->i", roots, roots))[:, None]
-    rows: NDArray[np.float32] = roots / np.maximum(norms, np.float32(1e-12))
-    return rows
+    roots = np.sqrt(np.maximum(features, 0)).astype(np.float64)
+    return scale_rows(roots, 1.0).astype(np.float32)
 
 
 _TASKS: Mapping[str, Callable[[int, int, Path | None], Task]] = {

@@ -26,41 +26,49 @@ def as_norms(value: object) -> Norms:
 
 
 def shrink(dimension: int) -> float:
-    """1 + κ, κ = 2(d + 8)·2⁻⁵³: twice what rounding can add to the norm of a clipped row."""
+    """1 + κ, κ = 2(d + 8)·2⁻⁵³: more than twice what rounding can add to the norm of a row."""
     return 1 + 2 * (dimension + 8) * _UNIT
 
 
 def clip_rows(rows: Floats, bound: float) -> Floats:
     """Rows scaled down to norm at most ``bound``, rounding included; shorter rows stay as they are.
 
-    The computed norm of a row is within (d/2 + 2)·2⁻⁵³ of the true one, relatively, and scaling
-    rounds once more; both fit into the factor ``shrink``. Each row is a function of itself alone.
+    Each row is a function of itself alone, bit by bit: of no other row, nor of the number of rows,
+    a row's place, or the layout in memory. With υ = 2⁻⁵³ and d entries (Higham 2002, section 3.1):
+
+    * entries are divided by a power of two, so that the largest is in [2⁻⁷⁴, 2²⁴). That is exact
+      but for quotients below 2⁻¹⁰²², which are off by 2⁻¹⁰⁷⁵ at most, as are squares: nothing
+      beside the largest, and (d/2 + 2)υ has room for it;
+    * a square rounds once, the sum d − 1 times and the root once, so that the computed norm n̂ is
+      within n·(1 ± (d/2 + 2)υ). A row with n̂ ≤ limit stays: n ≤ limit·(1 + (d/2 + 3)υ);
+    * another is multiplied by limit/n̂, which rounds once, and so does each product: its norm is at
+      most limit·(1 + (d/2 + 5)υ) + √d·2⁻¹⁰⁷⁵, the last for products that are subnormal;
+    * limit = bound/(1 + κ) rounds once, and κ is 2(d + 8)υ: more than all of it.
+
+    So no norm exceeds the bound, for bounds between 1e-290 and 1e270 and up to 2³² entries.
     """
     return _fitted(rows, bound, lengthen=False)
 
 
 def scale_rows(rows: Floats, bound: float) -> Floats:
-    """Rows scaled to norm ``bound``, rounding included; a row of zeros stays."""
+    """Rows scaled to norm ``bound``, at most, rounding included; a row of zeros stays.
+
+    Functions of one row alone, and bounded, as ``clip_rows`` says.
+    """
     return _fitted(rows, bound, lengthen=True)
 
 
 def _fitted(rows: Floats, bound: float, *, lengthen: bool) -> Floats:
-    limit = bound / shrink(rows.shape[1])
-    # Entries near the ends of the float range would square to 0 or infinity: scale them first.
-    largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0.0), 2.0**-1000)
-    exponent = np.ldexp(1.0, np.frexp(largest)[1] - 1)
-    scaled = rows / exponent
-    norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
-    changed = (norms > limit / exponent) | (lengthen & (norms > 0))
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        factor = np.where(changed, limit / norms, exponent)
-    fitted: Floats = scaled * factor
-    return fitted
+    from reticent.training.row_kernels import fitted_rows  # numba, only where rows are
+
+    return fitted_rows(rows, bound / shrink(rows.shape[1]), lengthen=lengthen)
 
 
 def with_bias(rows: Floats, bias: float) -> Floats:
     """The rows with a constant feature appended: the intercept is a weight like any other."""
-    return np.hstack([rows, np.full((rows.shape[0], 1), bias)])
+    longer = np.empty((rows.shape[0], rows.shape[1] + 1))  # in C order whatever the rows are in
+    longer[:, :-1], longer[:, -1] = rows, bias
+    return longer
 
 
 def radius(bound: float, intercept: float) -> float:
@@ -71,10 +79,15 @@ def radius(bound: float, intercept: float) -> float:
 def public_map(
     rows: Floats, *, bound: float, intercept: float, centre: ArrayLike | None, norms: Norms
 ) -> Floats:
-    """From rows to h, for training and queries alike: centred, bounded, constant appended."""
+    """From rows to h, for training and queries alike: centred, bounded, constant appended.
+
+    Each h is a function of its row alone, bit by bit, of norm at most ``radius``. With a centre,
+    entries are halved before it is taken off, so that no difference overflows (an odd multiple of
+    2⁻¹⁰⁷⁴ rounds there); the halved bound and the doubling at the end are exact.
+    """
     fitted = clip_rows if norms == "clip" else scale_rows
     if centre is None:
         rows = fitted(rows, bound)
-    else:  # halves cannot overflow
+    else:
         rows = 2 * fitted(rows / 2 - np.asarray(centre, dtype=np.float64) / 2, bound / 2)
     return with_bias(rows, intercept * bound) if intercept else rows

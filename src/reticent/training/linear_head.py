@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from reticent.training.enclosing import Enclosing, enclosing
 from reticent.training.features import Norms, as_norms, public_map, radius
 from reticent.training.objective import LinearObjective
 from reticent.training.optimum import Optimum, certified_minimum
@@ -86,6 +87,8 @@ class CertifiedFit:
     coordinates: bytes
     classes: tuple[Any, ...]
     numbers: HeadNumbers
+    around: Enclosing
+    """The pipeline or search that called the fit, where one did."""
 
 
 _FITS: WeakKeyDictionary[LinearHead, CertifiedFit] = WeakKeyDictionary()
@@ -127,6 +130,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
 
         ``start`` are coordinates near the optimum, as an earlier fit found them.
         """
+        around = enclosing(self)
         choices = self._choices()
         objective = self._loss_on(X, y, choices)
         numbers = self._numbers(objective, choices)
@@ -139,6 +143,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
             coordinates=found.point.tobytes(),
             classes=tuple(self.classes_.tolist()),
             numbers=numbers,
+            around=around,
         )
         return self
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,11 @@ class LinearObjective(ABC):
         """That of V."""
 
     @property
+    def largest_weight(self) -> float:
+        """What a record's loss is multiplied by, at most."""
+        return 1.0
+
+    @property
     @abstractmethod
     def steepness(self) -> float:
         """The largest norm of a residual: a record's gradient has norm at most steepness·R."""
@@ -58,8 +64,8 @@ class LinearObjective(ABC):
         """How far a computed residual is from the exact one in norm, where R·‖V‖ ≤ ``reach``."""
 
     @abstractmethod
-    def probabilities(self, block: slice, v: Floats) -> Floats:
-        """What the head answers to these rows."""
+    def answers(self, outputs: Floats) -> Floats:
+        """What the head answers where V h is ``outputs``, one row per record."""
 
     @abstractmethod
     def residual(self, block: slice, probabilities: Floats) -> Floats:
@@ -70,8 +76,19 @@ class LinearObjective(ABC):
         """How the residuals move when V h moves by ``change``."""
 
     @abstractmethod
+    def swing(self, changes: Floats) -> Floats:
+        """β of each record: |third derivative| ≤ β·second, as V h moves along its row of changes.
+
+        It makes the loss generalised self-concordant along a line (docs/theory.md D.2).
+        """
+
+    @abstractmethod
     def mean_spread(self, probabilities: Sequence[Floats]) -> float:
         """The average eigenvalue of the second derivative in the logits."""
+
+    def probabilities(self, block: slice, v: Floats) -> Floats:
+        """What the head answers to these rows."""
+        return self.answers(self.rows[block] @ v.T)
 
     def importance(self, block: slice) -> Floats:
         """A public weight for each record, as far as its loss has one."""
@@ -83,14 +100,19 @@ class LinearObjective(ABC):
 
     def gradient(self, v: Floats) -> Floats:
         """∇J at V."""
+        residuals = (self.residual(block, self.probabilities(block, v)) for block in self.blocks())
+        return self.averaged(residuals) + self.penalty * v
+
+    def averaged(self, by_record: Iterable[Floats]) -> Floats:
+        """(1/N)·Σ of each record's row times its h; the rows come a block at a time."""
         total = np.zeros(self.shape)
-        for block in self.blocks():
-            total += self.residual(block, self.probabilities(block, v)).T @ self.rows[block]
-        return total / self.records + self.penalty * v
+        for block, of_block in zip(self.blocks(), by_record, strict=True):
+            total += of_block.T @ self.rows[block]
+        return total / self.records
 
     def curvature(self, v: Floats) -> Curvature:
         """The Hessian at V, ready to be multiplied."""
-        return Curvature(self, [self.probabilities(block, v) for block in self.blocks()])
+        return Curvature(self, v, [self.rows[block] @ v.T for block in self.blocks()])
 
     def second_moment(self) -> Floats:
         """(1/N)·Σ w·h hᵀ: with a scalar in front, a rough Hessian of each row of V."""
@@ -132,22 +154,52 @@ class LinearObjective(ABC):
 
 @dataclass(frozen=True)
 class Curvature:
-    """Hessian of J at one point: products with a direction."""
+    """J around one point V: its gradient and products of its Hessian with directions."""
 
     objective: LinearObjective
-    probabilities: Sequence[Floats]
+    point: Floats
+    outputs: Sequence[Floats]
+    """V h of every record, a block at a time."""
+
+    @cached_property
+    def probabilities(self) -> list[Floats]:
+        """What the head at V answers, a block at a time."""
+        return [self.objective.answers(outputs) for outputs in self.outputs]
 
     def mean_spread(self) -> float:
         """The average eigenvalue of the second derivative in the logits."""
         return self.objective.mean_spread(self.probabilities)
 
+    def gradient(self) -> Floats:
+        """∇J at V, the same floats as ``LinearObjective.gradient``."""
+        pairs = zip(self.objective.blocks(), self.probabilities, strict=True)
+        residuals = (self.objective.residual(block, p) for block, p in pairs)
+        return self.objective.averaged(residuals) + self.objective.penalty * self.point
+
     def times(self, direction: Floats) -> Floats:
         """H·direction."""
-        total = np.zeros(self.objective.shape)
+        pairs = zip(self.objective.blocks(), self.probabilities, strict=True)
+        moved = (self._bent(block, p, direction) for block, p in pairs)
+        return self.objective.averaged(moved) + self.objective.penalty * direction
+
+    def matrix(self) -> Floats:
+        """The part of H that the records make, in full; rows of V one after another."""
+        outputs, features = self.objective.shape
+        whole = np.zeros((outputs, features, outputs, features))
         for block, p in zip(self.objective.blocks(), self.probabilities, strict=True):
             rows = self.objective.rows[block]
-            total += self.objective.bent(block, p, rows @ direction.T).T @ rows
-        return total / self.objective.records + self.objective.penalty * direction
+            for k, unit in enumerate(np.eye(outputs)):
+                bent = self.objective.bent(block, p, np.tile(unit, (len(rows), 1)))[:, : k + 1]
+                spread = (bent[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
+                whole[: k + 1, :, k] += (spread.T @ rows).reshape(k + 1, features, features)
+        for k in range(outputs):  # symmetric: the other half is known
+            whole[k, :, :k] = whole[:k, :, k].transpose(2, 0, 1)
+        size = outputs * features
+        return whole.reshape(size, size) / self.objective.records
+
+    def _bent(self, block: slice, probabilities: Floats, direction: Floats) -> Floats:
+        change = self.objective.rows[block] @ direction.T
+        return self.objective.bent(block, probabilities, change)
 
 
 def gamma(operations: int) -> float:

@@ -1,26 +1,44 @@
 """Minimising a strongly convex objective until a certificate holds.
 
 The certificate: ‖computed gradient‖ + rounding ≤ τ at the very floats returned. With strong
-convexity λ these are within τ/λ of the exact minimiser, whatever happened on the way. There is no
-cap on the steps: on every data set the search ends, because a gradient step of length 1/L shrinks
-the distance to the minimiser by 1 − λ/L.
+convexity λ these are within τ/λ of the exact minimiser, whatever happened on the way.
+
+The search is Newton's method with a line search on the objective. There is no cap on its steps; it
+ends on every data set because each step provably lowers J by a fixed amount, or shrinks the
+smallest gradient so far by a fixed factor (docs/theory.md D.2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
-from reticent.training.objective import Curvature, Floats, LinearObjective
+from reticent.training.objective import (
+    BLOCK,
+    ROOM,
+    UNIT,
+    Curvature,
+    Floats,
+    LinearObjective,
+    gamma,
+)
 
-_LENGTHS = tuple(2.0**-k for k in range(11))
-_DAMPING = 2.0**-40
-"""Of the trace of a second moment: rounding leaves eigenvalues of that size below zero."""
+Preconditioner = Callable[[Floats], Floats]
+
+_DAMPINGS = (2.0**-48, 2.0**-40, 2.0**-32)
+"""Of the trace of a matrix: rounding leaves eigenvalues of that size below zero."""
 LARGEST_MOMENT = 4096
 """Features up to which a second moment is formed and factored to speed up the search."""
+LARGEST_HESSIAN = 2048
+"""Coordinates up to which the whole Hessian is, where the second moment does not help enough."""
+_PRODUCTS = 300
+"""Conjugate gradients stop after this many products at the latest."""
+_SHRINK = 0.9
+"""The factor by which a step must shrink the gradient to count without lowering J."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,69 +57,257 @@ def certified_minimum(
 
     Where the search starts decides how long it takes and nothing else.
     """
-    point = np.zeros(objective.shape) if start is None else start
-    moment = objective.second_moment() if objective.shape[1] <= LARGEST_MOMENT else None
+    search = _Search(objective, tolerance)
+    here = objective.curvature(search.started(start))
     steps = 0
     while True:
-        gradient = objective.gradient(point)
+        gradient = here.gradient()
         steps += 1
-        bound = _gradient_bound(objective, point, gradient)
+        bound = _gradient_bound(objective, here.point, gradient)
         if bound <= tolerance:
-            return Optimum(point=point, gradient_bound=bound, steps=steps)
-        point = _newton(objective, point, gradient, moment)
+            return Optimum(point=here.point, gradient_bound=bound, steps=steps)
+        here = search.step(here, gradient)
 
 
 def _gradient_bound(objective: LinearObjective, point: Floats, gradient: Floats) -> float:
     return float(np.linalg.norm(gradient)) * (1 + 1e-9) + objective.rounding(point)
 
 
-def _newton(
-    objective: LinearObjective, point: Floats, gradient: Floats, moment: Floats | None
-) -> Floats:
-    """A Newton step if it shrinks the gradient, else a gradient step, which always helps."""
-    curvature = objective.curvature(point)
-    direction = _solve(curvature, gradient, _preconditioner(curvature, moment))
-    before = float(np.linalg.norm(gradient))
-    for length in _LENGTHS:
-        candidate = point - length * direction
-        shrunk = float(np.linalg.norm(objective.gradient(candidate)))
-        if shrunk < (1 - 0.3 * length) * before:  # a short step of Newton's shrinks by 1 − length
-            return candidate
-    return point - gradient / objective.smoothness()
+class _Search:
+    """What is remembered between steps: the smallest gradient, and which preconditioner helps."""
+
+    def __init__(self, objective: LinearObjective, tolerance: float) -> None:
+        self.objective = objective
+        self.tolerance = tolerance
+        self.solver = _Solver(objective)
+        self.smallest = math.inf
+        self.least_fall = tolerance / objective.smoothness() * tolerance / 128
+        """θ: what a gradient step is proven to lower J by (docs/theory.md D.2)."""
+        room = max(ROOM, len(objective.rows) / objective.records)
+        self.largest_norm = 1.005 * room * objective.steepness * objective.radius
+        self.largest_norm /= objective.penalty
+
+    def started(self, start: Floats | None) -> Floats:
+        """The start if J is provably no larger there than at 0, else 0."""
+        origin = np.zeros(self.objective.shape)
+        if start is None or not self._below_origin(start):
+            return origin
+        return start
+
+    def step(self, here: Curvature, gradient: Floats) -> Curvature:
+        """Newton's, as long as it is worth it; else a gradient step, which always lowers J."""
+        self.smallest = min(self.smallest, float(np.linalg.norm(gradient)))
+        with np.errstate(all="ignore"):  # whatever is not finite fails the tests of a step
+            found = self._newton(here, gradient)
+        if found is not None:
+            return found
+        return self.objective.curvature(here.point - gradient / self.objective.smoothness())
+
+    def _newton(self, here: Curvature, gradient: Floats) -> Curvature | None:
+        """Along Newton's direction, to a point that passes; None if there is none."""
+        direction = _solve(here, gradient, self.solver)
+        decrement = float(np.sum(gradient * direction))
+        if not 0 < decrement < math.inf:
+            return None
+        line = Line.of(here, direction)
+        length = line.search(decrement)
+        candidate = here.point - length * direction
+        if not float(np.linalg.norm(candidate)) <= self.largest_norm:
+            return None
+        there = self.objective.curvature(candidate)
+        if line.fall(length) >= self.least_fall or self._passes(there):
+            return there
+        return None
+
+    def _passes(self, there: Curvature) -> bool:
+        """Whether the search ends there, or the smallest gradient shrinks where J ≤ J(0)."""
+        gradient = there.gradient()
+        if _gradient_bound(self.objective, there.point, gradient) <= self.tolerance:
+            return True
+        size = float(np.linalg.norm(gradient))
+        return size <= _SHRINK * self.smallest and self._below_origin(there.point)
+
+    def _below_origin(self, point: Floats) -> bool:
+        """Whether J(V) ≤ J(0) is proven and V is no longer than gradient steps can make it."""
+        origin = self.objective.curvature(np.zeros(self.objective.shape))
+        inside = float(np.linalg.norm(point)) <= self.largest_norm
+        return inside and Line.of(origin, -point).fall(1.0) >= 0
 
 
-def _preconditioner(curvature: Curvature, moment: Floats | None) -> Callable[[Floats], Floats]:
-    """Divides each row of V by κ·(second moment) + λ, κ the mean spread of the probabilities.
+@dataclass(frozen=True)
+class Line:
+    """J along V − t·D, from V h and D h alone: no product with the rows for another t."""
 
-    It decides how many steps are needed and nothing else.
+    here: Curvature
+    direction: Floats
+    changes: Sequence[Floats]
+    """D h of every record, a block at a time."""
+
+    @classmethod
+    def of(cls, here: Curvature, direction: Floats) -> Line:
+        """The line from a point, against a direction."""
+        objective = here.objective
+        changes = [objective.rows[block] @ direction.T for block in objective.blocks()]
+        return cls(here, direction, changes)
+
+    def slope(self, t: float) -> float:
+        """⟨∇J(V − tD), D⟩: how fast J falls at t."""
+        objective = self.here.objective
+        total = 0.0
+        blocks = zip(objective.blocks(), self.here.outputs, self.changes, strict=True)
+        for block, outputs, changes in blocks:
+            probabilities = objective.answers(outputs - t * changes)
+            total += float(np.sum(objective.residual(block, probabilities) * changes))
+        there = float(np.sum(self.here.point * self.direction))
+        there -= t * float(np.sum(self.direction * self.direction))
+        return total / objective.records + objective.penalty * there
+
+    def damped(self) -> float:
+        """ln(1 + β)/β: up to there J falls, if the direction is Newton's (docs/theory.md D.2)."""
+        objective = self.here.objective
+        beta = 0.0
+        for block, changes in zip(objective.blocks(), self.changes, strict=True):
+            swing = objective.swing(changes) * (objective.importance(block) > 0)
+            beta = max(beta, float(swing.max(initial=0.0)))
+        return math.log1p(beta) / beta if 0 < beta < math.inf else 1.0
+
+    def search(self, decrement: float) -> float:
+        """A t near the minimum: J falls by t·decrement/10 and more, and at t it hardly falls on.
+
+        1 if it serves; the damped one serves always, in exact arithmetic.
+        """
+        low, high, t = 0.0, 1.0, 1.0
+        for _ in range(30):
+            end = self.slope(t)
+            if not (end + self.slope(t / 2)) / 2 >= decrement / 10:
+                high = t
+            elif end > decrement / 2 and t < 1:
+                low = t
+            else:
+                return t
+            low = low or self.damped()
+            t = math.sqrt(low * high)
+        return low
+
+    def fall(self, t: float) -> float:
+        """A proven lower bound on J(V) − J(V⁺), V⁺ the floats of V − tD (docs/theory.md D.3).
+
+        J is above its tangents in the middle and at the end. Rounding is taken off.
+        """
+        tangents = t / 2 * (self.slope(t / 2) + self.slope(t))
+        return tangents - self._rounding(t)
+
+    def _rounding(self, t: float) -> float:
+        """Of t·slope, and of the floats of V − tD (docs/theory.md D.3)."""
+        objective = self.here.objective
+        (outputs, features), rows = objective.shape, len(objective.rows)
+        length = float(np.linalg.norm(self.direction))
+        size = float(np.linalg.norm(self.here.point)) + t * length
+        share, change = self._moved()
+        additions = gamma(min(BLOCK, rows) * outputs + rows // BLOCK + 8)
+        residual = objective.residual_error(4 * objective.radius * size)
+        product = objective.steepness * objective.radius * gamma(features) * length
+        slope = change * (residual + 1.07 * objective.steepness * additions) + share * product
+        slope += objective.penalty * size * length * gamma(outputs * features + 8)
+        steepest = share * objective.steepness * objective.radius + objective.penalty * size
+        return 1.1 * (t * slope + 2.1 * UNIT * steepest * size)
+
+    def _moved(self) -> tuple[float, float]:
+        """(1/N)·Σ v and (1/N)·Σ v‖D h‖, v the weight of a record over the largest."""
+        objective = self.here.objective
+        share = change = 0.0
+        for block, changes in zip(objective.blocks(), self.changes, strict=True):
+            weights = objective.importance(block) / objective.largest_weight
+            share += float(np.sum(weights))
+            change += float(np.sum(weights * np.linalg.norm(changes, axis=1)))
+        return share / objective.records, change / objective.records
+
+
+class _Solver:
+    """Preconditioners for H·x = gradient: they decide how many products it takes, nothing else."""
+
+    def __init__(self, objective: LinearObjective) -> None:
+        self.size = objective.shape[0] * objective.shape[1]
+        small = objective.shape[1] <= LARGEST_MOMENT
+        self.moment = objective.second_moment() if small else None
+        self.whole = False
+
+    @property
+    def patience(self) -> int:
+        """Products after which the whole Hessian is cheaper."""
+        return min(max(self.size // 8, 30), _PRODUCTS)
+
+    def rough(self, here: Curvature) -> Preconditioner:
+        """Divides each row of V by κ·(second moment) + λ, κ the mean spread of probabilities."""
+        penalty = here.objective.penalty
+        if self.moment is None:
+            return lambda rows: rows / penalty
+        factor = _factored(here.mean_spread() * self.moment, penalty)
+        if factor is None:
+            return lambda rows: rows / penalty
+        return lambda rows: np.ascontiguousarray(linalg.cho_solve(factor, rows.T).T)
+
+    def exact(self, here: Curvature) -> Preconditioner | None:
+        """Divides by the whole Hessian as far as floats can; None if they cannot."""
+        factor = _factored(here.matrix(), here.objective.penalty)
+        if factor is None:
+            return None
+        return lambda rows: linalg.cho_solve(factor, rows.ravel()).reshape(rows.shape)
+
+
+def _factored(matrix: Floats, penalty: float) -> tuple[Floats, bool] | None:
+    """Cholesky's factor of matrix + λ, damped as little as rounding needs."""
+    if not np.isfinite(matrix).all():
+        return None
+    trace = float(np.trace(matrix))
+    for damping in _DAMPINGS:
+        try:
+            damped = matrix + (penalty + damping * trace) * np.eye(len(matrix))
+            factor: tuple[Floats, bool] = linalg.cho_factor(damped, lower=True)
+        except linalg.LinAlgError:
+            continue
+        return factor
+    return None
+
+
+def _solve(here: Curvature, gradient: Floats, solver: _Solver) -> Floats:
+    """Newton's direction H⁻¹·gradient up to 1 %, or as near as conjugate gradients come.
+
+    They start at 0, so that ⟨gradient, x⟩ = ⟨x, H·x⟩ wherever they stop (docs/theory.md D.2).
     """
-    penalty = curvature.objective.penalty
-    if moment is None:
-        return lambda rows: rows / penalty
-    rough = curvature.mean_spread() * moment
-    damped = rough + (penalty + _DAMPING * float(np.trace(rough))) * np.eye(len(moment))
-    factor = linalg.cho_factor(damped, lower=True)
-    return lambda rows: np.ascontiguousarray(linalg.cho_solve(factor, rows.T).T)
+    may_be_whole = solver.size <= LARGEST_HESSIAN
+    if not solver.whole:
+        products = solver.patience if may_be_whole else _PRODUCTS
+        found, enough = _conjugate_gradients(here, gradient, solver.rough(here), products)
+        if enough or not may_be_whole:
+            return found
+        solver.whole = True
+    precondition = solver.exact(here) or solver.rough(here)
+    return _conjugate_gradients(here, gradient, precondition, _PRODUCTS)[0]
 
 
-def _solve(
-    curvature: Curvature, gradient: Floats, precondition: Callable[[Floats], Floats]
-) -> Floats:
-    """H·x = gradient up to 1 %, by preconditioned conjugate gradients."""
+def _conjugate_gradients(
+    here: Curvature, gradient: Floats, precondition: Preconditioner, products: int
+) -> tuple[Floats, bool]:
+    """The solution, and whether it is near: residuals of 1 % as preconditioned, 10 % as they are."""
     solution, residual = np.zeros_like(gradient), gradient.copy()
     image = precondition(residual)
     direction = image.copy()
     size = float(np.sum(residual * image))
-    enough = 1e-4 * size
-    for _ in range(300):
-        if not size > enough:
+    enough, short = 1e-4 * size, 1e-2 * float(np.sum(gradient * gradient))
+    for _ in range(products):
+        if not (size > enough or float(np.sum(residual * residual)) > short):
+            return solution, True
+        product = here.times(direction)
+        curvature = float(np.sum(direction * product))
+        if not curvature > 0:
             break
-        product = curvature.times(direction)
-        length = size / float(np.sum(direction * product))
-        solution += length * direction
-        residual -= length * product
+        solution += size / curvature * direction
+        residual -= size / curvature * product
         image = precondition(residual)
         smaller = float(np.sum(residual * image))
+        if not smaller > 0:
+            break
         direction = image + smaller / size * direction
         size = smaller
-    return solution
+    return solution, False

@@ -9,9 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from reticent.training.records import without_private_values
 from reticent.validation import positive
 
 Floats = NDArray[np.float64]
+
+_LARGEST_ENTRY = 2.0**400
+_LARGEST_COORDINATE = 2.0**100
 
 
 class PublicWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,8 +44,18 @@ class PublicWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         return self
 
     def transform(self, X: ArrayLike) -> Floats:
-        """The rows in these coordinates."""
+        """The rows in these coordinates; there may be none, and finite ones stay finite.
+
+        Each row is a function of itself alone, bit by bit, whatever the batch and its memory
+        layout: one private record more moves no other's coordinates (docs/theory.md E.2). Entries
+        are cut to ±2⁴⁰⁰ before the product and to ±2¹⁰⁰ after it, cell by cell: a record with huge
+        numbers overflows neither in float64 nor in float32, so nothing later has to refuse it.
+        """
+        from reticent.training.row_kernels import products  # numba, only where rows are
+
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        white: Floats = (rows - self.mean_) @ self.components_
-        return white
+        with without_private_values():
+            rows = validate_data(self, X, dtype=np.float64, reset=False, ensure_min_samples=0)
+        centred = np.clip(rows, -_LARGEST_ENTRY, _LARGEST_ENTRY) - self.mean_
+        white = products(centred, self.components_)
+        return np.clip(white, -_LARGEST_COORDINATE, _LARGEST_COORDINATE, out=white)

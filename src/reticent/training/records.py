@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from reticent.data.cells import has_type, plain_cells
 from reticent.validation import InputError
 
 Floats = NDArray[np.float64]
@@ -24,6 +25,8 @@ def without_private_values() -> Iterator[None]:
         yield
     except InputError:
         raise
+    except OverflowError:  # a whole number beyond float64
+        raise InputError("numbers must fit a float, got an integer beyond 1.8e308") from None
     except (ValueError, TypeError) as error:
         raise type(error)(_first_line(str(error))) from None
 
@@ -34,11 +37,15 @@ def classified_records(
     """Rows in float64 and their labels.
 
     Where the classes are ``declared`` there may be no records, and labels are judged one by one,
-    against the classes: what scikit-learn says of all labels together depends on the data set.
+    against the classes: what scikit-learn says of all labels together depends on the data set, and
+    so does the one type that numpy gives to the labels of a list. They stay objects here.
     """
     fewest = 0 if declared else 1
+    cells = plain_cells(y) if declared and y is not None else y
     with without_private_values():
-        rows, labels = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=fewest)
+        rows, labels = validate_data(
+            estimator, X, cells, dtype=np.float64, ensure_min_samples=fewest
+        )
         if not declared:
             check_classification_targets(labels)
     return rows, labels
@@ -46,13 +53,38 @@ def classified_records(
 
 def indices_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """The place of each label among the classes; a label that is none of them is refused."""
-    order = np.argsort(classes, kind="stable")
-    places = np.searchsorted(classes, labels, sorter=order)
-    found = order[np.minimum(places, len(order) - 1)]
-    wrong = np.flatnonzero(classes[found] != labels)
+    if labels.dtype == object:
+        found = _found_one_by_one(labels, classes)
+        wrong = np.flatnonzero(found < 0)
+    else:
+        order = np.argsort(classes, kind="stable")
+        places = np.searchsorted(classes, labels, sorter=order)
+        found = order[np.minimum(places, len(order) - 1)]
+        wrong = np.flatnonzero(classes[found] != labels)
     if wrong.size:
         raise InputError(f"label of row {wrong[0]} must be one of the classes, got another")
     return np.asarray(found, dtype=np.int64)
+
+
+def real_targets(y: Any) -> Any:
+    """Targets of a regression for scikit-learn to check; those of a list become floats one by one.
+
+    To be called within ``without_private_values``: numpy's messages show the cell.
+    """
+    return y if y is None or has_type(y) else np.asarray(y, dtype=np.float64)
+
+
+def _found_one_by_one(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """As Python compares values: exactly, and 1 is 1.0 and True. −1 for what is no class."""
+    place = {name: index for index, name in enumerate(classes.tolist())}
+
+    def of(label: Any) -> int:
+        try:
+            return place.get(label.item() if isinstance(label, np.generic) else label, -1)
+        except TypeError:  # a list has no hash, and is no class
+            return -1
+
+    return np.array([of(label) for label in labels], dtype=np.int64)
 
 
 def _first_line(message: str) -> str:

@@ -45,10 +45,10 @@ class SigmoidObjective(LinearObjective):
         logits = reach * gamma(self.shape[1])
         return logits / 4 + math.sqrt(self.shape[0]) * (EXP_ERROR + 4 * UNIT)
 
-    def probabilities(self, block: slice, v: Floats) -> Floats:
+    def answers(self, outputs: Floats) -> Floats:
         """σ(V h)."""
         with np.errstate(over="ignore"):  # exp(−z) = ∞ makes the 0 that σ then is
-            answers: Floats = 1 / (1 + np.exp(-(self.rows[block] @ v.T)))
+            answers: Floats = 1 / (1 + np.exp(-outputs))
         return answers
 
     def residual(self, block: slice, probabilities: Floats) -> Floats:
@@ -60,6 +60,11 @@ class SigmoidObjective(LinearObjective):
         """σ(1 − σ)·change."""
         moved: Floats = probabilities * (1 - probabilities) * change
         return moved
+
+    def swing(self, changes: Floats) -> Floats:
+        """The largest |change| of an output: σ″ = σ′·(1 − 2σ)."""
+        largest: Floats = np.abs(changes).max(axis=1, initial=0.0)
+        return largest
 
     def mean_spread(self, probabilities: Sequence[Floats]) -> float:
         """The mean of σ(1 − σ)."""

@@ -82,9 +82,9 @@ class SoftmaxObjective(LinearObjective):
         weights: Floats = self.weights[self.labels[block]]
         return weights
 
-    def probabilities(self, block: slice, v: Floats) -> Floats:
+    def answers(self, outputs: Floats) -> Floats:
         """Softmax of U V h."""
-        return softmax_rows((self.rows[block] @ v.T) @ self.basis.T)
+        return softmax_rows(outputs @ self.basis.T)
 
     def residual(self, block: slice, probabilities: Floats) -> Floats:
         """w·Uᵀ(p − e_y), record by record."""
@@ -98,6 +98,12 @@ class SoftmaxObjective(LinearObjective):
         moved = change @ self.basis.T
         mean = np.einsum("ij,ij->i", probabilities, moved)[:, None]
         return self._folded(block, probabilities * (moved - mean))
+
+    def swing(self, changes: Floats) -> Floats:
+        """The range of U·change: derivatives along it are cumulants of it under p."""
+        logits = changes @ self.basis.T
+        ranges: Floats = np.ptp(logits, axis=1)
+        return ranges
 
     def mean_spread(self, probabilities: Sequence[Floats]) -> float:
         """The mean over records of (1 − Σp²)/(C−1), the average eigenvalue of diag p − ppᵀ."""

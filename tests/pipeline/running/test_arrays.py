@@ -94,6 +94,9 @@ def test_records_of_people_are_counted_as_they_are_kept(asked):
         spec = asked(persons=persons, records_each=2)["spec"]
         assert spec.records == 100
         assert spec.unit == "one person with at most 2 records"
+        spec = asked(persons=persons)["spec"]
+        assert (spec.records, spec.unit) == (50, "one person with at most 1 record")
+    assert asked()["spec"].unit == "one record"
 
 
 def test_public_rows_whiten_all_others(asked):

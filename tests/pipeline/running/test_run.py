@@ -86,7 +86,7 @@ def test_a_run_needs_records():
         PRIVATE_ROWS, inputs=rows, labels=labels, persons=labels, public_classes=True
     )
     with pytest.raises(InputError, match="private must hold records, got none"):
-        RunData.of(nobody, TEST_ROWS)
+        run_job(RunData.of(nobody, TEST_ROWS), SPEC)
 
 
 @pytest.fixture(scope="module")
@@ -403,21 +403,32 @@ class TestPersons:
         spec = dataclasses.replace(QUICK, records_each=2)
         with pytest.raises(InputError, match="persons must be given with records_each = 2"):
             run_job(roles(), spec)
+        with pytest.raises(InputError, match="persons must be given with records_each = 1"):
+            run_job(roles(), dataclasses.replace(QUICK, records_each=1))
 
     def test_exposed_rows_are_those_of_the_file(self, owned, of_people):
         names = np.asarray(DIGITS.classes)[owned.labels]
         assert all(names[one.row] == one.label for one in of_people.exposure.most)
         assert max(one.row for one in of_people.exposure.most) < 100  # the third rows are not kept
 
-    def test_the_first_rows_are_kept_wherever_they_stand(self):
+    @pytest.mark.parametrize("each", [None, 1])
+    def test_the_first_rows_are_kept_wherever_they_stand(self, each, tmp_path):
         turned = dataclasses.replace(PRIVATE_ROWS, persons=np.arange(PRIVATE) // 3)
-        spec = dataclasses.replace(QUICK, records_each=1, mechanisms=("gaussian",))
-        found = run_job(roles(turned), spec).results
+        spec = dataclasses.replace(QUICK, records_each=each, mechanisms=("gaussian",))
+        finished = run_job(roles(turned), spec)
+        found = finished.results
         assert found.facts.private == 50
         assert {one.row % 3 for one in found.exposure.most} == {0}
         names = np.asarray(DIGITS.classes)[turned.labels]
         assert all(names[one.row] == one.label for one in found.exposure.most)
-        assert all(one.audit is not None for one in found.releases)  # a person is a record
+        assert all("of a person" in one.audit.pair for one in found.releases)
+        # What is said of the estimates for one record is about a person who has one, too.
+        units = {found.facts.unit, *(one.claim.unit for one in found.releases)}
+        assert units == {"one person with at most 1 record"}
+        assert not any("audited for" in one for one in found.conclusion.sentences)
+        finished.save(tmp_path)
+        assert verify(tmp_path / "released").holds
+        assert load(tmp_path / "released").guarantee.unit in units
 
 
 def test_replace_one():

@@ -267,9 +267,33 @@ class TestMean:
         plan = self.plan(head, mean, event_of(mean.noise(), delta=1e-5))
         answers = private_answers(head, plan, mean=mean)
         assert answers.guarantee.grade is Grade.PROVEN
-        assert any("noisy mean and the answers" in line for line in answers.guarantee.checked)
+        assert any("covers the noisy mean" in line for line in answers.guarantee.checked)
         left = gaussian.shift(1.0, 1e-5) * math.sqrt(0.8)
         assert plan.scale == pytest.approx(2 * plan.sensitivity.l2 / left, rel=1e-3)
+
+    @pytest.mark.parametrize("mechanism", ["gaussian", "logistic", "exponential"])
+    def test_one_answer_costs_the_mean_too(self, mechanism):
+        mean, head = self.centred()
+        before = event_of(mean.noise(), delta=1e-5)
+        plan = calibrated_answers(
+            numbers_of(head, mean=mean), epsilon=1.0, delta=1e-5, relation="add-remove",
+            queries=400, before=before, mechanism=mechanism,
+        )  # fmt: skip
+        answers = private_answers(head, plan, mean=mean)
+        each = answers.ask(np.ones((1, 5))).guarantee
+        assert each == answers.each
+        assert each.grade is Grade.PROVEN
+        assert any("also that of one answer" in line for line in each.checked)
+        assert each.epsilon >= mean.noise().epsilon(delta=1e-5)
+        assert each.epsilon < answers.guarantee.epsilon
+        if mechanism == "gaussian":  # exactly: μ² of the mean and of the answer add up
+            mu = math.hypot(mean.noise().gdp(), plan.noise.gdp())
+            assert each.epsilon == pytest.approx(gaussian.epsilon(mu, 1e-5), rel=1e-9)
+            assert plan.noise.epsilon(delta=1e-5) < 0.2 * each.epsilon  # what was printed once
+
+    def test_without_a_mean_one_answer_costs_itself(self):
+        answers = opened()
+        assert answers.each.epsilon == pytest.approx(answers.plan.noise.epsilon(delta=1e-5))
 
     def test_a_mean_that_was_not_counted_is_refused(self):
         mean, head = self.centred()

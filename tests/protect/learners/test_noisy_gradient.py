@@ -190,6 +190,7 @@ def test_the_whole_plan_is_charged_before_a_sum_is_formed(digits):
     ("path", "value"),
     [(("scales", "gradients"), 1e-3), (("scales", "count"), 1e-3), (("recipe", "clip"), 5.0),
      (("recipe", "records"), 10**9), (("recipe", "records_each"), 3),
+     (("recipe", "records_each"), 1),
      (("recipe", "steps_taken"), 10**4)],
 )  # fmt: skip
 def test_a_changed_certificate_is_found(digits, tmp_path, path, value):

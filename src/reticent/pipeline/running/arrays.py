@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.data import Dataset
 from reticent.pipeline.attack_recipes import Stage
+from reticent.pipeline.protecting import kept_each
 from reticent.pipeline.running.run import Finished, run_job
 from reticent.pipeline.running.spec import RunData, RunSpec, counted
 from reticent.pipeline.running.spelled_out import is_fitted, spelled_out
@@ -49,7 +50,8 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
             they are not said, and then no release is more than declared.
         bound: The public bound on a row's norm; longer rows are clipped.
         records: The public N, about the number of records.
-        persons: Whose record each one is; ``records_each`` says how many of them count.
+        persons: Whose record each one is; ``records_each`` says how many of them count, by default
+            the first. The person is then the unit of every claim.
         public: Public features, to centre and whiten all rows by; for a model not fitted yet.
         name: Of the data, for the page.
         stage: Told how far it is.
@@ -62,6 +64,7 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
     around = None if public is None else _dataset("public", public)
     if public is not None and is_fitted(model):
         raise InputError("public must not be given with a fitted model, which saw other rows")
+    each = kept_each(data, settings.pop("records_each", None))
     roles = RunData.of(data, _test(test, data.classes), public=around, seed=settings.get("seed", 0))
     given = {"classes": classes, "bound": bound, "records": records}
     norms = np.linalg.norm(roles.private.features.astype(np.float64), axis=1)
@@ -69,9 +72,10 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
         epsilon=epsilon,
         delta=delta,
         relation=relation,
-        records=counted(data, settings.get("records_each", 1)) if records is None else records,
+        records=counted(data, each) if records is None else records,
         bound=float(norms.max()) if bound is None else bound,
         read_off=tuple(name for name, value in given.items() if value is None),
+        records_each=each,
         **settings,
     )
     judged = spelled_out(model, spelled, roles.rows("private"))
@@ -105,8 +109,7 @@ def _dataset(
     classes: tuple[str, ...] = (),
     persons: ArrayLike | None = None,
 ) -> Dataset:
-    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and Dataset refuses it
-        rows = float_rows(name, X).astype(np.float32)
+    rows = float_rows(name, X)
     if labels is None:
         return Dataset(name=name, source="arrays", inputs=rows)
     places = {label: place for place, label in enumerate(classes)}

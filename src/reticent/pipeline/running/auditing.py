@@ -26,6 +26,7 @@ from reticent.pipeline.running.releases import Drawn
 from reticent.pipeline.running.spec import RunData, RunSpec
 from reticent.pipeline.running.values import bound_of
 from reticent.protect import ReleasedHead, ReleasedLinear
+from reticent.protect.public_numbers import records_touched
 from reticent.results import Audit
 
 FEWEST, MOST = 20, 100
@@ -59,7 +60,7 @@ def audits(
 def audited_by_record(spec: RunSpec) -> tuple[str, ...]:
     """Where the run is about persons: which claims are not, and were audited as they are made."""
     # With one record each a person is a record; without mechanisms no sensitivity is released.
-    if spec.records_each == 1 or not spec.mechanisms:
+    if records_touched(spec.records_each) == 1 or not spec.mechanisms:
         return ()
     return (
         "Sampled and published sensitivities are about one record, and their releases were audited"
@@ -97,7 +98,8 @@ class _Auditor:
         Equal records of a person move every sum as many times as far as one of them.
         """
         learner, names = learner_like(released), released.classes_
-        owned = np.repeat(np.eye(1, self.data.features), released.recipe.records_each, axis=0)
+        each = records_touched(released.recipe.records_each)
+        owned = np.repeat(np.eye(1, self.data.features), each, axis=0)
         opposite = -owned if released.guarantee.relation is Relation.REPLACE_ONE else owned[:0]
         worlds = [(rows, np.repeat(names[:1], len(rows))) for rows in (opposite, owned)]
         runs = transcripts_for(released.guarantee, released.weights.size, self.beta)
@@ -117,12 +119,14 @@ def head_audit(audit: ReleaseAudit, *, tightness: float | None) -> Audit:
     return Audit(**_figures(audit), pair=audit.pair, tightness=tightness, notes=notes)
 
 
-def _of_learner(audit: TranscriptAudit, records_each: int) -> Audit:
+def _of_learner(audit: TranscriptAudit, records_each: int | None) -> Audit:
     notes = [f"all {audit.looks:,} noisy sums of a fit are seen by this adversary"]
     if audit.conditional is not None:
         notes.append(str(audit.conditional))
     pair = "one record, and none or its opposite"
-    if records_each > 1:
+    if records_each == 1:
+        pair = "the one record of a person, and none or its opposite"
+    elif records_each is not None:
         pair = f"{records_each} equal records of one person, and none or their opposites"
     return Audit(
         **_figures(audit),

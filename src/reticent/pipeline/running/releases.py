@@ -203,6 +203,7 @@ def _estimated(estimates: Sensitivities, grade: Grade, wanted: Wanted) -> Draw:
         epsilon=wanted.epsilon,
         delta=wanted.delta,
         mechanism=wanted.mechanism,
+        records_each=1 if wanted.records_each == 1 else None,  # an estimate is about one record
     )
 
 

@@ -15,7 +15,7 @@ from reticent.files import writable_folder
 from reticent.guarantee import Grade
 from reticent.pipeline.attack_recipes import Stage
 from reticent.pipeline.attacking import Attacked
-from reticent.pipeline.protecting import capped
+from reticent.pipeline.protecting import capped, kept_each
 from reticent.pipeline.running.auditing import audited_by_record, audits
 from reticent.pipeline.running.conclusion import concluded
 from reticent.pipeline.running.exposing import CANDIDATES, EXACT, Adversaries
@@ -81,7 +81,10 @@ def _finished(
     data: RunData, spec: RunSpec, model: Any, command: str, stage: Stage | None
 ) -> Finished:
     started = time.monotonic()
-    job = Job(data=_capped(data, spec), spec=spec, model=model, tell=stage or (lambda *_: None))
+    if len(data.private) == 0:  # attacks need some; a release of none is made by ``protect``
+        raise InputError("private must hold records, got none")
+    data, spec = capped_run(data, spec)
+    job = Job(data=data, spec=spec, model=model, tell=stage or (lambda *_: None))
     results = Results(
         title=f"{data.name}: what its model tells, and what a private release tells",
         facts=facts_of(job.data, spec),
@@ -97,18 +100,18 @@ def _finished(
     return Finished(results=results, released=job.releases[job.chosen].first)
 
 
-def _capped(data: RunData, spec: RunSpec) -> RunData:
-    """Each person's first rows alone are private records of the run."""
-    persons = data.private.persons
-    if persons is None and spec.records_each > 1:
-        raise InputError(
-            f"persons must be given with records_each = {spec.records_each}, one for each record,"
-            " got none"
-        )
+def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
+    """Each person's first rows alone are private records of the run, and the person is its unit."""
+    persons, each = data.private.persons, kept_each(data.private, spec.records_each)
+    if each is None:
+        return data, spec
     if persons is None:
-        return data
-    kept = capped(persons, spec.records_each)
-    return dataclasses.replace(data, private=data.private.take(kept), kept=kept)
+        raise InputError(
+            f"persons must be given with records_each = {each}, one for each record, got none"
+        )
+    kept = capped(persons, each)
+    data = dataclasses.replace(data, private=data.private.take(kept), kept=kept)
+    return data, dataclasses.replace(spec, records_each=each)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

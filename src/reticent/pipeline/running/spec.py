@@ -13,8 +13,8 @@ from reticent.attacks.records import Records
 from reticent.data import Dataset, split
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
-from reticent.pipeline.protecting import capped
-from reticent.protect.public_numbers import unit_of
+from reticent.pipeline.protecting import capped, kept_each
+from reticent.protect.public_numbers import checked_each, unit_of
 from reticent.training import PublicStep
 from reticent.training.features import Norms
 from reticent.training.public_whitening import PublicWhitening
@@ -44,7 +44,8 @@ class RunSpec:
         sampled: Pairs of the sensitivity sampler, where public records with labels are there.
         draws: Releases of each kind, to show their spread; each is one release by itself.
         shadows: Models that the strongest attacks train.
-        records_each: The most rows of one person that are kept.
+        records_each: The most rows of one person that are kept, one by default where the private
+            records say whose they are; the person is then the unit. None where they do not.
         intercept: The constant feature beside each row.
         beta: The chance that any audited claim is refuted, if all are true.
         audit_runs: Releases of each audited head in either world; by default as many as finding
@@ -69,7 +70,7 @@ class RunSpec:
     sampled: int = 40
     draws: int = 5
     shadows: int = 32
-    records_each: int = 1
+    records_each: int | None = None
     intercept: float = 0.1
     beta: float = 0.05
     audit_runs: int | None = None
@@ -82,8 +83,9 @@ class RunSpec:
         if not 0 < probability("delta", self.delta) < 1:
             raise InputError(f"delta must be in (0, 1) for a run, got {self.delta}")
         object.__setattr__(self, "relation", as_relation(self.relation))
-        for name in ("records", "pairs", "sampled", "records_each"):
+        for name in ("records", "pairs", "sampled"):
             count(name, getattr(self, name))
+        checked_each(self.records_each)
         count("draws", self.draws, at_least=2)
         count("shadows", self.shadows, at_least=10)
         count("seed", self.seed, at_least=0)
@@ -139,7 +141,7 @@ class RunData:
         test: Dataset,
         *,
         public: Dataset | None = None,
-        records_each: int = 1,
+        records_each: int | None = None,
         seed: int = 0,
     ) -> RunData:
         """From a user's tables: two thirds of the test records are scored, a third is the enemy's.
@@ -147,9 +149,7 @@ class RunData:
         With public records all rows are centred and whitened by them. Where the test records say
         whose they are, attacks see as many of each person as of the private ones.
         """
-        scored = _first_rows(test, records_each)
-        if len(private) == 0:
-            raise InputError("private must hold records, got none")
+        scored = _first_rows(test, kept_each(private, records_each))
         if len(scored) < 12:
             raise InputError(
                 f"test must have at least 12 records to attack with, got {len(scored)}"
@@ -187,14 +187,16 @@ class RunData:
         return data.features.astype(np.float64), np.asarray(data.classes)[data.labels]
 
 
-def _first_rows(data: Dataset, records_each: int) -> Dataset:
-    return data if data.persons is None else data.take(capped(data.persons, records_each))
+def _first_rows(data: Dataset, records_each: int | None) -> Dataset:
+    if data.persons is None or records_each is None:
+        return data
+    return data.take(capped(data.persons, records_each))
 
 
-def counted(private: Dataset, records_each: int) -> int:
-    """Records that are left when each person keeps so many."""
-    persons = private.persons
-    return len(private) if persons is None else len(capped(persons, records_each))
+def counted(private: Dataset, records_each: int | None) -> int:
+    """Records that are left when each person keeps so many, one where none is said."""
+    persons, each = private.persons, kept_each(private, records_each)
+    return len(private) if persons is None or each is None else len(capped(persons, each))
 
 
 def _refuse_other_columns(private: Dataset, **more: Dataset | None) -> None:
@@ -216,5 +218,5 @@ def _refuse_other_columns(private: Dataset, **more: Dataset | None) -> None:
 
 def whitened(data: Dataset, step: PublicStep) -> Dataset:
     """By what was learnt from public records."""
-    rows = np.asarray(step.transform(data.features), dtype=np.float32)
+    rows = np.asarray(step.transform(data.features), dtype=np.float64)
     return dataclasses.replace(data, inputs=rows, columns=())

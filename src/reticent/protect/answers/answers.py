@@ -12,15 +12,20 @@ from sklearn.pipeline import Pipeline
 
 from reticent.frozen import frozen
 from reticent.guarantee import Grade, Guarantee
-from reticent.guarantee.minting import proven
-from reticent.mechanisms import AdditiveMechanism, L2Laplace, SelectionMechanism
+from reticent.guarantee.checks import checked_by
 from reticent.protect.answers.counting import AnswerCounter
 from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.budget import event_of
-from reticent.protect.certified_head import head_of, refuse_other_mean, refuse_unproven
+from reticent.protect.certified_head import (
+    certified_fit,
+    head_of,
+    refuse_other_mean,
+    refuse_unproven,
+)
 from reticent.protect.mean import MEAN_CHECKED, Charge, ReleasedMean
-from reticent.protect.public_numbers import PublicNumbers
-from reticent.protect.weights import CHECKED as CERTIFIED
+from reticent.protect.noisy_query import minted, noisy_rows, still_minted
+from reticent.protect.public_numbers import PublicNumbers, stated_of_persons
+from reticent.protect.weights import CERTIFIED, theorem_line
 from reticent.protect.weights import STATED as HEAD_STATED
 from reticent.training import SoftmaxHead
 from reticent.training.features import public_map
@@ -31,18 +36,34 @@ from reticent.validation import InputError, describe, float_rows
 Floats = NDArray[np.float64]
 
 CHECKED = (
-    *CERTIFIED[:2],
-    "the floats that were certified are the floats that answer, bit by bit",
-    "queries are brought within the same public bound as the rows, in float64, one by one; the "
-    "bound on an answer covers the rounding of its floats",
-    "each answer is counted, and charged where a ledger is kept, before its noise is drawn",
+    *CERTIFIED,
+    checked_by(
+        "the floats that were certified are the floats that answer, bit by bit",
+        "training.linear_head.LinearHead.certified",
+    ),
+    checked_by(
+        "queries are brought within the same public bound as the rows, in float64, one by one; the "
+        "bound on an answer covers the rounding of its floats",
+        "bounds.answers.SoftmaxAnswers",
+    ),
+    checked_by(
+        "each answer is counted, and charged where a ledger is kept, before its noise is drawn",
+        "protect.answers.counting.AnswerCounter.take",
+    ),
 )
 NOISED = {
-    "coordinates": "all C − 1 coordinates of the logits in a fixed basis of the zero-sum space are "
-    "noised, and nothing else of an answer is released",
-    "logits": "all logits are noised, and nothing else of an answer is released",
-    "label": "the label is all that is released of an answer",
+    space: checked_by(sentence, "protect.noisy_query.noisy_rows")
+    for space, sentence in {
+        "coordinates": "all C − 1 coordinates of the logits in a fixed basis of the zero-sum space "
+        "are noised, and nothing else of an answer is released",
+        "logits": "all logits are noised, and nothing else of an answer is released",
+        "label": "the label is all that is released of an answer",
+    }.items()
 }
+MEAN_COVERED = checked_by(
+    "ε covers the noisy mean that the head was centred by, also that of one answer",
+    "protect.answers.plan.AnswerPlan.reached_by_one",
+)
 STATED = (
     *HEAD_STATED,
     "the number of answers was fixed without looking at the private data, and queries depend on "
@@ -57,7 +78,8 @@ class Answered:
 
     ``released`` are the noisy numbers themselves, one row for each query; ``logits`` (None where
     only a label was released) and ``labels`` are computed from them. ``guarantee`` is that of each
-    answer alone; that of all of them is ``PrivateAnswers.guarantee``.
+    answer by itself, with the noisy mean that it depends on; that of all of them together is
+    ``PrivateAnswers.guarantee``.
     """
 
     released: NDArray[Any]
@@ -104,7 +126,7 @@ class PrivateAnswers:
 
     @property
     def each(self) -> Guarantee:
-        """What one answer promises by itself."""
+        """What one answer promises by itself, with the noisy mean that it depends on."""
         return self._each
 
     @property
@@ -135,8 +157,8 @@ class PrivateAnswers:
         if not len(rows):
             raise InputError("X must hold at least one query, got none")
         self._counter.take(len(rows))
-        answered = self._answered(self._noised(self._values(rows)))
-        object.__setattr__(answered, "guarantee", self._each)
+        answered = self._answered(noisy_rows(self._plan.noise, self._values(rows)))
+        object.__setattr__(answered, "guarantee", still_minted(self._each))
         return answered
 
     def _values(self, rows: Floats) -> Floats:
@@ -154,15 +176,6 @@ class PrivateAnswers:
             return coordinates
         logits: Floats = coordinates @ zero_sum_basis(len(self._classes)).T
         return logits
-
-    def _noised(self, values: Floats) -> NDArray[Any]:
-        noise = self._plan.noise
-        if isinstance(noise, SelectionMechanism):
-            return noise.release(values)
-        assert isinstance(noise, AdditiveMechanism)
-        if isinstance(noise, L2Laplace):  # its noise is that of one vector: one query at a time
-            return np.stack([noise.release(row) for row in values])
-        return noise.release(values)
 
     def _answered(self, released: NDArray[Any]) -> Answered:
         """From the noisy numbers alone."""
@@ -205,7 +218,7 @@ def private_answers(
     final, steps = head_of(head)
     refuse_unproven(final, plan.relation, plan.public.records_each)
     refuse_other_mean(final, mean, plan.relation, None, plan.public.records_each)
-    fit = LinearHead.certified(final)  # not what an attribute of that name says
+    fit, steps = certified_fit(final, steps)
     _refuse_other_plan(fit, plan, mean)
     plan.require_enough()
     claims = _claims(plan, steps)
@@ -217,12 +230,15 @@ def private_answers(
         claims=claims,
         charge=charge,
     )
-    answers._each, answers._guarantee = map(proven, claims)
+    answers._each, answers._guarantee = map(minted, claims)
     return answers
 
 
 def numbers_of(
-    head: SoftmaxHead | Pipeline, *, records_each: int = 1, mean: ReleasedMean | None = None
+    head: SoftmaxHead | Pipeline,
+    *,
+    records_each: int | None = None,
+    mean: ReleasedMean | None = None,
 ) -> PublicNumbers:
     """The public numbers of a fitted head, which a plan is made from."""
     final, _ = head_of(head)
@@ -248,20 +264,19 @@ def _refuse_other_plan(fit: CertifiedFit, plan: AnswerPlan, mean: ReleasedMean |
 def _claims(plan: AnswerPlan, steps: tuple[str, ...]) -> tuple[Guarantee, Guarantee]:
     """Of one answer, and of all of them; declared here, minted by ``private_answers`` alone."""
     alone = plan.noise.guarantee(delta=plan.delta, unit=plan.public.unit)
-    theorem = f"the sensitivity is a theorem about public numbers: {plan.sensitivity.source}"
-    if plan.public.records_each > 1:
-        most = plan.public.records_each
-        steps = (f"no person owns more than {most} of the rows fitted on", *steps)
+    theorem = theorem_line(plan.public, plan.sensitivity.source)
+    steps = (*stated_of_persons(plan.public.records_each), *steps)
     checked = (theorem, *alone.checked, *CHECKED, NOISED[plan.space])
     stated = (*STATED, *steps)
-    each = dataclasses.replace(alone, checked=checked, stated=stated)
-    together: tuple[str, ...] = (
+    if plan.before is not None:  # the head was centred by it: an answer tells of the mean too
+        checked = (*checked, *MEAN_CHECKED, MEAN_COVERED)
+    each = dataclasses.replace(alone, epsilon=plan.reached_by_one, checked=checked, stated=stated)
+    together = checked_by(
         f"{plan.queries} answers at most, together by {plan.theorem}: it holds for queries that "
         "are chosen after seeing earlier answers",
+        "protect.answers.plan.AnswerPlan.require_enough",
     )
-    if plan.before is not None:
-        together = (*together, *MEAN_CHECKED, "ε covers the noisy mean and the answers together")
-    whole = dataclasses.replace(each, epsilon=plan.epsilon, checked=(*checked, *together))
+    whole = dataclasses.replace(each, epsilon=plan.epsilon, checked=(*checked, together))
     return each, whole
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reticent.accounting.account import ACCOUNTANTS, Account, account
-from reticent.guarantee import Event, Relation, Sensitivity
+from reticent.guarantee import Composed, Event, Relation, Sensitivity
 from reticent.guarantee.grade import as_relation
 from reticent.guarantee.rounding import up
 from reticent.ledger import FilterKind
@@ -109,6 +109,16 @@ class AnswerPlan:
         """The ε that the whole has, rounded up: at most ``epsilon``, or the noise is too little."""
         return up(self.account.epsilon)
 
+    @cached_property
+    def reached_by_one(self) -> float:
+        """The ε of one answer and of what it depends on (``before``), rounded up."""
+        if self.before is None:
+            return up(self.noise.epsilon(delta=self.delta))
+        return min(
+            self.epsilon,
+            up(min(self._together((self.before, event)) for event in events_of(self.noise))),
+        )
+
     @property
     def method(self) -> str:
         """What the whole is composed by."""
@@ -149,6 +159,14 @@ class AnswerPlan:
             return self._account(event).epsilon
         except NotCoveredError:
             return math.inf
+
+    def _together(self, events: tuple[Event, ...]) -> float:
+        """The ε of these releases; infinite where no method covers them."""
+        try:
+            found = account(Composed(events=events), relation=self.relation, delta=self.delta)
+        except NotCoveredError:
+            return math.inf
+        return found.epsilon
 
     def _account(self, event: Event) -> Account:
         return account(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.mechanisms.rounded.compiled import compiled
+from reticent.training.row_kernels import in_c_order
 
 Floats = NDArray[np.float64]
 
@@ -26,10 +27,12 @@ _PRODUCT_BITS = 32
 def unit_rows(rows: Floats, centre: Floats) -> Floats:
     """(row − centre) scaled to norm 1 and cut, towards zero, to multiples of 2⁻²⁰.
 
-    A row that equals the centre becomes zero. No norm exceeds 1, rounding included.
+    A row that equals the centre becomes zero. No norm exceeds 1, rounding included. Each row is a
+    function of itself and the centre, bit by bit: its copy is in C order whatever the rows are in,
+    so that one machine code serves all layouts.
     """
-    fitted = np.empty_like(rows)
-    _unit_rows(rows, centre, fitted)
+    fitted = in_c_order(rows)
+    _unit_rows(fitted, in_c_order(centre))
     return fitted
 
 
@@ -41,21 +44,23 @@ def on_grid(matrix: Floats, largest_norm: float) -> Floats:
 
 
 @compiled
-def _unit_rows(rows: Floats, centre: Floats, fitted: Floats) -> None:
-    """Sequential in each row: without reordered sums equal rows are equal wherever they stand."""
+def _unit_rows(rows: Floats, centre: Floats) -> None:
+    """In place and sequential in each row: equal rows are equal wherever they stand."""
     count, width = rows.shape
     for i in range(count):
+        row = rows[i]
         largest = 0.0
         for j in range(width):
-            fitted[i, j] = rows[i, j] - centre[j]
-            largest = max(largest, abs(fitted[i, j]))
+            row[j] -= centre[j]
+            largest = max(largest, abs(row[j]))
         if largest == 0.0:
+            row[:] = 0.0  # and not −0.0
             continue
         total = 0.0
         for j in range(width):
-            fitted[i, j] /= largest
-            total += fitted[i, j] * fitted[i, j]
+            row[j] /= largest
+            total += row[j] * row[j]
         # The computed norm may be too small by (width + 2)·2⁻⁵³, relatively: twice that is taken.
         norm = math.sqrt(total) * (1.0 + 2.0 * (width + 8) * 2.0**-53)
         for j in range(width):
-            fitted[i, j] = np.trunc(fitted[i, j] / norm * 2.0**20) * 2.0**-20
+            row[j] = np.trunc(row[j] / norm * 2.0**20) * 2.0**-20

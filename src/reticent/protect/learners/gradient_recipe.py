@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from reticent import bounds
 from reticent.guarantee import Relation, Sensitivity
 from reticent.protect.learners.recipe import Recipe, Step
+from reticent.protect.public_numbers import records_touched
 
 _UNIT = 2.0**-53
 _EXP_ERROR = 16 * _UNIT
+_THEOREM = "bounds.sums.rounded_sum"
 
 COUNT, MEAN, MOMENT, GRADIENT = "count", "mean", "second moment", "gradients"
 SHARES = {COUNT: 0.001, MOMENT: 0.100}
@@ -47,13 +49,18 @@ class GradientRecipe(Recipe):
             sums[MOMENT] = (1.0, d * (d + 1) // 2, 0.0)
         shares = SHARES | {MEAN: self.mean_share}
         found = {
-            name: Step(sensitivity=self._moved(name, relation, *numbers), share=shares[name])
+            name: Step(
+                sensitivity=self._moved(name, relation, *numbers),
+                share=shares[name],
+                theorem=_THEOREM,
+            )
             for name, numbers in sums.items()
         }
         rest = 1 - sum(step.share for step in found.values())
         clip = self.clip * (1 + 2.0**-40)
         gradients = self._moved(GRADIENT, relation, clip, d * self.classes, self._residual_error())
-        return found | {GRADIENT: Step(sensitivity=gradients, share=rest, times=self.steps_taken)}
+        descent = Step(sensitivity=gradients, share=rest, theorem=_THEOREM, times=self.steps_taken)
+        return found | {GRADIENT: descent}
 
     def gathered(self, std: float, *, records: float, spread: float) -> float:
         """The noise on a logit after all steps, if each had length 1; at most."""
@@ -73,7 +80,7 @@ class GradientRecipe(Recipe):
             records=self.records,
             relation=relation,
             term_error=term_error,
-            records_each=self.records_each,
+            records_each=records_touched(self.records_each),
         )
 
     def _residual_error(self) -> float:

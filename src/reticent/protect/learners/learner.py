@@ -15,17 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.grade import as_relation
 from reticent.protect.learners.claim import STATED, claim_of
-from reticent.protect.learners.recipe import (
-    Answer,
-    Plan,
-    Recipe,
-    Watched,
-    answered_by,
-    event_of_plan,
-    planned,
-)
-from reticent.protect.learners.released_linear import Affine, ReleasedLinear, minted
+from reticent.protect.learners.recipe import Plan, Recipe, Watched, event_of_plan, planned
+from reticent.protect.learners.refusals import refuse_as_learner
+from reticent.protect.learners.released_linear import Affine, ReleasedLinear, minted_linear
 from reticent.protect.mean import Charge
+from reticent.protect.noisy_query import NoiseFunction, with_noise_function
 from reticent.training.records import classified_records, indices_of
 from reticent.validation import InputError, positive, probability
 
@@ -42,7 +36,8 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         delta: Its δ.
         relation: "add-remove" or "replace-one".
         mechanism: The noise: "gaussian", or "logistic" and others by zCDP or ε.
-        records_each: The most records that one person owns.
+        records_each: The most records that one person owns, where the person is protected; None
+            where no persons are named, and the record is.
         charge: Called with the event of the whole fit before a sum is formed.
 
     Attributes:
@@ -61,7 +56,7 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         delta: float,
         relation: Relation | str,
         mechanism: str = "gaussian",
-        records_each: int = 1,
+        records_each: int | None = None,
         charge: Charge | None = None,
     ) -> None:
         self.classes = classes
@@ -75,13 +70,16 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release a model; every data set of valid records has one, the empty one too."""
+        steps = refuse_as_learner(self)
         names, rows, labels = self._records(X, y)
-        recipe, plan, claim = self._planned(rows.shape[1], len(names))
+        recipe, plan, claim = self._planned(rows.shape[1], len(names), steps)
         if self.charge is not None:
             self.charge(event_of_plan(plan, delta=claim.delta))
         self.classes_ = names
         layer = self._learnt(rows, labels, recipe, plan)
-        self.released_ = minted(self.name, layer, claim, classes=names, recipe=recipe, plan=plan)
+        self.released_ = minted_linear(
+            self.name, layer, claim, classes=names, recipe=recipe, plan=plan
+        )
         return self
 
     def watched(self, X: ArrayLike, y: ArrayLike) -> Watched:
@@ -92,8 +90,9 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names, rows, labels = self._records(X, y)
         recipe, plan, _ = self._planned(rows.shape[1], len(names))
 
-        def watch(answer: Answer) -> Floats:
-            layer = self._learnt(rows, labels, recipe, answered_by(plan, answer))
+        def watch(answer: NoiseFunction) -> Floats:
+            with with_noise_function(answer):
+                layer = self._learnt(rows, labels, recipe, plan)
             return np.append(layer.weights, layer.offsets)
 
         return watch
@@ -131,7 +130,9 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows, targets = classified_records(self, X, y, declared=True)
         return names, rows, indices_of(targets, names)
 
-    def _planned(self, features: int, classes: int) -> tuple[Recipe, Plan, Guarantee]:
+    def _planned(
+        self, features: int, classes: int, steps: tuple[str, ...] = ()
+    ) -> tuple[Recipe, Plan, Guarantee]:
         """All that follows from public numbers."""
         recipe = self._recipe(features, classes)
         epsilon, delta = positive("epsilon", self.epsilon), probability("delta", self.delta)
@@ -142,7 +143,8 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             relation=as_relation(self.relation),
             mechanism=self.mechanism,
         )
-        claim = claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=self.stated)
+        stated = (*self.stated, *steps)
+        claim = claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=stated)
         return recipe, plan, claim
 
     def _released(self) -> ReleasedLinear:

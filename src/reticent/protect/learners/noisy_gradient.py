@@ -36,6 +36,7 @@ from reticent.protect.learners.recipe import Plan, Planned
 from reticent.protect.learners.released_linear import Affine
 from reticent.protect.learners.statistics import std_of
 from reticent.protect.mean import exact_sum
+from reticent.protect.public_numbers import checked_each
 from reticent.validation import count
 
 Floats = NDArray[np.float64]
@@ -73,7 +74,7 @@ class NoisyGradientHead(Learner):
             records=count("records", self.records),
             features=features,
             classes=classes,
-            records_each=count("records_each", self.records_each),
+            records_each=checked_each(self.records_each),
             preconditioned=self._moment_pays(features),
             mean_share=self._mean_share(features),
             intercept=_INTERCEPT if classes == 2 else 0.0,

@@ -6,32 +6,36 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.guarantee import Composed, Event, Relation, Repeated, Sensitivity
+from reticent.guarantee.checks import checked_by
 from reticent.guarantee.rounding import product_up, sum_up, up
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import currencies_of, event_of, mechanism_of, part
+from reticent.protect.noisy_query import NoiseFunction, noisy_query
 from reticent.protect.public_numbers import unit_of
 from reticent.validation import InputError
 
 Floats = NDArray[np.float64]
-Answer = Callable[[AdditiveMechanism, Floats], Floats]
-"""The noise that a sum is due and the sum in, what a learner sees of it out."""
-Watched = Callable[[Answer], Floats]
-"""A learner on its records: goes through all its sums, each with this answer, to the numbers of a
-model; no guarantee comes with them."""
+Watched = Callable[[NoiseFunction], Floats]
+"""A learner on its records: goes through all its sums, each answered by this function, to the
+numbers of a model; no guarantee comes with them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One kind of noisy sum: how far a record moves it, its share of the budget, how often."""
+    """One kind of noisy sum: how far a record moves it, its share of the budget, how often.
+
+    ``theorem`` is the function that says how far, as a checked line names it.
+    """
 
     sensitivity: Sensitivity
     share: float
+    theorem: str
     times: int = 1
 
 
@@ -39,10 +43,17 @@ class Step:
 class Recipe(ABC):
     """The public numbers of a learner."""
 
+    rows: ClassVar[str] = checked_by(
+        "each record's row is scaled to norm 1 by itself, in one order of summation, and cut to "
+        "a grid on which sums and products are exact",
+        "protect.learners.exact_rows.unit_rows",
+    )
+    """What is done to the rows, as a line of a guarantee."""
+
     records: int
     features: int
     classes: int
-    records_each: int = 1
+    records_each: int | None = None
 
     @abstractmethod
     def steps(self, relation: Relation) -> dict[str, Step]:
@@ -67,34 +78,10 @@ class Planned:
 
     def release(self, value: Floats) -> Floats:
         """The only way from a sum over records to what a learner sees of it."""
-        return self.noise.release(value)
+        return noisy_query(self.noise, value)
 
 
 Plan = dict[str, Planned]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Answered(Planned):
-    """A step whose sums somebody else answers."""
-
-    answer: Answer
-
-    def release(self, value: Floats) -> Floats:
-        return self.answer(self.noise, value)
-
-
-def answered_by(plan: Plan, answer: Answer) -> Plan:
-    """The plan with every sum answered by ``answer``: nothing that is made with it is proven."""
-    return {
-        name: _Answered(noise=step.noise, times=step.times, answer=answer)
-        for name, step in plan.items()
-    }
-
-
-def refuse_answered(plan: Plan) -> None:
-    """A guarantee is about the plan's own noise."""
-    if any(type(step) is not Planned for step in plan.values()):
-        raise InputError("sums must be answered by their own noise to prove anything, got others")
 
 
 def planned(

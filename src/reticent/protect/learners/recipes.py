@@ -10,6 +10,7 @@ from reticent.protect.learners.gradient_recipe import GradientRecipe
 from reticent.protect.learners.recipe import Recipe
 from reticent.protect.learners.regression_recipe import RegressionRecipe
 from reticent.protect.learners.statistics import StatisticsRecipe
+from reticent.protect.public_numbers import checked_each
 from reticent.validation import InputError, count, describe, non_negative
 
 _RECIPES: dict[str, type[Recipe]] = {
@@ -29,6 +30,7 @@ def _truth(name: str, value: object) -> bool:
 
 _CHECKS: dict[str, Callable[[str, object], object]] = {
     "int": lambda name, value: count(name, value, at_least=0),
+    "int | None": lambda _, value: checked_each(value),  # records_each alone is one
     "float": non_negative,
     "bool": _truth,
 }

@@ -13,13 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.grade import as_relation
 from reticent.protect.learners.claim import STATED, claim_of
-from reticent.protect.learners.recipe import (
-    Plan,
-    Watched,
-    answered_by,
-    event_of_plan,
-    planned,
-)
+from reticent.protect.learners.recipe import Plan, Watched, event_of_plan, planned
+from reticent.protect.learners.refusals import refuse_as_learner
 from reticent.protect.learners.regression_recipe import TARGETS, RegressionRecipe
 from reticent.protect.learners.released_regression import (
     ReleasedRegression,
@@ -38,6 +33,8 @@ from reticent.protect.learners.statistics import (
 )
 from reticent.protect.learners.sufficient_statistics import ridge
 from reticent.protect.mean import Charge
+from reticent.protect.noisy_query import NoiseFunction, with_noise_function
+from reticent.protect.public_numbers import checked_each
 from reticent.training.features import clip_rows
 from reticent.training.records import without_private_values
 from reticent.validation import count, positive, probability
@@ -58,7 +55,8 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta: Its δ.
         relation: "add-remove" or "replace-one".
         mechanism: The noise: "gaussian", or "logistic" and others by zCDP or ε.
-        records_each: The most records that one person owns.
+        records_each: The most records that one person owns, where the person is protected; None
+            where no persons are named, and the record is.
         charge: Called with the event of the whole fit before a sum is formed.
 
     Attributes:
@@ -93,7 +91,7 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta: float,
         relation: Relation | str,
         mechanism: str = "gaussian",
-        records_each: int = 1,
+        records_each: int | None = None,
         charge: Charge | None = None,
     ) -> None:
         self.bound = bound
@@ -108,8 +106,9 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release a model; every data set of finite records has one, the empty one too."""
+        steps = refuse_as_learner(self)
         rows, targets = self._records(X, y)
-        recipe, plan, claim = self._planned(rows.shape[1])
+        recipe, plan, claim = self._planned(rows.shape[1], steps)
         if self.charge is not None:
             self.charge(event_of_plan(plan, delta=claim.delta))
         function = _learnt(rows, targets, recipe, plan)
@@ -123,7 +122,12 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         rows, targets = self._records(X, y)
         recipe, plan, _ = self._planned(rows.shape[1])
-        return lambda answer: np.append(*_learnt(rows, targets, recipe, answered_by(plan, answer)))
+
+        def watch(answer: NoiseFunction) -> Floats:
+            with with_noise_function(answer):
+                return np.append(*_learnt(rows, targets, recipe, plan))
+
+        return watch
 
     def __sklearn_tags__(self) -> Tags:
         """Each fit draws noise of its own."""
@@ -153,7 +157,9 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return rows, np.asarray(targets, dtype=np.float64)
 
-    def _planned(self, features: int) -> tuple[RegressionRecipe, Plan, Guarantee]:
+    def _planned(
+        self, features: int, steps: tuple[str, ...] = ()
+    ) -> tuple[RegressionRecipe, Plan, Guarantee]:
         """All that follows from public numbers."""
         recipe = self._recipe(features)
         epsilon, delta = positive("epsilon", self.epsilon), probability("delta", self.delta)
@@ -164,14 +170,15 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             relation=as_relation(self.relation),
             mechanism=self.mechanism,
         )
-        return recipe, plan, claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=STATED)
+        stated = (*STATED, *steps)
+        return recipe, plan, claim_of(recipe, plan, epsilon=epsilon, delta=delta, stated=stated)
 
     def _recipe(self, features: int) -> RegressionRecipe:
         return RegressionRecipe(
             records=count("records", self.records),
             features=features,
             classes=1,
-            records_each=count("records_each", self.records_each),
+            records_each=checked_each(self.records_each),
             bound=positive("bound", self.bound),
             target_bound=positive("target_bound", self.target_bound),
         )

@@ -7,8 +7,10 @@ from typing import Any
 
 from reticent import bounds
 from reticent.guarantee import Relation
+from reticent.guarantee.checks import checked_by
 from reticent.protect.learners.recipe import Recipe, Step
-from reticent.protect.learners.statistics import MEAN, MEAN_COUNT, STATISTICS
+from reticent.protect.learners.statistics import CLASS_THEOREM, MEAN, MEAN_COUNT, STATISTICS
+from reticent.protect.public_numbers import records_touched
 
 TARGETS = 0.25
 """The weight of Σ t beside Σ x xᵀ and Σ x·t; a power of two."""
@@ -17,6 +19,12 @@ TARGETS = 0.25
 @dataclass(frozen=True, kw_only=True)
 class RegressionRecipe(Recipe):
     """N, d, the bounds on rows and targets, and the mean's share of the budget."""
+
+    rows = checked_by(
+        "each record's row and target are brought within their public bounds by themselves, and "
+        "cut to a grid on which sums and products are exact",
+        "protect.learners.released_regression.within",
+    )
 
     bound: float
     target_bound: float
@@ -28,11 +36,15 @@ class RegressionRecipe(Recipe):
             "features": self.features,
             "records": self.records,
             "relation": relation,
-            "records_each": self.records_each,
+            "records_each": records_touched(self.records_each),
         }
         mean = bounds.class_statistics(moment=0.0, sums=1.0, counts=MEAN_COUNT, **public)
         rest = bounds.target_statistics(moment=1.0, products=1.0, targets=TARGETS, **public)
         return {
-            MEAN: Step(sensitivity=mean, share=self.mean_share),
-            STATISTICS: Step(sensitivity=rest, share=1 - self.mean_share),
+            MEAN: Step(sensitivity=mean, share=self.mean_share, theorem=CLASS_THEOREM),
+            STATISTICS: Step(
+                sensitivity=rest,
+                share=1 - self.mean_share,
+                theorem="bounds.statistics.target_statistics",
+            ),
         }

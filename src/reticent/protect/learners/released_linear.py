@@ -12,8 +12,8 @@ from scipy import special
 
 from reticent.frozen import frozen
 from reticent.guarantee import Grade, Guarantee
-from reticent.guarantee.minting import proven
-from reticent.protect.learners.recipe import Plan, Recipe, refuse_answered
+from reticent.protect.learners.recipe import Plan, Recipe
+from reticent.protect.noisy_query import minted
 from reticent.training.features import scale_rows
 from reticent.validation import InputError, float_rows
 
@@ -79,7 +79,7 @@ class ReleasedLinear:
         return chosen
 
 
-def minted(
+def minted_linear(
     learner: str,
     affine: Affine,
     claim: Guarantee,
@@ -89,7 +89,6 @@ def minted(
     plan: Plan,
 ) -> ReleasedLinear:
     """The release, graded proven: the learner made it from the plan's noisy sums alone."""
-    refuse_answered(plan)
     released = ReleasedLinear(
         learner=learner,
         weights=affine.weights,
@@ -100,5 +99,5 @@ def minted(
         recipe=recipe,
         scales={name: step.noise.scale for name, step in plan.items()},
     )
-    object.__setattr__(released, "guarantee", proven(claim))
+    object.__setattr__(released, "guarantee", minted(claim))
     return released

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.frozen import frozen
 from reticent.guarantee import Grade, Guarantee
-from reticent.guarantee.minting import proven
-from reticent.protect.learners.recipe import Plan, refuse_answered
+from reticent.protect.learners.recipe import Plan
 from reticent.protect.learners.regression_recipe import RegressionRecipe
+from reticent.protect.noisy_query import minted
 from reticent.training.features import clip_rows
 from reticent.validation import InputError, float_rows
 
@@ -69,7 +69,6 @@ def minted_regression(
     plan: Plan,
 ) -> ReleasedRegression:
     """The release, graded proven: the learner made it from the plan's noisy sums alone."""
-    refuse_answered(plan)
     released = ReleasedRegression(
         learner=learner,
         weights=function[0],
@@ -79,5 +78,5 @@ def minted_regression(
         recipe=recipe,
         scales={name: step.noise.scale for name, step in plan.items()},
     )
-    object.__setattr__(released, "guarantee", proven(claim))
+    object.__setattr__(released, "guarantee", minted(claim))
     return released

@@ -26,6 +26,7 @@ from reticent.protect.learners.exact_rows import unit_rows
 from reticent.protect.learners.learner import Learner
 from reticent.protect.learners.recipe import Plan, Planned, Recipe, Step
 from reticent.protect.learners.released_linear import Affine
+from reticent.protect.public_numbers import checked_each, records_touched
 from reticent.validation import count
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,7 @@ Labels = NDArray[np.int64]
 MEAN, STATISTICS = "mean", "statistics"
 MEAN_COUNT = 0.25
 """The weight of the number of records beside the sum of rows: a power of two, as all weights."""
+CLASS_THEOREM = "bounds.statistics.class_statistics"
 _ROOT = math.sqrt(2.0)
 _LONGEST_MEAN_NOISE = 0.5
 
@@ -57,17 +59,18 @@ class StatisticsRecipe(Recipe):
             "features": self.features,
             "records": self.records,
             "relation": relation,
-            "records_each": self.records_each,
+            "records_each": records_touched(self.records_each),
         }
         found = {}
         if self.mean_share > 0:
             # The mean is the statistics of one class: their theorem covers it.
             mean = bounds.class_statistics(moment=0.0, sums=1.0, counts=MEAN_COUNT, **public)
-            found[MEAN] = Step(sensitivity=mean, share=self.mean_share)
+            found[MEAN] = Step(sensitivity=mean, share=self.mean_share, theorem=CLASS_THEOREM)
         statistics = bounds.class_statistics(
             moment=self.moment, sums=self.sums, counts=self.counts, **public
         )
-        return found | {STATISTICS: Step(sensitivity=statistics, share=1 - self.mean_share)}
+        rest = Step(sensitivity=statistics, share=1 - self.mean_share, theorem=CLASS_THEOREM)
+        return found | {STATISTICS: rest}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +228,7 @@ class StatisticsLearner(Learner):
             records=count("records", self.records),
             features=features,
             classes=classes,
-            records_each=count("records_each", self.records_each),
+            records_each=checked_each(self.records_each),
             moment=self.moment,
             sums=self.sums,
             counts=self.counts,

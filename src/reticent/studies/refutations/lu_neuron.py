@@ -50,7 +50,7 @@ class Query:
     @property
     def valid_change(self) -> float:
         """Δz of a linear head: ‖ΔW‖·R·√((C−1)/C) (docs/theory.md D)."""
-        public = PublicNumbers.of(self.head.certified().numbers, records_each=1, mean=None)
+        public = PublicNumbers.of(self.head.certified().numbers, records_each=None, mean=None)
         classes = len(self.present)
         moved = public.sensitivity(Relation.ADD_REMOVE).require_l2("a logit")
         return moved * public.radius * math.sqrt((classes - 1) / classes)

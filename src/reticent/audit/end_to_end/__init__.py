@@ -1,0 +1,1 @@
+"""From two neighbouring files to all that leaves: an audit that starts before any cleaning."""

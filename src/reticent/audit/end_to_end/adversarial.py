@@ -1,0 +1,200 @@
+"""Tables made to break a release: what is rare in data and decides how floats behave.
+
+Whole numbers beside one fraction, numbers at both ends of the float range, −0.0, equal rows, rows
+that fall onto the grid of an exact sum, missing classes, hardly any rows, persons with many rows.
+Every record is valid, so that each table must have a release (theory F.1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.random import Generator
+
+from reticent.audit.end_to_end.table import Cell, Table
+
+LABEL, PERSON, TARGET, EMBEDDING = "label", "person", "target", "x"
+_SIZES: Final = (0, 1, 2, 3, 8, 20, 33, 64, 64)
+_GRID: Final = 2.0**-20
+"""The grid on which the package's exact sums stand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """The columns of a table: public, and the same in every neighbour."""
+
+    width: int
+    classes: tuple[str, ...] = ("a", "b", "c")
+    persons: bool = False
+    targets: bool = False
+    embedded: bool = False
+    """The features are one array, or list, instead of a column each."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the feature columns."""
+        return (EMBEDDING,) if self.embedded else tuple(f"f{i}" for i in range(self.width))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A table, and records that are not in it: they make its neighbours."""
+
+    table: Table
+    newcomers: Table
+    family: str
+    shape: Shape
+
+
+def adversarial_case(rng: Generator, shape: Shape, *, fewest: int = 0, tame: bool = False) -> Case:
+    """A table of one family, with at least ``fewest`` records; a ``tame`` one of ordinary rows."""
+    family = "normal" if tame else str(rng.choice(list(FAMILIES)))
+    size = max(int(rng.choice(_SIZES)), fewest)
+    if family == "rounded twice":
+        size = max(size, 200)  # each row turns by little
+    if not tame and rng.random() < 0.01:
+        size = int(rng.choice([2047, 2048, 2049, 4097]))  # the edges of blocks of sums
+    rows = FAMILIES[family](rng, size + 4, shape.width)
+    order = list(range(size + 4))
+    if family != "rounded twice" and rng.random() < 0.5:  # its newcomers are made for the others
+        rng.shuffle(order)
+    table = _table(rng, [rows[i] for i in order[:size]], shape, owners=_owners(rng, size))
+    strangers = [f"new{i}" for i in range(4)]
+    newcomers = _table(rng, [rows[i] for i in order[size:]], shape, owners=strangers)
+    return Case(table=table, newcomers=newcomers, family=family, shape=shape)
+
+
+def _owners(rng: Generator, size: int) -> list[str]:
+    """Whose records they are: some own many of them, apart from each other."""
+    persons = max(1, int(size * rng.choice([0.1, 0.5, 1.0])))
+    return [f"p{rng.integers(persons)}" for _ in range(size)]
+
+
+def _table(rng: Generator, rows: list[list[Cell]], shape: Shape, *, owners: list[str]) -> Table:
+    columns: dict[str, list[Any]] = {}
+    if shape.embedded:
+        columns[EMBEDDING] = [np.array([float(cell) for cell in row]) for row in rows]
+    else:
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(shape.features)}
+    if shape.targets:
+        columns[TARGET] = [_target(rng) for _ in rows]
+    else:
+        columns[LABEL] = _labels(rng, len(rows), shape.classes)
+    if shape.persons:
+        columns[PERSON] = list(owners)
+    return Table(columns, shapes={EMBEDDING: (shape.width,)} if shape.embedded else {})
+
+
+def _labels(rng: Generator, size: int, classes: tuple[str, ...]) -> list[str]:
+    """Sometimes all of one class, or one class missing."""
+    present = int(rng.integers(1, len(classes) + 1))
+    chosen = rng.choice(len(classes), size=present, replace=False)
+    return [classes[int(rng.choice(chosen))] for _ in range(size)]
+
+
+def _target(rng: Generator) -> float:
+    return float(rng.choice([0.0, -0.0, 1.0, -1.0, 1e300, -1e300, 5e-324, rng.normal()]))
+
+
+def _normal(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    scale = float(rng.choice([1e-3, 1.0, 30.0]))
+    return [[float(x) for x in row] for row in rng.normal(scale=scale, size=(size, width))]
+
+
+def _aligned(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    """All in one direction, longer than any bound: a record moves a sum as far as it can."""
+    direction = np.zeros(width)
+    direction[int(rng.integers(width))] = float(rng.choice([-1.0, 1.0]))
+    if rng.random() < 0.5:
+        direction = rng.normal(size=width)
+    return [[float(x) for x in direction * factor] for factor in rng.uniform(10, 1e3, size=size)]
+
+
+def _integers(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    """Whole numbers that a 32-bit float must round, one direction, and one fraction among them."""
+    top = int(rng.choice([2**24, 2**53, 2**62]))
+    rows: list[list[Cell]] = [
+        [int(top + rng.integers(-200, 200)) * int(rng.choice([1, 1, 1, -1])) for _ in range(width)]
+        for _ in range(size)
+    ]
+    place = int(rng.integers(size))
+    rows[place][int(rng.integers(width))] = float(rng.choice([0.5, 1e-300, 2.0**24 + 1.5]))
+    return rows
+
+
+def _double_rounded(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    """Whole numbers past the middle of two 32-bit floats: rounding twice goes the other way.
+
+    All others turn a little in the direction in which the last four rows, fractions, point.
+    """
+    rows: list[list[Cell]] = []
+    for _ in range(size - 4):
+        turning = 2**60 + int(rng.integers(1, 2**19)) * 2**38 + 2**36 + 1
+        fixed = 2**60 + int(rng.integers(2**17)) * 2**40
+        rows.append([turning, fixed, *[0] * (width - 2)][:width])
+    sign = float(rng.choice([-1.5, 1.5]))
+    return [*rows, *([sign, -sign, *[0] * (width - 2)][:width] for _ in range(4))]
+
+
+def _ends(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    """Both ends of the float range, zeros of both signs."""
+    cells = [1e300, -1.7e308, 1e154, 5e-324, -2.5e-320, 1e-160, 0.0, -0.0, 1.0]
+    return [[float(rng.choice(cells)) for _ in range(width)] for _ in range(size)]
+
+
+def _tiny(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    return [[float(k) * 5e-324 for k in row] for row in rng.integers(-9, 9, size=(size, width))]
+
+
+def _equal(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    row = [float(x) for x in rng.normal(scale=5.0, size=width)]
+    return [list(row) for _ in range(size)]
+
+
+def _zeros(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    rows: list[list[Cell]] = [[0.0] * width for _ in range(size)]
+    rows[int(rng.integers(size))] = [-0.0] * width
+    return rows
+
+
+def _one_hot(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    rows: list[list[Cell]] = [[0] * width for _ in range(size)]
+    for row in rows:
+        row[int(rng.integers(width))] = int(rng.choice([1, 1, 7]))
+    return rows
+
+
+def grid_direction(width: int) -> list[float]:
+    """A direction whose entries are whole multiples of the grid, of norm close to 1."""
+    return [float(math.floor(2**20 / math.sqrt(width)) - 7 * i) * _GRID for i in range(width)]
+
+
+def _on_grid(rng: Generator, size: int, width: int) -> list[list[Cell]]:
+    """Multiples of a direction that clipping brings onto the grid: the last bit of a norm decides.
+
+    The bound that does it is ``grid_bound``.
+    """
+    direction = grid_direction(width)
+    rows: list[list[Cell]] = []
+    for factor in rng.uniform(1.5, 900.0, size=size):
+        signs = rng.choice([-1.0, 1.0], size=width) if rng.random() < 0.3 else np.ones(width)
+        rows.append([float(x * factor * s) for x, s in zip(direction, signs, strict=True)])
+    return rows
+
+
+FAMILIES: Final[dict[str, Callable[[Generator, int, int], list[list[Cell]]]]] = {
+    "normal": _normal,
+    "aligned": _aligned,
+    "integers": _integers,
+    "rounded twice": _double_rounded,
+    "ends of the range": _ends,
+    "subnormal": _tiny,
+    "equal rows": _equal,
+    "zeros": _zeros,
+    "one-hot": _one_hot,
+    "on the grid": _on_grid,
+}

@@ -1,0 +1,226 @@
+"""A CSV file as an Arrow table in which each cell is a function of its own text.
+
+Left alone, Arrow finds the type of a column by looking at all its cells, and reads the file in
+blocks, whose ends depend on the lengths of all rows before. Here the types are said beforehand, no
+block ends between CR and LF, and what cannot be read in blocks is read as one.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from reticent.data.dataset import where
+from reticent.validation import InputError
+
+BLOCK: Final = 1 << 22
+_LARGEST_BLOCK: Final = 2**31 - 1
+_TRIMMED: Final = " \t"
+"""What Arrow leaves out around a number."""
+
+
+class _Rows(io.RawIOBase):
+    """The bytes of a file, then a row of empty cells; no block ends between CR and LF.
+
+    At the end of a block Arrow takes CR LF for one line end, also inside a quoted cell.
+    """
+
+    def __init__(self, path: Path, last_row: bytes) -> None:
+        super().__init__()
+        self._file = _opened(path)
+        self._rest = b""
+        self._tail = b"\n" + last_row + b"\n"
+
+    def read(self, size: int = -1) -> bytes:
+        """The next block, full unless it is the last."""
+        size = _LARGEST_BLOCK if size < 0 else size
+        block, self._rest = self._rest, b""
+        while len(block) < size and (more := self._more(size - len(block))):
+            block += more
+        if len(block) > 1 and block.endswith(b"\r"):
+            block, self._rest = block[:-1], b"\r"
+        return block
+
+    def _more(self, size: int) -> bytes:
+        more = self._file.read(size)
+        if not more:
+            more, self._tail = self._tail[:size], self._tail[size:]
+        return more
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvFile:
+    """A CSV file in UTF-8 whose header was read; its cells are read when asked for."""
+
+    path: Path
+    names: tuple[str, ...]
+    size: int
+    """Bytes, unpacked."""
+
+    @classmethod
+    def open(cls, path: Path) -> CsvFile:
+        """Read the header; whatever is not UTF-8 is refused, since Arrow would show it."""
+        size = _checked_size(path)
+        for block in _blocks(size):
+            names = _Reading(path).names(block)
+            if names is not None:
+                return cls(path=path, names=names, size=size)
+        raise InputError(_not_csv(path))
+
+    def table(self, types: dict[str, Any]) -> Any:
+        """All rows, each column in its type; a column without one is guessed from all its cells.
+
+        A cell that is no number where one must be is named by row and column, and not shown.
+        """
+        import pyarrow
+
+        found = self._read(types)
+        if found is not None:
+            return found
+        text = self._read(dict.fromkeys(self.names, pyarrow.string()))
+        numbers = [name for name, kind in types.items() if kind == pyarrow.float64()]
+        if text is not None:
+            for name in numbers:
+                _refuse_no_number(self.path.name, name, text.column(name))
+        raise InputError(_not_csv(self.path))
+
+    def _read(self, types: dict[str, Any]) -> Any | None:
+        """None where a cell is not of its type, or the file is no table.
+
+        A block may be too small for a row, and Arrow loses its place where one ends within two
+        quotes: then all is one block, so that the outcome does not depend on where blocks end.
+        """
+        for block in _blocks(self.size):
+            table = _Reading(self.path).table(block, types, fields=len(self.names))
+            if table is not None:
+                return table
+        return None
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One reading of a file by Arrow, in blocks of some size; rows of another width are noted."""
+
+    path: Path
+    uneven: list[Any] = field(default_factory=list)
+
+    def names(self, block: int) -> tuple[str, ...] | None:
+        import pyarrow
+        from pyarrow import csv
+
+        try:
+            with _Rows(self.path, b"") as rows, csv.open_csv(rows, **self._options(block)) as file:
+                return tuple(file.schema.names)
+        except (pyarrow.ArrowInvalid, OSError):
+            self._refuse_uneven()
+            return None
+
+    def table(self, block: int, types: dict[str, Any], *, fields: int) -> Any | None:
+        import pyarrow
+        from pyarrow import csv
+
+        empty = b'""' if fields == 1 else b"," * (fields - 1)
+        try:
+            with _Rows(self.path, empty) as rows:
+                table = csv.read_csv(rows, **self._options(block, types))
+        except (pyarrow.ArrowInvalid, OSError):
+            self._refuse_uneven()
+            return None
+        last = [column[-1].as_py() for column in table.columns]
+        is_empty_row = all(cell is None or cell == "" for cell in last)
+        return table.slice(0, table.num_rows - 1) if is_empty_row else None  # else a quote is open
+
+    def _options(self, block: int, types: dict[str, Any] | None = None) -> dict[str, Any]:
+        from pyarrow import csv
+
+        def note(row: Any) -> str:
+            self.uneven.append(row)
+            return "error"
+
+        return {
+            # only without threads are rows numbered
+            "read_options": csv.ReadOptions(use_threads=False, block_size=block),
+            "parse_options": csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+            "convert_options": csv.ConvertOptions(
+                null_values=[""],
+                strings_can_be_null=False,
+                true_values=[],
+                false_values=[],
+                column_types=types or {},
+            ),
+        }
+
+    def _refuse_uneven(self) -> None:
+        """A row of another width is refused at once; Arrow's own message would show the row."""
+        if self.uneven:
+            row = self.uneven[0]
+            raise InputError(
+                f"{self.path.name} must have {row.expected_columns} fields in each row,"
+                f" got {row.actual_columns} in {where(row.number - 2)}"
+            ) from None
+
+
+def _refuse_no_number(file: str, name: str, column: Any) -> None:
+    """Name the first cell that is no number, as Arrow reads numbers."""
+    from pyarrow import compute
+
+    cells = compute.utf8_trim(column, _TRIMMED)
+    row, end = 0, len(cells)
+    if _all_numbers(cells):
+        return
+    while end - row > 1:  # it is in row … end − 1
+        middle = (row + end) // 2
+        row, end = (middle, end) if _all_numbers(cells.slice(row, middle - row)) else (row, middle)
+    kind = "text" if str(cells[row]).strip() else "an empty cell"
+    raise InputError(
+        f"{file} must hold numbers in its feature columns, got {kind} in {where(row)},"
+        f" column {name!r}: leave it out, encode it, or choose a list column with embedding="
+    )
+
+
+def _all_numbers(cells: Any) -> bool:
+    import pyarrow
+
+    try:
+        cells.cast(pyarrow.float64())
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
+
+
+def _blocks(size: int) -> tuple[int, int]:
+    """The usual size, and one for the whole file and the row that is appended."""
+    return BLOCK, min(2 * size + BLOCK, _LARGEST_BLOCK)
+
+
+def _checked_size(path: Path) -> int:
+    """How many bytes there are, all of them UTF-8."""
+    decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
+    try:
+        with _opened(path) as file:
+            while block := file.read(1 << 22):
+                decoder.decode(block)
+                size += len(block)
+            decoder.decode(b"", final=True)
+    except (UnicodeDecodeError, OSError, EOFError):
+        raise InputError(_not_csv(path)) from None
+    return size
+
+
+def _opened(path: Path) -> BinaryIO | gzip.GzipFile:
+    return gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb")
+
+
+def _not_csv(path: Path) -> str:
+    return f"{path.name} must be a CSV table in UTF-8, got one that cannot be read"

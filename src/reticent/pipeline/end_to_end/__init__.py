@@ -1,0 +1,1 @@
+"""The end-to-end audit of every release of the package."""

@@ -1,0 +1,137 @@
+"""Every command and function that prints *proven*, from two neighbouring files to all that leaves.
+
+Audits that start after a table was read and cleaned cannot see what reading and cleaning do. Here
+each pair is two files; types, layouts, numbers and persons are adversarial, and the real code runs
+on both with its noise replaced (``reticent.audit.end_to_end``). A sensitivity that holds is never
+exceeded, so one pair above 1 refutes a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from reticent.guarantee.rounding import upper_text
+from reticent.parallel import map_tasks
+from reticent.pipeline import Table
+from reticent.pipeline.end_to_end.every_release import EVERY_RELEASE, WHOLE_JOB
+from reticent.pipeline.end_to_end.pairs import Combination, audit_pair, combinations
+from reticent.studies.trained import Outcome, Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndToEnd:
+    """How many pairs for each release × file format × relation × unit, and the time of one fit."""
+
+    pairs: int = 36
+    job_pairs: int = 1
+    """Of the command ``run``, attacks included."""
+    limit: float = 30.0
+    job_limit: float = 300.0
+
+
+SPECS = {"built": EndToEnd()}
+
+
+def study(spec: EndToEnd, run: Run) -> Outcome:
+    """All pairs, and the largest figures of each release."""
+    found: Cells = {}
+    every = EVERY_RELEASE | WHOLE_JOB
+    run.steps.plan(len(combinations(every)))
+    for name, audited in every.items():  # one at a time: what is done stays done after a stop
+        each = (spec.job_pairs, spec.job_limit) if name in WHOLE_JOB else (spec.pairs, spec.limit)
+        asked = combinations({name: audited})
+        tasks = [(combination, *each) for combination in asked]
+        compute = partial(map_tasks, _audited, tasks, jobs=run.jobs)
+        found |= dict(zip(asked, run.cells.get((spec, name), compute), strict=True))
+        run.steps.reach(len(found))
+    return Outcome(specifications=(spec,), tables=(_table(found), _formats(found)))
+
+
+def _audited(task: tuple[Combination, int, float]) -> dict[str, Any]:
+    """The pairs of one combination."""
+    combination, pairs, limit = task
+    audited = (EVERY_RELEASE | WHOLE_JOB)[combination.release]
+    outcomes = [
+        audit_pair(audited, combination, number, limit=limit).outcome for number in range(pairs)
+    ]
+    return {
+        "pairs": len(outcomes),
+        "refused": sum(one.refused is not None for one in outcomes),
+        "queries": sum(one.queries for one in outcomes),
+        "ratio": max(one.ratio for one in outcomes),
+        "epsilon": max(one.epsilon_ratio for one in outcomes),
+        "problems": [problem for one in outcomes for problem in one.problems],
+    }
+
+
+Cells = dict[Combination, dict[str, Any]]
+
+
+def _table(found: Cells) -> Table:
+    names = list(dict.fromkeys(one.release for one in found))
+    rows = [_row(name, [found[one] for one in found if one.release == name]) for name in names]
+    total = _row("all", list(found.values()))
+    return Table(
+        title="Neighbouring files through every release: the furthest that a noisy query moved",
+        columns=(
+            "release",
+            "pairs",
+            "refused",
+            "queries",
+            "moved ÷ claimed",
+            "ε ÷ claimed",
+            "found",
+        ),
+        rows=(*rows, total),
+        notes=(
+            "Moved ÷ claimed: the largest distance of a query's exact values in two worlds, over "
+            "the sensitivity that its noise was made for; above 1 the claim is false. ε ÷ claimed: "
+            "what all queries of a pair are worth together, over the ε of its claim.",
+            "Refused: both files, by what was asked for and not by what they hold. The hostile "
+            "rows are ways around the noise, all of which must be refused. Found: pairs with any "
+            "problem: a query that moved too far, another ε, a refusal of one file alone, other "
+            "output after equal answers, or no end within the time limit.",
+            "Rows with (command) run the installed command line; run (command) is the whole job "
+            "with its attacks, whose claim covers one of its many releases.",
+        ),
+    )
+
+
+def _formats(found: Cells) -> Table:
+    keys = list(dict.fromkeys((one.format, str(one.relation), one.unit) for one in found))
+    cells = {
+        key: [found[o] for o in found if (o.format, str(o.relation), o.unit) == key] for key in keys
+    }
+    fewest = {
+        key: min(
+            cell["pairs"]
+            for one, cell in found.items()
+            if (one.format, str(one.relation), one.unit) == key and one.release in EVERY_RELEASE
+        )
+        for key in keys
+    }
+    return Table(
+        title="The same by file format, relation and unit",
+        columns=("format", "relation", "unit", "pairs", "fewest of a release", "moved ÷ claimed"),
+        rows=tuple(
+            (
+                *key,
+                str(sum(cell["pairs"] for cell in cells[key])),
+                str(fewest[key]),
+                upper_text(max(cell["ratio"] for cell in cells[key]), 12),
+            )
+            for key in keys
+        ),
+    )
+
+
+def _row(name: str, cells: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    return (
+        name,
+        *(str(sum(cell[part] for cell in cells)) for part in ("pairs", "refused", "queries")),
+        *(upper_text(max(cell[part] for cell in cells), 12) for part in ("ratio", "epsilon")),
+        str(sum(len(cell["problems"]) for cell in cells)),
+    )

@@ -1,0 +1,85 @@
+"""Faults that once made a printed *proven* ε false, put back: the end-to-end audit finds each.
+
+Every audit that starts after a table was read and cleaned was blind to them.
+"""
+
+import numpy as np
+import pytest
+
+from reticent.guarantee.guarantee import ONE_RECORD
+from reticent.guarantee.rounding import up
+from reticent.pipeline.end_to_end.every_release import EVERY_RELEASE
+from reticent.pipeline.end_to_end.pairs import audit_pair, combinations
+from reticent.protect import mean, public_numbers
+from reticent.protect.answers.plan import AnswerPlan
+from reticent.protect.learners import learner, recipe
+from reticent.training import features
+
+MOST = 500
+
+
+def found_within(releases, *, most=MOST, limit=30.0, says=""):
+    """The number of pairs after which the audit found something, and what."""
+    asked = combinations({name: EVERY_RELEASE[name] for name in releases})
+    pairs = ((number, one) for number in range(most // len(asked)) for one in asked)
+    for done, (number, one) in enumerate(pairs, start=1):
+        outcome = audit_pair(EVERY_RELEASE[one.release], one, number, limit=limit).outcome
+        problems = [problem for problem in outcome.problems if says in problem]
+        if problems:
+            return done, problems
+    return None
+
+
+def held(releases, *, pairs):
+    """Nothing is found in the first pairs without the fault."""
+    return found_within(releases, most=pairs) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["weights", "class-means", "noisy-gradient", "lda"])
+def test_one_row_of_a_person_is_not_one_record(monkeypatch, name):
+    assert held([name], pairs=24)
+    honest = public_numbers.unit_of
+    for module in (public_numbers, recipe, mean):
+        monkeypatch.setattr(
+            module, "unit_of", lambda each: ONE_RECORD if each == 1 else honest(each)
+        )
+    assert found_within([name], says="of its claimed sensitivity")
+
+
+@pytest.mark.slow
+def test_one_answer_tells_of_the_mean_too(monkeypatch):
+    assert held(["answers"], pairs=24)
+    monkeypatch.setattr(
+        AnswerPlan,
+        "reached_by_one",
+        property(lambda self: up(self.noise.epsilon(delta=self.delta))),
+    )
+    assert found_within(["answers"], says="of the claimed ε")
+
+
+def einsum_fitted(rows, bound, *, lengthen):
+    """Norms by ``einsum``, which adds in another order for one row and for other layouts."""
+    limit = bound / features.shrink(rows.shape[1])
+    largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0.0), 2.0**-1000)
+    exponent = np.ldexp(1.0, np.frexp(largest)[1] - 1)
+    scaled = rows / exponent
+    norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
+    changed = (norms > limit / exponent) | (lengthen & (norms > 0))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return scaled * np.where(changed, limit / norms, exponent)
+
+
+@pytest.mark.slow
+def test_a_norm_that_depends_on_the_number_of_rows(monkeypatch):
+    assert held(["mean"], pairs=24)
+    monkeypatch.setattr(features, "_fitted", einsum_fitted)
+    assert found_within(["mean"], says="of its claimed sensitivity")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["scaler", "subclass", "replaced", "around"])
+def test_ways_around_the_noise(monkeypatch, way):
+    assert held([f"hostile: {way}"], pairs=12)
+    monkeypatch.setattr(learner, "refuse_as_learner", lambda _: ())
+    assert found_within([f"hostile: {way}"])

@@ -1,0 +1,506 @@
+"""Each line under *checked* names the function that checks it; broken, the line is found untrue.
+
+For every function that a line names there is a test of the line and a way to break the function.
+The test passes, and fails when the function is broken: so no line is a mere sentence.
+"""
+
+import dataclasses
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from reticent import bounds
+from reticent.guarantee import Sensitivity
+from reticent.guarantee.checks import check_of, checked_by, name_of_check
+from reticent.ledger import BudgetExhausted
+from reticent.mechanisms import Exponential, Gaussian, L2Laplace, Laplace, Logistic, PermuteAndFlip
+from reticent.mechanisms.additive import CoordinatewiseMechanism
+from reticent.mechanisms.pure import PureMechanism
+from reticent.mechanisms.rounded import default_grid
+from reticent.pipeline.end_to_end.every_release import EVERY_RELEASE
+from reticent.pipeline.end_to_end.pairs import audit_pair, combinations
+from reticent.protect import (
+    AdaSSPHead,
+    AdaSSPRegressor,
+    ClassMeansHead,
+    LDAHead,
+    NoisyGradientHead,
+    calibrated_answers,
+    numbers_of,
+    private_answers,
+    release_mean,
+    release_weights,
+    released_head,
+    weights,
+)
+from reticent.protect import mean as mean_module
+from reticent.protect.answers import answers as answers_module
+from reticent.protect.answers.plan import AnswerPlan
+from reticent.protect.budget import event_of
+from reticent.protect.learners import claim as claim_module
+from reticent.protect.learners import learner as learner_module
+from reticent.protect.learners import recipe, regression, statistics
+from reticent.randomness import SecureBits
+from reticent.training import SigmoidHead, SoftmaxHead, linear_head
+from reticent.training.softmax import zero_sum_basis
+from reticent.validation import InputError
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(60, 4)), np.arange(60) % 3
+TERMS = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
+PURE = TERMS | {"delta": 0.0}
+LEARNERS = (NoisyGradientHead, ClassMeansHead, AdaSSPHead, LDAHead)
+
+
+def mean_of(**changes):
+    return release_mean(X, bound=2.0, records=60, share=0.2, **(TERMS | changes))
+
+
+def centred(mean=None):
+    centre = None if mean is None else mean.values
+    return SoftmaxHead(classes=range(3), records=60, penalty=0.1, centre=centre).fit(X, Y)
+
+
+def answers_of(mechanism, *, mean=None, space=None, queries=3):
+    head = centred(mean)
+    plan = calibrated_answers(
+        numbers_of(head, mean=mean),
+        **TERMS,
+        queries=queries,
+        mechanism=mechanism,
+        space=space,
+        before=None if mean is None else event_of(mean.noise(), delta=1e-5),
+    )
+    return private_answers(head, plan, mean=mean)
+
+
+def claims():
+    """Guarantees of every kind of release, by all mechanisms."""
+    for mechanism in ("gaussian", "logistic", "laplace", "l2-laplace"):
+        terms = TERMS if mechanism == "gaussian" else PURE
+        yield release_weights(centred(), **terms, mechanism=mechanism).guarantee
+    yield release_weights(centred(), **TERMS, mechanism="logistic").guarantee
+    labels = np.column_stack([Y > 0, Y > 1]).astype(int)
+    head = SigmoidHead(classes=range(2), records=60, penalty=0.1).fit(X, labels)
+    yield release_weights(head, **TERMS).guarantee
+    mean = mean_of()
+    yield mean.guarantee
+    yield release_weights(centred(mean), mean=mean, **TERMS).guarantee
+    for mechanism in ("gaussian", "logistic", "exponential", "permute-and-flip"):
+        answers = answers_of(mechanism, mean=mean)
+        yield answers.guarantee
+        yield answers.each
+    yield answers_of("gaussian", space="logits").guarantee
+    for kind in LEARNERS:
+        yield kind(classes=range(3), records=60, **TERMS).fit(X, Y).guarantee_
+    regressor = AdaSSPRegressor(bound=1.0, target_bound=3.0, records=60, **TERMS)
+    yield regressor.fit(X, Y.astype(float)).guarantee_
+
+
+def lines():
+    return {line for claim in claims() for line in claim.checked}
+
+
+def pairs_hold(*releases, pairs=8):
+    for one in combinations({name: EVERY_RELEASE[name] for name in releases}):
+        for number in range(pairs):
+            assert audit_pair(EVERY_RELEASE[one.release], one, number).outcome.holds
+
+
+def scaled(bound, share):
+    """A bound that is too small."""
+
+    def smaller(*arguments, **options):
+        honest = bound(*arguments, **options)
+        norms = {
+            name: share * getattr(honest, name)
+            for name in ("l1", "l2", "linf")
+            if getattr(honest, name) is not None
+        }
+        return dataclasses.replace(honest, grade="declared", **norms)
+
+    return smaller
+
+
+# ------------------------------------------------------------------------- privacy curves and noise
+
+
+def hockey_stick(noise, epsilon):
+    """δ(ε) of a shift by the L1 (or L2) sensitivity in one dimension, by quadrature."""
+    shift = noise.sensitivity.l1 or noise.sensitivity.l2
+
+    def excess(x):
+        one, other = (
+            float(np.exp(noise.log_density([x - centre])).item()) for centre in (0, shift)
+        )
+        return max(0.0, one - math.exp(epsilon) * other)
+
+    edge = 60 * noise.std + shift
+    return integrate.quad(excess, -edge, edge, limit=400, points=[0, shift])[0]
+
+
+def curve_holds(kind):
+    def holds():
+        norms = {"l2": 1.0} if kind in (Gaussian, L2Laplace) else {"l1": 1.0}
+        sensitivity = Sensitivity(**norms)
+        for scale in (0.8, 3.0):
+            noise = kind(scale=scale, sensitivity=sensitivity)
+            noise = noise.in_dimension(1) if kind is L2Laplace else noise
+            delta = 1e-3 if kind in (Gaussian, Logistic) else 0.0
+            assert hockey_stick(noise, noise.epsilon(delta=delta)) <= delta * 1.001 + 1e-9
+
+    return holds
+
+
+def choice_curve_holds(kind):
+    def holds():
+        sensitivity = Sensitivity(linf=1.0)
+        noise = kind(scale=1.0, sensitivity=sensitivity)
+        one, other = (noise.log_probabilities(z) for z in ([-0.5, 20.5], [0.5, 19.5]))
+        assert np.abs(one - other).max() <= noise.epsilon(delta=0.0) + 1e-12
+
+    return holds
+
+
+def rounded_holds(kind):
+    """Outputs are multiples of a power of two, so their low bits tell nothing of the value."""
+
+    def holds():
+        sensitivity = Sensitivity(l1=1.0, l2=1.0)
+        noise = kind(scale=1.0, sensitivity=sensitivity)
+        outputs = noise.release(np.full(64, 1 / 3))
+        step = 2.0**-20 if kind is L2Laplace else default_grid(noise.std)
+        assert np.array_equal(outputs % (step / 64), np.zeros(64))
+        assert len(set(outputs.tolist())) > 32
+
+    return holds
+
+
+def float_noise(self, value, grid=None):
+    return value + np.random.default_rng(0).normal(size=value.shape)
+
+
+def choice_varies(kind):
+    """Equal scores: a fair coin, which falls on one side 200 times with probability 2⁻¹⁹⁹."""
+
+    def holds():
+        sensitivity = Sensitivity(linf=1.0)
+        noise = kind(scale=1.0, sensitivity=sensitivity)
+        assert len(set(noise.release(np.zeros((200, 2))).tolist())) == 2
+
+    return holds
+
+
+def noise_is_fresh():
+    one, other = (mean_of().values for _ in range(2))
+    assert not np.array_equal(one, other)
+
+
+# ---------------------------------------------------------------------------------- certified heads
+
+
+def gradient_is_small():
+    head = centred()
+    h = head._map(X).astype(np.longdouble)
+    U = zero_sum_basis(3).astype(np.longdouble)
+    V = head.coordinates_.astype(np.longdouble)
+    logits = h @ V.T @ U.T
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    p[np.arange(60), Y] -= 1
+    gradient = (p @ U).T @ h / 60 + np.longdouble(0.1) * V
+    assert np.sqrt((gradient**2).sum()) <= head.tolerance_
+
+
+def changed_heads_are_refused():
+    head = centred()
+    head.coordinates_ = head.coordinates_ * 2
+    with pytest.raises(InputError, match="head must be as fit left it"):
+        release_weights(head, **TERMS)
+
+
+def other_heads_are_refused():
+    balanced = SoftmaxHead(classes=range(3), records=60, class_weight="balanced").fit(X, Y)
+    with pytest.raises(InputError, match="class_weight must be public"):
+        release_weights(balanced, **TERMS)
+
+
+def zero_sums():
+    released = release_weights(centred(), **TERMS)
+    assert released.coordinates.shape == (2, 5)
+    assert np.abs(released.weights.sum(axis=0)).max() < 1e-9 * np.abs(released.weights).max()
+
+
+def mean_and_weights_are_counted():
+    mean = mean_of()
+    public = numbers_of(centred(mean), mean=mean)
+    noise = mean.noise()
+    alone = Gaussian.calibrate(
+        public.sensitivity(noise.sensitivity.relation), epsilon=1.0, delta=1e-5
+    )
+    with pytest.raises(InputError, match="what the noise gives"):
+        weights._claim(public, [noise, alone], 1.0, 1e-5, ())
+
+
+# ------------------------------------------------------------------------------------------ answers
+
+
+def no_more_answers_than_planned():
+    answers = answers_of("gaussian")
+    answers.ask(X[:3])
+    with pytest.raises(BudgetExhausted):
+        answers.ask(X[:1])
+
+
+def answers_differ():
+    answers = answers_of("gaussian")
+    assert not np.array_equal(answers.ask(X[:1]).released, answers.ask(X[:1]).released)
+
+
+def one_answer_costs_the_mean():
+    mean = mean_of()
+    answers = answers_of("gaussian", mean=mean, queries=400)
+    assert answers.each.epsilon >= mean.noise().epsilon(delta=1e-5)
+
+
+def plans_with_less_noise_are_refused():
+    head = centred()
+    plan = calibrated_answers(numbers_of(head), **TERMS, queries=3)
+    with pytest.raises(InputError, match="epsilon must be >="):
+        private_answers(head, dataclasses.replace(plan, scale=plan.scale / 2))
+
+
+# ----------------------------------------------------------------------------------------- learners
+
+
+def fits_differ():
+    one, other = (ClassMeansHead(classes=range(3), records=60, **TERMS).fit(X, Y) for _ in range(2))
+    assert not np.array_equal(one.released_.weights, other.released_.weights)
+
+
+def plans_of_learners_are_counted():
+    learner = ClassMeansHead(classes=range(3), records=60, **TERMS)
+    public, plan, _ = learner._planned(4, 3)
+    weaker = {
+        name: dataclasses.replace(
+            step, noise=dataclasses.replace(step.noise, scale=step.noise.scale / 2)
+        )
+        for name, step in plan.items()
+    }
+    with pytest.raises(InputError, match="what the noise gives"):
+        claim_module.claim_of(public, weaker, epsilon=1.0, delta=1e-5, stated=())
+
+
+def other_learners_are_refused():
+    with pytest.raises(InputError, match="package's own classes"):
+        type("Other", (ClassMeansHead,), {})(classes=range(3), records=60, **TERMS).fit(X, Y)
+
+
+def unscaled(rows, centre):
+    return np.trunc((rows - centre) * 2**20) * 2**-20
+
+
+def not_solved(objective, **_):
+    return SimpleNamespace(point=np.zeros(objective.shape), gradient_bound=0.0, steps=0)
+
+
+def modules_with(name, replacement, *modules):
+    return [(module, name, replacement) for module in modules]
+
+
+def half_epsilon(kind):
+    honest = kind.epsilon
+    return [(kind, "epsilon", lambda self, *, delta: honest(self, delta=delta) / 2)]
+
+
+def smaller_bound(function, share):
+    """The bound, replaced where it is looked up."""
+    return [(bounds, function, scaled(getattr(bounds, function), share))]
+
+
+CHECKS = {
+    **{
+        f"mechanisms.{name}.epsilon": (holds, half_epsilon(kind))
+        for name, kind, holds in (
+            ("gaussian.Gaussian", Gaussian, curve_holds(Gaussian)),
+            (
+                "additive.CoordinatewiseMechanism",
+                CoordinatewiseMechanism,
+                lambda: [curve_holds(kind)() for kind in (Laplace, Logistic)],
+            ),
+            ("selection.Exponential", Exponential, choice_curve_holds(Exponential)),
+            (
+                "pure.PureMechanism",
+                PureMechanism,
+                lambda: (choice_curve_holds(PermuteAndFlip)(), curve_holds(L2Laplace)()),
+            ),
+        )
+    },
+    **{
+        f"mechanisms.{kind.__module__.split('.')[-1]}.{kind.__name__}._rounded": (
+            rounded_holds(kind),
+            [(kind, "_rounded", float_noise)],
+        )
+        for kind in (Gaussian, Laplace, Logistic, L2Laplace)
+    },
+    **{
+        f"mechanisms.selection.{kind.__name__}._argmax": (
+            choice_varies(kind),
+            [(kind, "_argmax", lambda self, scores: scores.argmax(axis=-1))],
+        )
+        for kind in (Exponential, PermuteAndFlip)
+    },
+    "randomness.SecureBits.words": (
+        noise_is_fresh,
+        [
+            (
+                SecureBits,
+                "words",
+                lambda self, count: np.random.default_rng(0).integers(
+                    2**64, size=count, dtype=np.uint64
+                ),
+            )
+        ],
+    ),
+    "bounds.heads.softmax_head": (
+        lambda: pairs_hold("weights"),
+        smaller_bound("softmax_head", 0.4),
+    ),
+    "bounds.heads.sigmoid_head": (
+        lambda: pairs_hold("several labels"),
+        smaller_bound("sigmoid_head", 0.4),
+    ),
+    "bounds.sums.rounded_sum": (
+        lambda: pairs_hold("noisy-gradient", pairs=2),
+        smaller_bound("rounded_sum", 0.9),
+    ),
+    "bounds.statistics.class_statistics": (
+        lambda: pairs_hold("class-means", pairs=4),
+        smaller_bound("class_statistics", 0.9),
+    ),
+    "bounds.statistics.target_statistics": (
+        lambda: pairs_hold("regression", pairs=8),
+        smaller_bound("target_statistics", 0.6),
+    ),
+    "bounds.answers.SoftmaxAnswers": (
+        lambda: pairs_hold("answers"),
+        [(bounds.SoftmaxAnswers, "_moved", lambda self: 1e-300)],
+    ),
+    "training.features.public_map": (
+        lambda: pairs_hold("weights"),
+        modules_with(
+            "public_map",
+            lambda rows, *, bound, intercept, centre, norms: np.column_stack(
+                [np.clip(rows, -1e100, 1e100)] + [np.full(len(rows), intercept)] * bool(intercept)
+            ),
+            linear_head,
+        ),
+    ),
+    "training.optimum.certified_minimum": (
+        gradient_is_small,
+        modules_with("certified_minimum", not_solved, linear_head),
+    ),
+    "training.linear_head.LinearHead.certified": (
+        changed_heads_are_refused,
+        [(linear_head.LinearHead, "certified", lambda self: linear_head._FITS[self])],
+    ),
+    "protect.certified_head.refuse_unproven": (
+        other_heads_are_refused,
+        modules_with("refuse_unproven", lambda *_: None, weights),
+    ),
+    "training.softmax.zero_sum_basis": (
+        zero_sums,
+        modules_with(
+            "zero_sum_basis",
+            lambda classes: np.eye(classes)[:, 1:],
+            released_head,
+        ),
+    ),
+    "protect.mean.exact_sum": (
+        lambda: pairs_hold("mean"),
+        modules_with(
+            "exact_sum",
+            lambda rows, bound: np.clip(rows, -1e100, 1e100).sum(axis=0),
+            mean_module,
+        ),
+    ),
+    "protect.budget.together": (
+        mean_and_weights_are_counted,
+        modules_with("together", lambda noises, delta: noises[-1].epsilon(delta=delta), weights),
+    ),
+    "protect.answers.counting.AnswerCounter.take": (
+        no_more_answers_than_planned,
+        [(answers_module.AnswerCounter, "take", lambda self, count: None)],
+    ),
+    "protect.noisy_query.noisy_rows": (
+        answers_differ,
+        modules_with("noisy_rows", lambda noise, values: values, answers_module),
+    ),
+    "protect.answers.plan.AnswerPlan.reached_by_one": (
+        one_answer_costs_the_mean,
+        [
+            (
+                AnswerPlan,
+                "reached_by_one",
+                property(lambda self: self.noise.epsilon(delta=self.delta)),
+            )
+        ],
+    ),
+    "protect.answers.plan.AnswerPlan.require_enough": (
+        plans_with_less_noise_are_refused,
+        [(AnswerPlan, "require_enough", lambda self: None)],
+    ),
+    "protect.learners.recipe.reached": (
+        plans_of_learners_are_counted,
+        modules_with("reached", lambda plan, *, delta: 0.1, claim_module),
+    ),
+    "protect.learners.exact_rows.unit_rows": (
+        lambda: pairs_hold("class-means", pairs=4),
+        modules_with(
+            "unit_rows", lambda rows, centre: unscaled(np.clip(rows, -1e9, 1e9), centre), statistics
+        ),
+    ),
+    "protect.noisy_query.noisy_query": (
+        fits_differ,
+        modules_with("noisy_query", lambda noise, value: value, recipe),
+    ),
+    "protect.learners.refusals.refuse_as_learner": (
+        other_learners_are_refused,
+        modules_with(
+            "refuse_as_learner",
+            lambda _: (),
+            learner_module,
+        ),
+    ),
+    "protect.learners.released_regression.within": (
+        lambda: pairs_hold("regression", pairs=4),
+        modules_with("within", lambda rows, bound: np.clip(rows, -1e9, 1e9), regression),
+    ),
+}
+
+
+def test_every_line_names_a_function_that_has_a_test():
+    found = lines()
+    assert all(check_of(line) is not None for line in found)
+    assert {name_of_check(line) for line in found} == set(CHECKS)
+
+
+def test_lines_without_a_function_are_refused():
+    with pytest.raises(InputError, match="must end with the function"):
+        name_of_check("the noise is good")
+    with pytest.raises((InputError, AttributeError)):
+        check_of(checked_by("the noise is good", "protect.noise.no_such_function"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_broken_check_is_found(monkeypatch, name):
+    test, broken = CHECKS[name]
+    test()
+    for owner, attribute, replacement in broken:
+        monkeypatch.setattr(owner, attribute, replacement)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        test()
