@@ -138,13 +138,20 @@ def float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
 
 def float_rows(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Rows of finite numbers, of one width; there may be none of them."""
-    rows = np.asarray(value) if isinstance(value, np.ndarray) else None
-    if rows is not None and rows.ndim == 2 and len(rows) == 0 and rows.shape[1] > 0:
-        return rows.astype(np.float64)
-    array = float_array(name, value)
+    """Rows of finite numbers, of one width; there may be none of them.
+
+    Each cell becomes the float64 nearest to it, whatever the others are: whether a record is valid,
+    and what it becomes, is a function of that record (theory F14). So larger integers are rounded
+    here, and not refused as ``float_array`` does, which knows them by the type of all cells.
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 2 and len(value) == 0 and value.shape[1]:
+        return value.astype(np.float64)
+    cells = value if has_type(value) else _number_cells(name, value)
+    array = _array(name, cells, kinds="iuf", of="real numbers").astype(np.float64)
     if array.ndim != 2:
         raise InputError(f"{name} must have rows and columns, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} must be finite, got {_not_finite(array)}")
     return array
 
 
@@ -173,6 +180,26 @@ def _array(name: str, value: ArrayLike, *, kinds: str, of: str) -> NDArray[Any]:
     if array.dtype.kind not in kinds:
         raise InputError(f"{name} must hold {of}, got an array of {array.dtype}")
     return array
+
+
+def has_type(value: object) -> bool:
+    """Whether all cells were of one numpy type before they came here."""
+    kind = getattr(value, "dtype", None)
+    return isinstance(kind, np.dtype) and kind != np.dtype(object)
+
+
+def _number_cells(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """The cells of nested lists as floats, one by one; a text is no number, whatever it says."""
+    try:
+        cells = np.array(value, dtype=object)
+        if any(isinstance(cell, (str, bytes)) for cell in cells.flat):
+            raise InputError(f"{name} must hold real numbers, got a text")
+        return cells.astype(np.float64)
+    except InputError:
+        raise
+    except (ValueError, TypeError, OverflowError):
+        kind = "rows of unequal length or cells that are no numbers"
+        raise InputError(f"{name} must be rectangular and of numbers, got {kind}") from None
 
 
 def _beyond_exact(array: NDArray[Any]) -> bool:

@@ -32,7 +32,7 @@ def folder(tmp_path_factory, digits):
         names = [f"d{digit}" for digit in y]
         write(folder / f"{name}.csv", [*FEATURES, "digit"], zip_rows(X, names))
         write(folder / f"{name}-labels.csv", ["digit"], [[name] for name in names])
-        np.savez(folder / f"{name}.npz", x=X.astype(np.float32), digit=np.array(names))
+        np.savez(folder / f"{name}.npz", x=X, digit=np.array(names))
     fitted = (
         f"--private {folder}/members.csv --label digit --classes {CLASSES} --bound 2.5"
         f" --records 200"

@@ -113,11 +113,13 @@ def test_a_label_outside_the_declared_classes_is_named_by_row(tmp_path, ending):
     "roles", [{"label": "z"}, {"label": "y", "person": "z"}, {"label": "y", "embedding": "z"}]
 )
 def test_a_missing_column_lists_those_that_exist(tmp_path, ending, roles):
-    path = write(tmp_path, ending, {"x": [1, 2], "y": [0, 1]})
+    path = write(tmp_path, ending, {"x": [1, 2], "w": ["some", "text"], "y": [0, 1]})
     with pytest.raises(InputError) as error:
         read_table(path, **roles)
     role = next(role for role, name in roles.items() if name == "z")
-    assert str(error.value) == f"{role} must be a column of table{ending}, got 'z': it has 'x', 'y'"
+    assert str(error.value) == (
+        f"{role} must be a column of table{ending}, got 'z': it has 'x', 'w', 'y'"
+    )
 
 
 def test_a_long_list_of_columns_is_cut(tmp_path):

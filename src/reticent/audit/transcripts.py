@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, Protocol, Self
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,12 +52,8 @@ class Learner(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Its public numbers."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """One release."""
-
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What a fit promises."""
+    def planned_guarantee(self, X: ArrayLike, y: ArrayLike) -> Guarantee:
+        """What a fit on these records would promise."""
 
     def watched(self, X: ArrayLike, y: ArrayLike) -> Watched:
         """The fit, with its sums answered by the audit."""
@@ -164,7 +160,7 @@ def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to loo
     if not hasattr(learner, "watched"):
         raise InputError(f"learner must be one with the noise inside, got {describe(learner)}")
     free = type(learner)(**learner.get_params(deep=False) | {"charge": None})
-    claim = free.fit(*other_world).guarantee_
+    claim = free.planned_guarantee(*other_world)
     refuse_others(one_world, other_world, claim.relation, _touched(free))
     worlds = free.watched(*one_world), free.watched(*other_world)
     return audit_transcripts(worlds, claim, runs=runs, beta=beta, draw=draw, progress=progress)

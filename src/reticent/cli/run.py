@@ -176,7 +176,8 @@ def _declared(data: Dataset) -> Dataset:
 def _longest(data: Dataset) -> float:
     import numpy as np
 
-    return float(np.linalg.norm(data.features.astype(np.float64), axis=1).max())
+    with np.errstate(over="ignore"):  # what is beyond the range is refused as a bound
+        return float(np.linalg.norm(data.features.astype(np.float64), axis=1).max())
 
 
 def _not_proven(read_off: tuple[str, ...]) -> str:

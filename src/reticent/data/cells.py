@@ -11,17 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from reticent.validation import has_type
+
 SCHEMA_STATED: Final = (
     "the file's columns and the types it stores them in are public:"
     " the same with or without any one record"
 )
 """Assumed of every file and array with types of its own (.npz, .parquet, numpy, pandas)."""
-
-
-def has_type(value: Any) -> bool:
-    """Whether all cells were of one numpy type before they came here."""
-    kind = getattr(value, "dtype", None)
-    return isinstance(kind, np.dtype) and kind != np.dtype(object)
 
 
 def plain_cells(value: Any) -> Any:

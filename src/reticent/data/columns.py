@@ -40,12 +40,16 @@ class Columns:
 
     def column(self, name: str, *, role: str) -> NDArray[Any]:
         """One column; if there is none of that name, the error lists those that exist."""
+        self.refuse_unknown(name, role=role)
+        return self.read(name)
+
+    def refuse_unknown(self, name: str, *, role: str) -> None:
+        """Before a cell is read: without its column of persons a table has texts as features."""
         if name not in self.names:
             raise InputError(
                 f"{role} must be a column of {self.file}, got {name!r}:"
                 f" {_without_header(self.names) or f'it has {_listed(self.names)}'}"
             )
-        return self.read(name)
 
 
 def open_columns(

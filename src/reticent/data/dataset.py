@@ -226,11 +226,11 @@ def _distinct(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
 
 def _rows(value: ArrayLike, length: int) -> NDArray[np.int64]:
     rows = np.asarray(value)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":  # an array of none is typed, a list is not
         raise InputError(
-            f"rows must be a non-empty list of positions, got {rows.dtype} of shape {rows.shape}"
+            f"rows must be a list of positions, got {rows.dtype} of shape {rows.shape}"
         )
-    if rows.min() < 0 or rows.max() >= length:
+    if rows.size and (rows.min() < 0 or rows.max() >= length):
         raise InputError(f"rows must be in 0 … {length - 1}, got {rows.min()} … {rows.max()}")
     return rows.astype(np.int64)
 

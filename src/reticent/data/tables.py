@@ -34,11 +34,8 @@ def read_table(
     it all other columns are features, in file order. Features are float64, each the nearest to its
     own cell, so that no record changes another; images stay bytes, or are float32.
     """
-    _refuse_shared(label=label, person=person, embedding=embedding)
-    declared = None if classes is None else label
-    texts = [name for name in (declared, person, embedding) if name is not None]
-    guessed = [label] if label is not None and classes is None else []
-    table = open_columns(Path(path), texts=texts, guessed=guessed if embedding is None else None)
+    roles = {"label": label, "person": person, "embedding": embedding}
+    table = _opened(Path(path), roles, public_classes=classes is not None)
     names, labels = _labelled(table, label, classes)
     persons = None if person is None else _identities(table, person, role="person")
     columns, inputs = (
@@ -60,6 +57,27 @@ def read_table(
     )
 
 
+def _opened(path: Path, roles: dict[str, str | None], *, public_classes: bool) -> Columns:
+    """The file, with all its columns named; in CSV every feature is a number, cell by cell.
+
+    A label of undeclared classes is guessed from all labels: nothing proven comes of it.
+    """
+    given = {role: text(role, name) for role, name in roles.items() if name is not None}
+    if len(set(given.values())) < len(given):
+        raise InputError(
+            f"{', '.join(roles)} must be different columns, got {list(given.values())}"
+        )
+    guessed = set() if public_classes else {name for role, name in given.items() if role == "label"}
+    table = open_columns(
+        path,
+        texts=set(given.values()) - guessed,
+        guessed=None if "embedding" in given else guessed,  # then other columns are not looked at
+    )
+    for role, name in given.items():
+        table.refuse_unknown(name, role=role)
+    return table
+
+
 def _labelled(
     table: Columns, label: str | None, classes: Sequence[str | int] | None
 ) -> tuple[tuple[str, ...], NDArray[np.int64] | None]:
@@ -71,12 +89,6 @@ def _labelled(
         raise InputError(f"{table.file} must hold records, got none, and no classes were declared")
     names = _declared(classes) if classes is not None else tuple(map(str, np.unique(found)))
     return names, _numbered(table, found, names, label)
-
-
-def _refuse_shared(**roles: str | None) -> None:
-    given = [text(role, name) for role, name in roles.items() if name is not None]
-    if len(set(given)) < len(given):
-        raise InputError(f"{', '.join(roles)} must be different columns, got {given}")
 
 
 def _identities(table: Columns, name: str, *, role: str) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.data.cells import SCHEMA_STATED
 from reticent.frozen import frozen
 from reticent.guarantee import Event, Grade, Guarantee, Relation
 from reticent.guarantee.checks import checked_by
@@ -43,6 +44,7 @@ MEAN_CHECKED = (
 MEAN_STATED = (
     "one record is one row of features; the map from raw data to features is fixed and looks at "
     "one record at a time",
+    SCHEMA_STATED,
     "bound, normaliser, mechanism and ε were chosen without looking at the private data",
     "nothing else computed from the private data is published",
 )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.checks import checked_by
 from reticent.guarantee.grade import as_relation
@@ -66,6 +67,7 @@ STATED = (
     "mechanism and ε were chosen without looking at the private data, but for a noisy mean where "
     "one is named, and no step before the head was fitted on it",
     NO_SEARCH,
+    SCHEMA_STATED,
     "the data set has at most 2N records, N the public normaliser",
     "nothing else computed from the private data is published: no loss, accuracy or timing, nor"
     " that a job on them failed",

@@ -61,9 +61,7 @@ def steps_before(pipeline: Pipeline) -> Enclosing:
             )
     return Enclosing(
         stated=tuple(
-            f"step {name!r} before the head was fitted on public data alone, and maps each row "
-            "by itself"
-            for name, _ in named
+            f"step {name!r} before the head was fitted on public data alone" for name, _ in named
         )
     )
 

@@ -170,6 +170,7 @@ class Curvature:
         """The average eigenvalue of the second derivative in the logits."""
         return self.objective.mean_spread(self.probabilities)
 
+    @cached_property
     def gradient(self) -> Floats:
         """∇J at V, the same floats as ``LinearObjective.gradient``."""
         pairs = zip(self.objective.blocks(), self.probabilities, strict=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import linalg
@@ -59,18 +59,16 @@ def certified_minimum(
     """
     search = _Search(objective, tolerance)
     here = objective.curvature(search.started(start))
-    steps = 0
-    while True:
-        gradient = here.gradient()
+    steps = 1
+    while not search.ends(here):
+        here = search.step(here)
         steps += 1
-        bound = _gradient_bound(objective, here.point, gradient)
-        if bound <= tolerance:
-            return Optimum(point=here.point, gradient_bound=bound, steps=steps)
-        here = search.step(here, gradient)
+    return Optimum(point=here.point, gradient_bound=_gradient_bound(here), steps=steps)
 
 
-def _gradient_bound(objective: LinearObjective, point: Floats, gradient: Floats) -> float:
-    return float(np.linalg.norm(gradient)) * (1 + 1e-9) + objective.rounding(point)
+def _gradient_bound(here: Curvature) -> float:
+    """‖∇J‖ at most: as computed, and what rounding may have hidden."""
+    return float(np.linalg.norm(here.gradient)) * (1 + 1e-9) + here.objective.rounding(here.point)
 
 
 class _Search:
@@ -84,54 +82,58 @@ class _Search:
         self.least_fall = tolerance / objective.smoothness() * tolerance / 128
         """θ: what a gradient step is proven to lower J by (docs/theory.md D.2)."""
         room = max(ROOM, len(objective.rows) / objective.records)
-        self.largest_norm = 1.005 * room * objective.steepness * objective.radius
-        self.largest_norm /= objective.penalty
+        steepest = room * objective.steepness * objective.radius
+        self.largest_norm = 1.005 * steepest / objective.penalty
 
     def started(self, start: Floats | None) -> Floats:
         """The start if J is provably no larger there than at 0, else 0."""
-        origin = np.zeros(self.objective.shape)
-        if start is None or not self._below_origin(start):
-            return origin
-        return start
+        with np.errstate(all="ignore"):  # what is not finite proves nothing
+            serves = start is not None and self._below_origin(start)
+        return start if start is not None and serves else np.zeros(self.objective.shape)
 
-    def step(self, here: Curvature, gradient: Floats) -> Curvature:
-        """Newton's, as long as it is worth it; else a gradient step, which always lowers J."""
-        self.smallest = min(self.smallest, float(np.linalg.norm(gradient)))
-        with np.errstate(all="ignore"):  # whatever is not finite fails the tests of a step
-            found = self._newton(here, gradient)
+    def ends(self, here: Curvature) -> bool:
+        """Whether the certificate holds at these floats."""
+        return _gradient_bound(here) <= self.tolerance
+
+    def step(self, here: Curvature) -> Curvature:
+        """Newton's, if it is proven to help; else a gradient step, which is."""
+        self.smallest = min(self.smallest, float(np.linalg.norm(here.gradient)))
+        with np.errstate(all="ignore"):  # what is not finite fails the tests of a step
+            found = self._newton(here)
         if found is not None:
             return found
-        return self.objective.curvature(here.point - gradient / self.objective.smoothness())
+        return self.objective.curvature(here.point - here.gradient / self.objective.smoothness())
 
-    def _newton(self, here: Curvature, gradient: Floats) -> Curvature | None:
-        """Along Newton's direction, to a point that passes; None if there is none."""
-        direction = _solve(here, gradient, self.solver)
-        decrement = float(np.sum(gradient * direction))
+    def _newton(self, here: Curvature) -> Curvature | None:
+        """Along Newton's direction, to a point that serves; None if there is none."""
+        direction = _solve(here, here.gradient, self.solver)
+        decrement = float(np.sum(here.gradient * direction))
         if not 0 < decrement < math.inf:
             return None
-        line = Line.of(here, direction)
-        length = line.search(decrement)
-        candidate = here.point - length * direction
-        if not float(np.linalg.norm(candidate)) <= self.largest_norm:
-            return None
-        there = self.objective.curvature(candidate)
-        if line.fall(length) >= self.least_fall or self._passes(there):
+        there = self.objective.curvature(here.point - direction)
+        if self.ends(there):
             return there
-        return None
+        line = Line.of(here, direction)
+        length, rate = line.search(decrement)
+        if length != 1:
+            there = self.objective.curvature(here.point - length * direction)
+        inside = float(np.linalg.norm(there.point)) <= self.largest_norm
+        falls = inside and line.fall(length, rate) >= self.least_fall
+        return there if falls or self._shrinks(there) else None
 
-    def _passes(self, there: Curvature) -> bool:
+    def _shrinks(self, there: Curvature) -> bool:
         """Whether the search ends there, or the smallest gradient shrinks where J ≤ J(0)."""
-        gradient = there.gradient()
-        if _gradient_bound(self.objective, there.point, gradient) <= self.tolerance:
+        if self.ends(there):
             return True
-        size = float(np.linalg.norm(gradient))
+        size = float(np.linalg.norm(there.gradient))
         return size <= _SHRINK * self.smallest and self._below_origin(there.point)
 
     def _below_origin(self, point: Floats) -> bool:
         """Whether J(V) ≤ J(0) is proven and V is no longer than gradient steps can make it."""
-        origin = self.objective.curvature(np.zeros(self.objective.shape))
-        inside = float(np.linalg.norm(point)) <= self.largest_norm
-        return inside and Line.of(origin, -point).fall(1.0) >= 0
+        if not float(np.linalg.norm(point)) <= self.largest_norm:
+            return False
+        line = Line.of(self.objective.curvature(np.zeros(self.objective.shape)), -point)
+        return line.fall(1.0, line.rate(1.0)) >= 0
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ class Line:
     direction: Floats
     changes: Sequence[Floats]
     """D h of every record, a block at a time."""
+    _slopes: dict[float, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, here: Curvature, direction: Floats) -> Line:
@@ -152,6 +155,11 @@ class Line:
 
     def slope(self, t: float) -> float:
         """⟨∇J(V − tD), D⟩: how fast J falls at t."""
+        if t not in self._slopes:
+            self._slopes[t] = self._slope(t)
+        return self._slopes[t]
+
+    def _slope(self, t: float) -> float:
         objective = self.here.objective
         total = 0.0
         blocks = zip(objective.blocks(), self.here.outputs, self.changes, strict=True)
@@ -171,31 +179,35 @@ class Line:
             beta = max(beta, float(swing.max(initial=0.0)))
         return math.log1p(beta) / beta if 0 < beta < math.inf else 1.0
 
-    def search(self, decrement: float) -> float:
-        """A t near the minimum: J falls by t·decrement/10 and more, and at t it hardly falls on.
+    def rate(self, t: float, enough: float = math.inf) -> float:
+        """J(V) − J(V − tD) is at least t times this, rounding apart.
 
-        1 if it serves; the damped one serves always, in exact arithmetic.
+        J is above its tangent at the end; with another one in the middle, if that is not enough.
+        """
+        end = self.slope(t)
+        return end if end >= enough else (end + self.slope(t / 2)) / 2
+
+    def search(self, decrement: float) -> tuple[float, float]:
+        """A t near the minimum, and its rate: a tenth of the decrement at least.
+
+        1 if it serves; the damped one serves always, in exact arithmetic (docs/theory.md D.2).
         """
         low, high, t = 0.0, 1.0, 1.0
         for _ in range(30):
-            end = self.slope(t)
-            if not (end + self.slope(t / 2)) / 2 >= decrement / 10:
+            rate = self.rate(t, enough=decrement / 10)
+            if not rate >= decrement / 10:
                 high = t
-            elif end > decrement / 2 and t < 1:
+            elif self.slope(t) > decrement / 2 and t < 1:
                 low = t
             else:
-                return t
+                return t, rate
             low = low or self.damped()
             t = math.sqrt(low * high)
-        return low
+        return low, self.rate(low)
 
-    def fall(self, t: float) -> float:
-        """A proven lower bound on J(V) − J(V⁺), V⁺ the floats of V − tD (docs/theory.md D.3).
-
-        J is above its tangents in the middle and at the end. Rounding is taken off.
-        """
-        tangents = t / 2 * (self.slope(t / 2) + self.slope(t))
-        return tangents - self._rounding(t)
+    def fall(self, t: float, rate: float) -> float:
+        """A proven lower bound on J(V) − J(V⁺), V⁺ the floats of V − tD (docs/theory.md D.3)."""
+        return t * rate - self._rounding(t)
 
     def _rounding(self, t: float) -> float:
         """Of t·slope, and of the floats of V − tD (docs/theory.md D.3)."""
@@ -235,7 +247,7 @@ class _Solver:
     @property
     def patience(self) -> int:
         """Products after which the whole Hessian is cheaper."""
-        return min(max(self.size // 8, 30), _PRODUCTS)
+        return min(max(self.size // 3, 60), _PRODUCTS)
 
     def rough(self, here: Curvature) -> Preconditioner:
         """Divides each row of V by κ·(second moment) + λ, κ the mean spread of probabilities."""
@@ -289,7 +301,7 @@ def _solve(here: Curvature, gradient: Floats, solver: _Solver) -> Floats:
 def _conjugate_gradients(
     here: Curvature, gradient: Floats, precondition: Preconditioner, products: int
 ) -> tuple[Floats, bool]:
-    """The solution, and whether it is near: residuals of 1 % as preconditioned, 10 % as they are."""
+    """The solution, and whether it is near: residuals of 1 % preconditioned and 10 % plainly."""
     solution, residual = np.zeros_like(gradient), gradient.copy()
     image = precondition(residual)
     direction = image.copy()

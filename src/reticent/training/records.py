@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from reticent.data.cells import has_type, plain_cells
-from reticent.validation import InputError
+from reticent.data.cells import plain_cells
+from reticent.validation import InputError, has_type
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 from reticent.data.dataset import where
 from reticent.training.linear_head import Choices, Floats, LinearHead
 from reticent.training.objective import LinearObjective
-from reticent.training.records import without_private_values
+from reticent.training.records import real_targets, without_private_values
 from reticent.training.sigmoid import SigmoidObjective
 from reticent.validation import InputError
 
@@ -62,7 +62,9 @@ class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
             raise InputError("SigmoidHead requires y to be passed, but the target y is None")
         with without_private_values():
             rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=fewest)
-            targets = check_array(y, ensure_2d=False, ensure_min_samples=fewest, input_name="y")
+            targets = check_array(
+                real_targets(y), ensure_2d=False, ensure_min_samples=fewest, input_name="y"
+            )
             check_consistent_length(rows, targets)
         if targets.ndim != 2:
             raise InputError(f"y must have one column per label, got shape {targets.shape}")

@@ -127,7 +127,7 @@ def test_classes_that_no_record_has(asked):
         ({"data": (X[:150], [None] * 150)}, "y must be a list of numbers or texts, got object"),
         ({"data": (X[:150], Y[:150, None])}, "of shape (150, 1)"),
         ({"data": (np.full((150, 3), np.nan), Y[:150])}, "must be finite, got NaN"),
-        ({"data": (np.full((150, 64), 1e300), Y[:150])}, "must be finite as float32"),
+        ({"data": (np.full((150, 64), 1e300), Y[:150]), "bound": None}, "bound must be"),
         ({"data": (X[:150, 0], Y[:150])}, "must have rows and columns"),
         ({"test": UNSEEN[0]}, "test must be features and labels"),
         ({"test": (UNSEEN[0][:, :63], UNSEEN[1])}, "test must have the 64 features"),

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.random import Generator
 
 from reticent.audit.end_to_end.table import Cell, Table
+from reticent.audit.worst_data import held_records
 
 LABEL, PERSON, TARGET, EMBEDDING = "label", "person", "target", "x"
 _SIZES: Final = (0, 1, 2, 3, 8, 20, 33, 64, 64)
+HELD, ON_GRID, TWICE = "held head", "on the grid", "rounded twice"
 _GRID: Final = 2.0**-20
 """The grid on which the package's exact sums stand."""
 
@@ -48,24 +50,48 @@ class Case:
     newcomers: Table
     family: str
     shape: Shape
+    pivot: int | None = None
+    """The record whose leaving moves most, where one was built."""
 
 
 def adversarial_case(rng: Generator, shape: Shape, *, fewest: int = 0, tame: bool = False) -> Case:
     """A table of one family, with at least ``fewest`` records; a ``tame`` one of ordinary rows."""
-    family = "normal" if tame else str(rng.choice(list(FAMILIES)))
+    family = "normal" if tame else str(rng.choice([*FAMILIES, HELD]))
+    if family == HELD:
+        return _held(rng, shape)
     size = max(int(rng.choice(_SIZES)), fewest)
-    if family == "rounded twice":
-        size = max(size, 200)  # each row turns by little
+    if family in (TWICE, ON_GRID):
+        size = max(size, 200)  # each row moves by little
     if not tame and rng.random() < 0.01:
         size = int(rng.choice([2047, 2048, 2049, 4097]))  # the edges of blocks of sums
     rows = FAMILIES[family](rng, size + 4, shape.width)
     order = list(range(size + 4))
-    if family != "rounded twice" and rng.random() < 0.5:  # its newcomers are made for the others
+    if family != TWICE and rng.random() < 0.5:  # its newcomers are made for the others
         rng.shuffle(order)
     table = _table(rng, [rows[i] for i in order[:size]], shape, owners=_owners(rng, size))
     strangers = [f"new{i}" for i in range(4)]
     newcomers = _table(rng, [rows[i] for i in order[size:]], shape, owners=strangers)
     return Case(table=table, newcomers=newcomers, family=family, shape=shape)
+
+
+def _held(rng: Generator, shape: Shape) -> Case:
+    """A head that is held by all rows but two, which pull against it and each other.
+
+    One person owns both: where one row of each is kept, the second follows when the first leaves.
+    """
+    width = max(shape.width, 2)
+    rows, wrong = held_records(directions=width - 1, each=int(rng.choice([3, 12])))
+    cells = [[float(cell) * 50.0 for cell in row[: shape.width]] for row in rows]
+    owners = [f"p{place}" for place in range(len(cells) - 2)] + ["both", "both"]
+    table = _table(rng, cells, shape, owners=owners)
+    newcomers = _table(rng, cells[-2:] * 2, shape, owners=["new"] * 4)
+    if not shape.targets:
+        labels = {LABEL: [shape.classes[int(label)] for label in wrong]}
+        table = replace(table, columns={**table.columns, **labels})
+        others = {LABEL: [shape.classes[1]] * 4}
+        newcomers = replace(newcomers, columns={**newcomers.columns, **others})
+    pivot = len(cells) - 2
+    return Case(table=table, newcomers=newcomers, family=HELD, shape=shape, pivot=pivot)
 
 
 def _owners(rng: Generator, size: int) -> list[str]:
@@ -190,11 +216,11 @@ FAMILIES: Final[dict[str, Callable[[Generator, int, int], list[list[Cell]]]]] = 
     "normal": _normal,
     "aligned": _aligned,
     "integers": _integers,
-    "rounded twice": _double_rounded,
+    TWICE: _double_rounded,
     "ends of the range": _ends,
     "subnormal": _tiny,
     "equal rows": _equal,
     "zeros": _zeros,
     "one-hot": _one_hot,
-    "on the grid": _on_grid,
+    ON_GRID: _on_grid,
 }

@@ -20,13 +20,13 @@ def neighbour(case: Case, relation: Relation, unit: str, rng: Generator) -> Tabl
     if relation is Relation.REPLACE_ONE:
         return _replaced(case, by_person, rng)
     if len(case.table) and rng.random() < 0.5:
-        return case.table.without(_some_unit(case.table, by_person, rng))
+        return case.table.without(_some_unit(case, by_person, rng))
     return _added(case.table, _newcomer(case, by_person, rng), rng)
 
 
 def _replaced(case: Case, by_person: bool, rng: Generator) -> Table:
     """As many rows of the newcomer at the places of those that leave, the rest anywhere."""
-    leaving = sorted(_some_unit(case.table, by_person, rng))
+    leaving = sorted(_some_unit(case, by_person, rng))
     table = case.table.without(leaving)
     coming = _newcomer(case, by_person, rng)
     for row, place in zip(coming, leaving, strict=False):
@@ -34,8 +34,12 @@ def _replaced(case: Case, by_person: bool, rng: Generator) -> Table:
     return _added(table, coming[len(leaving) :], rng)
 
 
-def _some_unit(table: Table, by_person: bool, rng: Generator) -> list[int]:
+def _some_unit(case: Case, by_person: bool, rng: Generator) -> list[int]:
+    """The rows of one unit; that of the pivot more often than others."""
+    table = case.table
     place = int(rng.integers(len(table)))
+    if case.pivot is not None and rng.random() < 0.7:
+        place = case.pivot
     if PERSON not in table.columns:
         return [place]
     owners = list(table.columns[PERSON])

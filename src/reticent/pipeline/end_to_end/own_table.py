@@ -119,7 +119,7 @@ def audit_own_table(  # noqa: PLR0913 - a table, the release under audit, and ho
     return OwnTableAudit(outcomes=tuple(outcomes), rows=len(table), claim=claims[0])
 
 
-def _pair(  # noqa: PLR0913 - as above
+def _pair(
     case: Case,
     ending: str,
     release: Release,

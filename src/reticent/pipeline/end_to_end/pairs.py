@@ -16,7 +16,7 @@ from reticent.audit.end_to_end.table import FORMATS
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.pipeline.end_to_end.releases import Audited
-from reticent.pipeline.end_to_end.settings import random_settings
+from reticent.pipeline.end_to_end.settings import made_for, random_settings
 from reticent.randomness import seeded
 
 UNITS: Final = ("record", "person")
@@ -66,7 +66,7 @@ def audit_pair(
     """The pair of that number: table, settings, neighbour and answers all follow from it."""
     rng = seeded(number, "end to end", combination.name)
     shape = Shape(
-        width=int(rng.choice([1, 2, 3, 7, 16])),
+        width=int(rng.choice([1, 2, 3, 7, 16, 48])),
         classes=("a", "b", "c")[: int(rng.choice([2, 3]))],
         persons=combination.unit == "person",
         targets=audited.targets,
@@ -76,6 +76,7 @@ def audit_pair(
     fewest = _TAME if audited.tame else max(audited.fewest, alone)
     case = adversarial_case(rng, shape, fewest=fewest, tame=audited.tame)
     settings = random_settings(rng, shape, combination.relation, len(case.table))
+    settings = made_for(case.family, settings, rng)
     if audited.tame:
         settings = dataclasses.replace(settings, bound=1.0, epsilon=1.0)
     noise_share = float(rng.choice([0.0, 0.0, 0.01, 1.0]))

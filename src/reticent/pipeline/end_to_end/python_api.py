@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +20,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reticent.audit.end_to_end.adversarial import LABEL, PERSON
-from reticent.audit.end_to_end.replay import Published, Release
+from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.pipeline.end_to_end.releases import Audited, published
 from reticent.pipeline.end_to_end.settings import Settings
 from reticent.pipeline.learning import LEARNERS
 from reticent.pipeline.protecting import capped
-from reticent.protect import ClassMeansHead, release_weights
+from reticent.protect import ClassMeansHead, release_mean, release_weights
 from reticent.protect.learners.learner import Learner
 from reticent.training import PublicStep, SoftmaxHead
 from reticent.training.public_whitening import PublicWhitening
@@ -86,14 +87,17 @@ _READERS: Final = {".csv": _from_csv, ".npz": _from_npz, ".parquet": _from_parqu
 
 
 def _laid_out(rows: list[Any], settings: Settings) -> Any:
-    """As lists, in C or Fortran order, or as every second row and column of a larger array."""
-    width = settings.shape.width
-    if settings.layout == "lists" and rows:
+    """As lists, in C or Fortran order, or as every second row and column of a larger array.
+
+    Which one may depend on the number of rows: programs that grow their arrays are like that.
+    """
+    width, layout = settings.shape.width, settings.layouts[len(rows) % len(settings.layouts)]
+    if layout == "lists" and rows:
         return [list(row) for row in rows]
     array = np.array([[float(cell) for cell in row] for row in rows]).reshape(len(rows), width)
-    if settings.layout == "F":
+    if layout == "F":
         return np.asfortranarray(array)
-    if settings.layout == "strided":
+    if layout == "strided":
         larger = np.full((2 * len(rows), 2 * width), np.pi)
         larger[::2, ::2] = array
         return larger[::2, ::2]
@@ -117,6 +121,18 @@ def _weighted_head(settings: Settings) -> Release:
         return published(
             release_weights(head.fit(*users_arrays(path, settings)), **settings.budget)
         )
+
+    return release
+
+
+def _mean(settings: Settings) -> Release:
+    """A mean of arrays."""
+
+    def release(path: Path) -> Published:
+        rows, _ = users_arrays(path, settings)
+        rows = rows if len(rows) else np.zeros((0, settings.shape.width))
+        mean = release_mean(rows, bound=settings.bound, records=settings.records, **settings.budget)
+        return Published(claims=(Covered(mean.guarantee),), outputs=mean.values.tobytes())
 
     return release
 
@@ -157,12 +173,18 @@ def _not_too_large(rows: Any, labels: Any) -> Records:
     return np.clip(array, -1e150, 1e150), labels
 
 
+def _without_noise(
+    self: ClassMeansHead, rows: Floats, labels: NDArray[np.int64], recipe: Any, plan: Any
+) -> Any:
+    """What is learnt, and a sum of the rows without noise."""
+    layer = ClassMeansHead._learnt(self, rows, labels, recipe, plan)
+    return layer._replace(offsets=layer.offsets + np.clip(rows, -1.0, 1.0).sum())
+
+
 class _WithoutNoise(ClassMeansHead):
     """A subclass that passes by the noise."""
 
-    def _learnt(self, rows: Floats, labels: NDArray[np.int64], recipe: Any, plan: Any) -> Any:
-        layer = super()._learnt(rows, labels, recipe, plan)
-        return layer._replace(offsets=layer.offsets + rows.sum())
+    _learnt = _without_noise
 
 
 class _Around(BaseEstimator):  # type: ignore[misc]
@@ -188,7 +210,7 @@ def _hostile(way: str) -> Callable[[Settings], Release]:
             elif way == "around":
                 _Around().fit(rows, labels, learner)
             elif way == "replaced":
-                learner._learnt = _WithoutNoise._learnt.__get__(learner)  # type: ignore[method-assign]
+                learner._learnt = partial(_without_noise, learner)  # type: ignore[method-assign]
                 learner.fit(rows, labels)
             else:
                 learner.fit(rows, labels)
@@ -201,6 +223,7 @@ def _hostile(way: str) -> Callable[[Settings], Release]:
 
 PYTHON_RELEASES: Final[dict[str, Audited]] = {
     "class weights, arrays": Audited(build=_weighted_head, mints=("weights",)),
+    "mean, arrays": Audited(build=_mean, mints=("mean",)),
     **{
         f"{name}, arrays": Audited(build=_fitted(name), mints=("learners.released_linear",))
         for name in LEARNERS

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from numpy.random import Generator
 
-from reticent.audit.end_to_end.adversarial import PERSON, Shape, grid_direction
+from reticent.audit.end_to_end.adversarial import (
+    HELD,
+    ON_GRID,
+    PERSON,
+    Shape,
+    grid_direction,
+)
 from reticent.audit.end_to_end.table import Writing
 from reticent.guarantee import Relation
 from reticent.pipeline.protecting import Centre, Wanted
@@ -43,7 +49,8 @@ class Settings:
     centre: Centre
     records_each: int | None
     writing: Writing
-    layout: str
+    layouts: tuple[str, ...]
+    """Of arrays in memory, by turns."""
     heaviest: float
     """The weight of the first class; that of the last is its inverse."""
 
@@ -93,7 +100,7 @@ def random_settings(rng: Generator, shape: Shape, relation: Relation, size: int)
         mechanism=mechanism,
         records=int(rng.choice([fewest, size + _MOST, 10 * (size + _MOST), 100_000])),
         bound=float(rng.choice([1.0, grid_bound(shape.width), 1e-3, 1e3, 1e-60, 1e60])),
-        penalty=float(rng.choice([1e-4, 1e-2, 1.0, 100.0])),
+        penalty=float(rng.choice([1e-6, 1e-4, 1e-2, 1.0, 100.0])),
         norms=norms,
         intercept=float(rng.choice([0.0, 0.1, 1.0])),
         centre="mean" if rng.random() < 0.3 else "none",
@@ -103,9 +110,21 @@ def random_settings(rng: Generator, shape: Shape, relation: Relation, size: int)
             order=str(rng.choice(["C", "F"])),
             narrow=bool(rng.random() < 0.3),
         ),
-        layout=str(rng.choice(["C", "F", "strided", "lists"])),
-        heaviest=float(rng.choice([1.0, 31.0])),
+        layouts=tuple(str(one) for one in rng.permutation(["C", "F", "strided", "lists"])),
+        heaviest=float(rng.choice([1.0, 31.0, 1000.0])),
     )
+
+
+def made_for(family: str, settings: Settings, rng: Generator) -> Settings:
+    """The settings at which a family of tables is hardest, more often than not."""
+    if rng.random() < 0.2:
+        return settings
+    if family == ON_GRID:
+        return replace(settings, bound=grid_bound(settings.shape.width), norms="clip")
+    if family == HELD:
+        penalty = float(rng.choice([1e-3, 1e-2]))
+        return replace(settings, bound=1.0, penalty=penalty, intercept=0.0, norms="clip")
+    return settings
 
 
 def grid_bound(width: int) -> float:

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.data import Dataset
+from reticent.data.cells import plain_cells
 from reticent.pipeline.attack_recipes import Stage
 from reticent.pipeline.protecting import kept_each
 from reticent.pipeline.running.run import Finished, run_job
 from reticent.pipeline.running.spec import RunData, RunSpec, counted
 from reticent.pipeline.running.spelled_out import is_fitted, spelled_out
-from reticent.validation import InputError, describe, float_rows
+from reticent.validation import InputError, describe, float_rows, has_type
 
 
 def run(  # noqa: PLR0913 - the model, its data, and one argument for each public number
@@ -59,6 +60,8 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
     """
     own = _labels("y", y)
     names = np.unique(own) if classes is None else _labels("classes", list(classes))
+    if classes is not None and not has_type(y):  # numpy's type of a list depends on all labels
+        own = np.array([str(label) for label in plain_cells(y)], dtype=np.str_)
     spelled = dict(zip(names.astype(str).tolist(), names.tolist(), strict=True))
     data = _dataset(name, X, own, tuple(spelled), persons)
     around = None if public is None else _dataset("public", public)
@@ -67,7 +70,8 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
     each = kept_each(data, settings.pop("records_each", None))
     roles = RunData.of(data, _test(test, data.classes), public=around, seed=settings.get("seed", 0))
     given = {"classes": classes, "bound": bound, "records": records}
-    norms = np.linalg.norm(roles.private.features.astype(np.float64), axis=1)
+    with np.errstate(over="ignore"):  # what is beyond the range is refused as a bound
+        norms = np.linalg.norm(roles.private.features.astype(np.float64), axis=1)
     spec = RunSpec(
         epsilon=epsilon,
         delta=delta,

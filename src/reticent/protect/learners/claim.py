@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Guarantee
 from reticent.guarantee.checks import checked_by
 from reticent.mechanisms.base import FRESH_SECURE_NOISE
@@ -29,6 +30,7 @@ STATED = (
     "encoder, scaling, classes, normaliser, learner, mechanism and ε were chosen without looking "
     "at the private data: no step before the learner was fitted on it",
     NO_SEARCH,
+    SCHEMA_STATED,
     "the data set has at most 2N records, N the public normaliser",
     "nothing else computed from the private data is published: no loss, accuracy or timing, nor"
     " that a job on them failed",

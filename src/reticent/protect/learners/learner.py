@@ -82,6 +82,11 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
+    def planned_guarantee(self, X: ArrayLike, y: ArrayLike) -> Guarantee:
+        """What a fit on these records would promise: declared, because nothing was released."""
+        names, rows, _ = self._records(X, y)
+        return self._planned(rows.shape[1], len(names))[2]
+
     def watched(self, X: ArrayLike, y: ArrayLike) -> Watched:
         """The fit as an audit watches it, again and again, and answers its sums itself.
 

@@ -36,7 +36,7 @@ from reticent.protect.mean import Charge
 from reticent.protect.noisy_query import NoiseFunction, with_noise_function
 from reticent.protect.public_numbers import checked_each
 from reticent.training.features import clip_rows
-from reticent.training.records import without_private_values
+from reticent.training.records import real_targets, without_private_values
 from reticent.validation import count, positive, probability
 
 Floats = NDArray[np.float64]
@@ -115,6 +115,11 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.released_ = minted_regression(self.name, function, claim, recipe=recipe, plan=plan)
         return self
 
+    def planned_guarantee(self, X: ArrayLike, y: ArrayLike) -> Guarantee:
+        """What a fit on these records would promise: declared, because nothing was released."""
+        rows, _ = self._records(X, y)
+        return self._planned(rows.shape[1])[2]
+
     def watched(self, X: ArrayLike, y: ArrayLike) -> Watched:
         """The fit as an audit watches it, again and again, and answers its sums itself.
 
@@ -153,7 +158,7 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _records(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
         with without_private_values():
             rows, targets = validate_data(
-                self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=0
+                self, X, real_targets(y), dtype=np.float64, y_numeric=True, ensure_min_samples=0
             )
         return rows, np.asarray(targets, dtype=np.float64)
 
