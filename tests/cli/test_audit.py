@@ -83,7 +83,10 @@ def test_bad_input_gets_one_line(command, folder, released, tmp_path):
         (f"audit {released} --label digit", "--private must be said with RELEASED"),
         (f"{line} --one 1", "--one must not be said with RELEASED"),
         (f"{line} --function math:sin", "got RELEASED and --function"),
-        ("audit --beta 0.1", "one of RELEASED, --function and --train must be said, got none"),
+        (
+            "audit --beta 0.1",
+            "one of RELEASED, --function, --train and --end-to-end must be said, got none",
+        ),
     ):
         code, _, errors = command(wrong)
         assert code == BAD_INPUT

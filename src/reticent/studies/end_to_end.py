@@ -26,6 +26,8 @@ class EndToEnd:
     """How many pairs for each release × file format × relation × unit, and the time of one fit."""
 
     pairs: int = 36
+    command_pairs: int = 20
+    """By the command line ``protect``."""
     job_pairs: int = 1
     """Of the command ``run``, attacks included."""
     limit: float = 30.0
@@ -41,13 +43,19 @@ def study(spec: EndToEnd, run: Run) -> Outcome:
     every = EVERY_RELEASE | WHOLE_JOB
     run.steps.plan(len(combinations(every)))
     for name, audited in every.items():  # one at a time: what is done stays done after a stop
-        each = (spec.job_pairs, spec.job_limit) if name in WHOLE_JOB else (spec.pairs, spec.limit)
         asked = combinations({name: audited})
-        tasks = [(combination, *each) for combination in asked]
+        tasks = [(combination, *_effort(name, spec)) for combination in asked]
         compute = partial(map_tasks, _audited, tasks, jobs=run.jobs)
         found |= dict(zip(asked, run.cells.get((spec, name), compute), strict=True))
         run.steps.reach(len(found))
     return Outcome(specifications=(spec,), tables=(_table(found), _formats(found)))
+
+
+def _effort(name: str, spec: EndToEnd) -> tuple[int, float]:
+    """Pairs of one combination, and the seconds that one release may take."""
+    if name in WHOLE_JOB:
+        return spec.job_pairs, spec.job_limit
+    return spec.command_pairs if "(command)" in name else spec.pairs, spec.limit
 
 
 def _audited(task: tuple[Combination, int, float]) -> dict[str, Any]:

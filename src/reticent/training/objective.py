@@ -14,6 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.validation import InputError
+
 Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
@@ -21,6 +23,8 @@ EXP_ERROR = 16 * UNIT
 """Relative error granted to exp; numpy's is below 4 units in the last place."""
 ROOM = 2
 """A data set has at most this many times N records; the tolerance is chosen for that many."""
+SMALLEST = 1e-140
+"""The smallest tolerance: its square is far from the smallest float64."""
 BLOCK = 4096
 """Rows summed at a time: the rounding of one sum grows with a block, not with the data."""
 
@@ -121,14 +125,29 @@ class LinearObjective(ABC):
             total += (self.rows[block] * self.importance(block)[:, None]).T @ self.rows[block]
         return total / self.records
 
-    def smoothness(self) -> float:
-        """A Lipschitz constant of the gradient: (n/N)·bend·R² + λ."""
-        share = len(self.rows) / self.records
+    def smoothness(self, share: float | None = None) -> float:
+        """L, a Lipschitz constant of the gradient: (n/N)·bend·R² + λ; n/N may be given."""
+        share = len(self.rows) / self.records if share is None else share
         return share * self.bend * self.radius * self.radius * 1.001 + self.penalty
 
     def rounding(self, v: Floats) -> float:
         """η, a bound on ‖computed gradient − gradient‖ at V (docs/theory.md D.3)."""
-        return self.rounding_bound(size=float(np.linalg.norm(v)) * 1.001, rows=len(self.rows))
+        return self.rounding_bound(size=norm(v) * 1.001, rows=len(self.rows))
+
+    def check_range(self, tolerance: float) -> None:
+        """Refuse public numbers with which the search would leave the range of float64.
+
+        Within it no norm or product that is compared overflows, and what underflows is far below
+        every bound on rounding. No record is looked at.
+        """
+        steepest, squared = self.steepness * self.radius, tolerance / self.smoothness(ROOM)
+        squared *= tolerance
+        enough = tolerance >= SMALLEST and squared >= SMALLEST * SMALLEST
+        if not (enough and tolerance < math.inf and steepest <= 1 / SMALLEST):
+            raise InputError(
+                "penalty, bound, class_weight and tolerance must keep τ >= 1e-140, τ²/L >= 1e-280 "
+                f"and R·s <= 1e140 for float64, got {tolerance:.3g}, {squared:.3g}, {steepest:.3g}"
+            )
 
     def worst_rounding(self) -> float:
         """The same at any optimum of any data set of at most ROOM·N records, in public numbers.
@@ -201,6 +220,15 @@ class Curvature:
     def _bent(self, block: slice, probabilities: Floats, direction: Floats) -> Floats:
         change = self.objective.rows[block] @ direction.T
         return self.objective.bent(block, probabilities, change)
+
+
+def norm(entries: Floats) -> float:
+    """‖entries‖ as np.linalg.norm computes it, but squares neither overflow nor underflow."""
+    largest = float(np.abs(entries).max(initial=0.0))
+    if not 0 < largest < math.inf:
+        return largest
+    scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    return float(np.linalg.norm(entries / scale)) * scale
 
 
 def gamma(operations: int) -> float:

@@ -25,6 +25,7 @@ from reticent.training.objective import (
     Floats,
     LinearObjective,
     gamma,
+    norm,
 )
 
 Preconditioner = Callable[[Floats], Floats]
@@ -37,6 +38,7 @@ LARGEST_HESSIAN = 2048
 """Coordinates up to which the whole Hessian is, where the second moment does not help enough."""
 _PRODUCTS = 300
 """Conjugate gradients stop after this many products at the latest."""
+_ATTEMPTS = 8
 _SHRINK = 0.9
 """The factor by which a step must shrink the gradient to count without lowering J."""
 
@@ -57,6 +59,7 @@ def certified_minimum(
 
     Where the search starts decides how long it takes and nothing else.
     """
+    objective.check_range(tolerance)
     search = _Search(objective, tolerance)
     here = objective.curvature(search.started(start))
     steps = 1
@@ -68,7 +71,7 @@ def certified_minimum(
 
 def _gradient_bound(here: Curvature) -> float:
     """‖∇J‖ at most: as computed, and what rounding may have hidden."""
-    return float(np.linalg.norm(here.gradient)) * (1 + 1e-9) + here.objective.rounding(here.point)
+    return norm(here.gradient) * (1 + 1e-9) + here.objective.rounding(here.point)
 
 
 class _Search:
@@ -97,11 +100,12 @@ class _Search:
 
     def step(self, here: Curvature) -> Curvature:
         """Newton's, if it is proven to help; else a gradient step, which is."""
-        self.smallest = min(self.smallest, float(np.linalg.norm(here.gradient)))
+        self.smallest = min(self.smallest, norm(here.gradient))
         with np.errstate(all="ignore"):  # what is not finite fails the tests of a step
-            found = self._newton(here)
-        if found is not None:
-            return found
+            for _ in range(_ATTEMPTS):
+                there = self._newton(here)
+                if there is not None:
+                    return there
         return self.objective.curvature(here.point - here.gradient / self.objective.smoothness())
 
     def _newton(self, here: Curvature) -> Curvature | None:
@@ -117,20 +121,22 @@ class _Search:
         length, rate = line.search(decrement)
         if length != 1:
             there = self.objective.curvature(here.point - length * direction)
-        inside = float(np.linalg.norm(there.point)) <= self.largest_norm
+        inside = norm(there.point) <= self.largest_norm
         falls = inside and line.fall(length, rate) >= self.least_fall
-        return there if falls or self._shrinks(there) else None
+        serves = falls or self._shrinks(there)
+        self.solver.adapt(decrement / norm(direction) ** 2, length if serves else length / 10)
+        return there if serves else None
 
     def _shrinks(self, there: Curvature) -> bool:
         """Whether the search ends there, or the smallest gradient shrinks where J ≤ J(0)."""
         if self.ends(there):
             return True
-        size = float(np.linalg.norm(there.gradient))
+        size = norm(there.gradient)
         return size <= _SHRINK * self.smallest and self._below_origin(there.point)
 
     def _below_origin(self, point: Floats) -> bool:
         """Whether J(V) ≤ J(0) is proven and V is no longer than gradient steps can make it."""
-        if not float(np.linalg.norm(point)) <= self.largest_norm:
+        if not norm(point) <= self.largest_norm:
             return False
         line = Line.of(self.objective.curvature(np.zeros(self.objective.shape)), -point)
         return line.fall(1.0, line.rate(1.0)) >= 0
@@ -166,9 +172,8 @@ class Line:
         for block, outputs, changes in blocks:
             probabilities = objective.answers(outputs - t * changes)
             total += float(np.sum(objective.residual(block, probabilities) * changes))
-        there = float(np.sum(self.here.point * self.direction))
-        there -= t * float(np.sum(self.direction * self.direction))
-        return total / objective.records + objective.penalty * there
+        pull = objective.penalty * (self.here.point - t * self.direction)
+        return total / objective.records + float(np.sum(pull * self.direction))
 
     def damped(self) -> float:
         """ln(1 + β)/β: up to there J falls, if the direction is Newton's (docs/theory.md D.2)."""
@@ -213,8 +218,8 @@ class Line:
         """Of t·slope, and of the floats of V − tD (docs/theory.md D.3)."""
         objective = self.here.objective
         (outputs, features), rows = objective.shape, len(objective.rows)
-        length = float(np.linalg.norm(self.direction))
-        size = float(np.linalg.norm(self.here.point)) + t * length
+        length = norm(self.direction)
+        size = norm(self.here.point) + t * length
         share, change = self._moved()
         additions = gamma(min(BLOCK, rows) * outputs + rows // BLOCK + 8)
         residual = objective.residual_error(4 * objective.radius * size)
@@ -225,13 +230,13 @@ class Line:
         return 1.1 * (t * slope + 2.1 * UNIT * steepest * size)
 
     def _moved(self) -> tuple[float, float]:
-        """(1/N)·Σ v and (1/N)·Σ v‖D h‖, v the weight of a record over the largest."""
+        """(1/N)·Σ v and at least (1/N)·Σ v‖D h‖, v the weight of a record over the largest."""
         objective = self.here.objective
         share = change = 0.0
         for block, changes in zip(objective.blocks(), self.changes, strict=True):
             weights = objective.importance(block) / objective.largest_weight
             share += float(np.sum(weights))
-            change += float(np.sum(weights * np.linalg.norm(changes, axis=1)))
+            change += float(np.sum(weights * np.abs(changes).sum(axis=1)))
         return share / objective.records, change / objective.records
 
 
@@ -243,6 +248,11 @@ class _Solver:
         small = objective.shape[1] <= LARGEST_MOMENT
         self.moment = objective.second_moment() if small else None
         self.whole = False
+        self.damping = 0.0
+
+    def adapt(self, curvature: float, length: float) -> None:
+        """Add to H what would have made the step that short, or less after a longer one."""
+        self.damping = self.damping / 10 if length >= 0.5 else curvature / length
 
     @property
     def patience(self) -> int:
@@ -251,7 +261,7 @@ class _Solver:
 
     def rough(self, here: Curvature) -> Preconditioner:
         """Divides each row of V by κ·(second moment) + λ, κ the mean spread of probabilities."""
-        penalty = here.objective.penalty
+        penalty = here.objective.penalty + self.damping
         if self.moment is None:
             return lambda rows: rows / penalty
         factor = _factored(here.mean_spread() * self.moment, penalty)
@@ -261,7 +271,7 @@ class _Solver:
 
     def exact(self, here: Curvature) -> Preconditioner | None:
         """Divides by the whole Hessian as far as floats can; None if they cannot."""
-        factor = _factored(here.matrix(), here.objective.penalty)
+        factor = _factored(here.matrix(), here.objective.penalty + self.damping)
         if factor is None:
             return None
         return lambda rows: linalg.cho_solve(factor, rows.ravel()).reshape(rows.shape)
@@ -290,16 +300,16 @@ def _solve(here: Curvature, gradient: Floats, solver: _Solver) -> Floats:
     may_be_whole = solver.size <= LARGEST_HESSIAN
     if not solver.whole:
         products = solver.patience if may_be_whole else _PRODUCTS
-        found, enough = _conjugate_gradients(here, gradient, solver.rough(here), products)
+        found, enough = _conjugate_gradients(here, gradient, solver.rough(here), products, solver.damping)
         if enough or not may_be_whole:
             return found
         solver.whole = True
     precondition = solver.exact(here) or solver.rough(here)
-    return _conjugate_gradients(here, gradient, precondition, _PRODUCTS)[0]
+    return _conjugate_gradients(here, gradient, precondition, _PRODUCTS, solver.damping)[0]
 
 
 def _conjugate_gradients(
-    here: Curvature, gradient: Floats, precondition: Preconditioner, products: int
+    here: Curvature, gradient: Floats, precondition: Preconditioner, products: int, damping: float
 ) -> tuple[Floats, bool]:
     """The solution, and whether it is near: residuals of 1 % preconditioned and 10 % plainly."""
     solution, residual = np.zeros_like(gradient), gradient.copy()
@@ -310,7 +320,7 @@ def _conjugate_gradients(
     for _ in range(products):
         if not (size > enough or float(np.sum(residual * residual)) > short):
             return solution, True
-        product = here.times(direction)
+        product = here.times(direction) + damping * direction
         curvature = float(np.sum(direction * product))
         if not curvature > 0:
             break

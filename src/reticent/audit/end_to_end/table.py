@@ -137,7 +137,7 @@ def _array(cells: Sequence[Cell], kind: Any, writing: Writing) -> NDArray[Any]:
         return _narrowed(stacked) if writing.narrow else stacked
     if any(isinstance(cell, str) for cell in cells):
         return np.array([str(cell) for cell in cells])
-    whole = all(isinstance(cell, (int, np.integer)) and cell in _INT64 for cell in cells)
+    whole = all(isinstance(cell, (int, np.integer)) and int(cell) in _INT64 for cell in cells)
     array = np.array(list(cells), dtype=np.int64 if whole and cells else np.float64)
     return _narrowed(array) if writing.narrow else array
 
