@@ -1,4 +1,4 @@
-"""What releases print before a record is seen: sensitivities, scales, ε reached, penalties, advice."""
+"""What releases print before a record is seen: sensitivities, scales, ε reached, advice."""
 
 import math
 from functools import partial

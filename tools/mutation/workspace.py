@@ -48,10 +48,11 @@ class Project:
         return [(path.relative_to(self.source).as_posix(), path) for path in paths]
 
     def digest(self) -> str:
-        """Of the whole package: another one has other sites and other figures."""
+        """Of the package and of the figures that are asked of it: with others, all begins anew."""
         digest = hashlib.sha256()
-        for path in sorted(self.source.rglob("*.py")):
-            digest.update(path.relative_to(self.source).as_posix().encode() + path.read_bytes())
+        for folder in (self.source, self.root / "tools" / "mutation" / "probes"):
+            for path in sorted(folder.rglob("*.py")):
+                digest.update(path.relative_to(self.root).as_posix().encode() + path.read_bytes())
         return digest.hexdigest()
 
 

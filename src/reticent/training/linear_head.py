@@ -298,8 +298,8 @@ def _tolerance(objective: LinearObjective, given: float | None) -> float:
 
 
 def least_tolerance(objective: LinearObjective) -> float:
-    """Four times the largest rounding at any optimum: the search reaches it on every data set."""
-    return 4 * objective.worst_rounding()
+    """Eight times the largest rounding where the search can be: it ends on every data set (D.2)."""
+    return 8 * objective.worst_rounding()
 
 
 def _started(start: ArrayLike | None, objective: LinearObjective) -> Floats | None:

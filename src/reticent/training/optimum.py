@@ -39,6 +39,7 @@ LARGEST_HESSIAN = 2048
 _PRODUCTS = 300
 """Conjugate gradients stop after this many products at the latest."""
 _ATTEMPTS = 8
+"""Directions that are tried, each damped more, before a gradient step is made."""
 _SHRINK = 0.9
 """The factor by which a step must shrink the gradient to count without lowering J."""
 
@@ -113,6 +114,7 @@ class _Search:
         direction = _solve(here, here.gradient, self.solver)
         decrement = float(np.sum(here.gradient * direction))
         if not 0 < decrement < math.inf:
+            self.solver.adapt(curvature=self.objective.penalty + self.solver.damping, length=0.1)
             return None
         there = self.objective.curvature(here.point - direction)
         if self.ends(there):
@@ -124,7 +126,8 @@ class _Search:
         inside = norm(there.point) <= self.largest_norm
         falls = inside and line.fall(length, rate) >= self.least_fall
         serves = falls or self._shrinks(there)
-        self.solver.adapt(decrement / norm(direction) ** 2, length if serves else length / 10)
+        curvature = decrement / norm(direction) / norm(direction)
+        self.solver.adapt(curvature=curvature, length=length if serves else length / 10)
         return there if serves else None
 
     def _shrinks(self, there: Curvature) -> bool:
@@ -248,11 +251,18 @@ class _Solver:
         small = objective.shape[1] <= LARGEST_MOMENT
         self.moment = objective.second_moment() if small else None
         self.whole = False
+        self.stiffest = objective.smoothness()
         self.damping = 0.0
+        """What is added to H, as Levenberg and Marquardt do: it shortens the direction where H is
+        flat, so that steep directions do not wait for it."""
 
-    def adapt(self, curvature: float, length: float) -> None:
-        """Add to H what would have made the step that short, or less after a longer one."""
-        self.damping = self.damping / 10 if length >= 0.5 else curvature / length
+    def adapt(self, *, curvature: float, length: float) -> None:
+        """After a short step, add what would have made it short; after a long one, take off."""
+        if length >= 0.5:
+            self.damping /= 10
+        else:
+            wanted = curvature / length
+            self.damping = wanted if wanted <= self.stiffest else self.stiffest
 
     @property
     def patience(self) -> int:
@@ -300,7 +310,9 @@ def _solve(here: Curvature, gradient: Floats, solver: _Solver) -> Floats:
     may_be_whole = solver.size <= LARGEST_HESSIAN
     if not solver.whole:
         products = solver.patience if may_be_whole else _PRODUCTS
-        found, enough = _conjugate_gradients(here, gradient, solver.rough(here), products, solver.damping)
+        found, enough = _conjugate_gradients(
+            here, gradient, solver.rough(here), products, solver.damping
+        )
         if enough or not may_be_whole:
             return found
         solver.whole = True

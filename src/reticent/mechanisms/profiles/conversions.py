@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +57,7 @@ def zcdp_to_delta(rho: float, epsilon: float) -> float:
     return math.exp(min(0.0, _least(log_delta)))
 
 
+@lru_cache(maxsize=1024)  # every part of one plan asks for the same (ε, δ)
 def zcdp_for(epsilon: float, delta: float) -> float:
     """The largest ρ whose ε at δ is at most ``epsilon``."""
     if delta == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,7 @@ def epsilon(shift: float, delta: float) -> float:
     return found + shift * 2.0**-46 if found > 0 else 0.0
 
 
+@lru_cache(maxsize=1024)  # every part of one plan asks for the same (ε, δ)
 def shift(epsilon: float, delta: float) -> float:
     """The largest μ with δ(ε) ≤ δ, by bisection; 0 at δ = 0."""
     if delta == 0:

@@ -1,0 +1,44 @@
+"""The long end-to-end audit: what it hands back, and what the committed one found."""
+
+import json
+from pathlib import Path
+
+from reticent.pipeline.end_to_end.every_release import EVERY_RELEASE, WHOLE_JOB
+from reticent.studies import end_to_end
+from reticent.studies.trained import Run
+
+COMMITTED = Path(__file__).parents[2] / "results" / "end-to-end.json"
+
+
+def rows_of(table):
+    return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+
+
+def test_the_committed_audit_went_through_everything_and_found_nothing():
+    by_release, by_format = (
+        rows_of(table) for table in json.loads(COMMITTED.read_text(encoding="utf-8"))["tables"]
+    )
+    *releases, every = by_release
+    assert {row["release"] for row in releases} == {*EVERY_RELEASE, *WHOLE_JOB}
+    assert int(every["pairs"]) >= 10_000
+    assert sum(int(row["pairs"]) for row in releases if "(command)" in row["release"]) >= 200
+    assert len(by_format) == 12
+    for row in by_format:
+        assert int(row["fewest of a release"]) >= 20
+        assert float(row["moved ÷ claimed"]) <= 1
+    for row in releases:
+        assert float(row["moved ÷ claimed"]) <= 1
+        assert row["found"] == "0"
+        if row["release"].startswith("hostile"):
+            assert row["refused"] == row["pairs"]
+
+
+def test_a_small_audit(monkeypatch):
+    few = {name: EVERY_RELEASE[name] for name in ("mean", "hostile: subclass")}
+    monkeypatch.setattr(end_to_end, "EVERY_RELEASE", few)
+    monkeypatch.setattr(end_to_end, "WHOLE_JOB", {})
+    outcome = end_to_end.study(end_to_end.EndToEnd(pairs=1), Run())
+    by_release, by_format = outcome.tables
+    assert [row[0] for row in by_release.rows] == [*few, "all"]
+    assert [row[1] for row in by_release.rows] == ["12", "12", "24"]
+    assert len(by_format.rows) == 12
