@@ -236,7 +236,7 @@ class LeaveOneOut:
         turn = _relative(len(full) + 1)
         start = full + np.linalg.solve(turn, guess) if np.isfinite(guess).all() else full
         one = changed.steepness * changed.radius / changed.records
-        tolerance = max(POLISHED * one, 4 * changed.worst_rounding())
+        tolerance = max(POLISHED * one, 8 * changed.worst_rounding())
         found = certified_minimum(changed, tolerance=tolerance, start=start)
         change = found.point - full
         size = max(float(np.linalg.norm(change)), 1e-300)
@@ -344,7 +344,7 @@ def _polished(objective: SoftmaxObjective, point: Floats, preconditioner: Precon
         if not float(np.linalg.norm(gradient)) < 0.7 * size:
             break
         point, size = trial, float(np.linalg.norm(gradient))
-    tolerance = max(POLISHED * one, 4 * objective.worst_rounding())
+    tolerance = max(POLISHED * one, 8 * objective.worst_rounding())
     if size + objective.rounding(point) <= tolerance:
         return point
     return certified_minimum(objective, tolerance=tolerance, start=point).point

@@ -58,6 +58,8 @@ def certified_minimum(
 ) -> Optimum:
     """A point whose gradient is proven to be at most ``tolerance`` in norm.
 
+    That the search ends is proven for tolerances of at least eight times the objective's
+    ``worst_rounding`` and at most ROOM·N records (docs/theory.md D.2).
     Where the search starts decides how long it takes and nothing else.
     """
     objective.check_range(tolerance)
@@ -72,7 +74,8 @@ def certified_minimum(
 
 def _gradient_bound(here: Curvature) -> float:
     """‖∇J‖ at most: as computed, and what rounding may have hidden."""
-    return norm(here.gradient) * (1 + 1e-9) + here.objective.rounding(here.point)
+    room = 1 + 1e-9 + gamma(here.point.size)  # of the norm itself
+    return norm(here.gradient) * room + here.objective.rounding(here.point)
 
 
 class _Search:
@@ -261,7 +264,7 @@ class _Solver:
         if length >= 0.5:
             self.damping /= 10
         else:
-            wanted = curvature / length
+            wanted = curvature / length if length > 0 else math.inf
             self.damping = wanted if wanted <= self.stiffest else self.stiffest
 
     @property
@@ -277,14 +280,14 @@ class _Solver:
         factor = _factored(here.mean_spread() * self.moment, penalty)
         if factor is None:
             return lambda rows: rows / penalty
-        return lambda rows: np.ascontiguousarray(linalg.cho_solve(factor, rows.T).T)
+        return lambda rows: np.ascontiguousarray(_solved(factor, rows.T).T)
 
     def exact(self, here: Curvature) -> Preconditioner | None:
         """Divides by the whole Hessian as far as floats can; None if they cannot."""
         factor = _factored(here.matrix(), here.objective.penalty + self.damping)
         if factor is None:
             return None
-        return lambda rows: linalg.cho_solve(factor, rows.ravel()).reshape(rows.shape)
+        return lambda rows: _solved(factor, rows.ravel()).reshape(rows.shape)
 
 
 def _factored(matrix: Floats, penalty: float) -> tuple[Floats, bool] | None:
@@ -300,6 +303,12 @@ def _factored(matrix: Floats, penalty: float) -> tuple[Floats, bool] | None:
             continue
         return factor
     return None
+
+
+def _solved(factor: tuple[Floats, bool], right: Floats) -> Floats:
+    """What is not finite stays so, and fails the tests of a step; it is no error here."""
+    solution: Floats = linalg.cho_solve(factor, right, check_finite=False)
+    return solution
 
 
 def _solve(here: Curvature, gradient: Floats, solver: _Solver) -> Floats:

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from reticent.randomness import seeded
 from reticent.training.difference_steps import DifferenceSteps, Reference
+from reticent.training.linear_head import least_tolerance
 from reticent.training.optimum import Optimum, certified_minimum
 from reticent.training.row_patterns import RowPatterns, groups
 from reticent.training.softmax import SoftmaxObjective, softmax_rows
@@ -199,7 +200,8 @@ def _starting_point(objective: SoftmaxObjective, data: Turned, ratio: float) -> 
         labels=objective.labels[chosen],
         records=max(round(ratio * len(chosen)), 1),
     )
-    found = certified_minimum(sample, tolerance=_near(sample))
+    enough = max(_near(sample), least_tolerance(sample))  # or no end is proven (theory D.2)
+    found = certified_minimum(sample, tolerance=enough)
     reference = Reference.at(objective, data, found.point)
     if len(chosen) == rows:
         return reference
