@@ -124,8 +124,8 @@ def test_the_certificate_bounds_the_exact_gradient(head):
 
 def test_a_tolerance_is_reached_or_refused_by_public_numbers(digits):
     X, y = digits
-    tight = SoftmaxHead(penalty=0.01, classes=range(10), tolerance=2e-11).fit(X, y)
-    assert tight.optimum_gap_ <= 2e-11
+    tight = SoftmaxHead(penalty=0.01, classes=range(10), tolerance=3e-11).fit(X, y)
+    assert tight.optimum_gap_ <= 3e-11
     refused = SoftmaxHead(penalty=0.01, classes=range(10), records=1797, tolerance=1e-14)
     for rows in (0, 1, 1797):
         with pytest.raises(InputError, match=r"tolerance must be >= .* got 1e-14"):

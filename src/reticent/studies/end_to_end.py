@@ -103,7 +103,9 @@ def _table(found: Cells) -> Table:
             "problem: a query that moved too far, another ε, a refusal of one file alone, other "
             "output after equal answers, or no end within the time limit.",
             "Rows with (command) run the installed command line; run (command) is the whole job "
-            "with its attacks, whose claim covers one of its many releases.",
+            "with its attacks, whose claim covers one of its many releases. Attacks and figures "
+            "may end that job on one of two files, which counts as refused: its guarantees say "
+            "under stated that it is not published that a job failed.",
         ),
     )
 

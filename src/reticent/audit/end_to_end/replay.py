@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 
 TIME_LIMIT: Final = 30.0
 """Seconds that one release may take on the small tables of the audit: a fit must end."""
+ONE_REFUSED: Final = "only one of two neighbours is refused"
 _ROUNDING: Final = 1 + 2.0**-40
 """Of ε alone: both sides are rounded up, by other ways."""
 
@@ -173,7 +174,7 @@ def _refused(first: Run, second: Run) -> PairOutcome:
     if first.published is None and second.published is None:
         return PairOutcome(problems=(), refused=first.refusal)
     line = first.refusal or second.refusal or ""
-    return PairOutcome(problems=(f"only one of two neighbours is refused: {line}",))
+    return PairOutcome(problems=(f"{ONE_REFUSED}: {line}",))
 
 
 def _compared(first: Run, second: Run) -> PairOutcome:

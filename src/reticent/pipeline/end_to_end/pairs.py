@@ -11,7 +11,7 @@ from typing import Final
 
 from reticent.audit.end_to_end.adversarial import Shape, adversarial_case
 from reticent.audit.end_to_end.neighbours import neighbour
-from reticent.audit.end_to_end.replay import TIME_LIMIT, PairOutcome, run_pair
+from reticent.audit.end_to_end.replay import ONE_REFUSED, TIME_LIMIT, PairOutcome, run_pair
 from reticent.audit.end_to_end.table import FORMATS
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.guarantee import ONE_RECORD
@@ -95,6 +95,10 @@ def audit_pair(
             noise_share=noise_share,
             limit=limit,
         )
+    if audited.tame and all(ONE_REFUSED in problem for problem in outcome.problems):
+        # What else a job does may end it, which its guarantees list under stated: no release came.
+        refused = outcome.problems[0] if outcome.problems else outcome.refused
+        outcome = dataclasses.replace(outcome, problems=(), refused=refused)
     if audited.hostile and outcome.refused is None and outcome.holds:
         outcome = dataclasses.replace(outcome, problems=("a way around the noise is not refused",))
     return AuditedPair(combination=combination, number=number, family=case.family, outcome=outcome)
