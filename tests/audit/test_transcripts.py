@@ -76,7 +76,7 @@ def test_true_claims_stand_and_are_nearly_reached(kind, relation):
     assert 0.85 < found.mu / gaussian.shift(2.0, 1e-5) <= 1
     assert found.analytic <= 2.0 * (1 + 1e-9)
     assert found.looks == {NoisyGradientHead: 102, AdaSSPRegressor: 2}.get(kind, 1)
-    assert str(found.claim.grade) == "proven"
+    assert str(found.claim.grade) == "declared"  # planned, not released
     assert str(found.measured.relation) == relation
 
 

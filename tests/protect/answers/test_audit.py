@@ -8,6 +8,7 @@ import pytest
 
 from reticent.audit import audit_function
 from reticent.protect.answers import private_answers
+from reticent.protect.noisy_query import noisy_rows
 from reticent.training.softmax import zero_sum_basis
 from tests.protect.answers.asked_head import fitted, planned, records
 from tests.protect.answers.test_plan import SPACED
@@ -36,12 +37,11 @@ def worst_pair(plan):
 
 
 def audited(plan, epsilon, delta):
-    answers = private_answers(fitted(CLASSES), plan)
     one, other = worst_pair(plan)
     runs = RUNS // 3 if plan.mechanism == "l2-laplace" else RUNS  # drawn row by row
     return audit_function(
         None, one, other, epsilon=epsilon, delta=delta, beta=BETA, runs=runs,
-        many=lambda values, runs: answers._noised(np.tile(values, (runs, 1))),
+        many=lambda values, runs: noisy_rows(plan.noise, np.tile(values, (runs, 1))),
     )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_all_answers_together_keep_theirs(mechanism):
 
     def transcripts(world, runs):
         values = world._values(X[:1])
-        drawn = world._noised(np.repeat(values, 4 * runs, axis=0))
+        drawn = noisy_rows(plan.noise, np.repeat(values, 4 * runs, axis=0))
         return np.asarray(drawn, dtype=float).reshape(runs, -1)
 
     found = audit_function(
