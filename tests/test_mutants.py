@@ -1,141 +1,20 @@
 """The tool behind ``make mutants`` plants what it says, sees what changes, and judges rightly."""
 
-import ast
 import json
+import subprocess
+import sys
 import textwrap
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from tools.mutation import report, run
-from tools.mutation.figures import change_between, relative_change, steady, unexpected
+from tools.mutation import calls, report, run
 from tools.mutation.journal import Journal
-from tools.mutation.sites import drawn, sites_of
+from tools.mutation.sites import sites_of
 from tools.mutation.workspace import Project, Workspace
 
-SOURCE = '''
-"""Text with 2 numbers, and 1 < 2."""
-
-from math import sqrt, inf
-from fake.other import thing as another
-
-ALIAS = int | str
-LIMIT: "1 + 2" = 3.0  # ε ≤ 3
-
-
-@decorated(1)
-def moved(bound: "2 * 3", records: int = 1) -> "4 + 5":
-    """One of 7."""
-    if TYPE_CHECKING:
-        unused = 11 + 12
-    if not bound > 0:
-        raise ValueError(f"bound must be > {1 - 1}, got " + str(2 * bound))
-    text = f"{bound + 1}" + "two"
-    δ, both = -bound, bound >= 1 and bound is not None
-    return max(sqrt(bound), δ) * both
-'''
-
-
-def found(tmp_path, source=SOURCE):
-    path = tmp_path / "module.py"
-    path.write_text(source, encoding="utf-8")
-    return path, sites_of(path, "bounds/module.py")
-
-
-def test_sites_are_operators_comparisons_constants_and_functions_of_the_code(tmp_path):
-    _, sites = found(tmp_path)
-    kinds = [(site.alternatives[0].kind, len(site.alternatives)) for site in sites]
-    assert sorted(kinds) == sorted(
-        [
-            ("constant", 5),  # LIMIT
-            ("constant", 4),  # records = 1; 1 + 1 is 2 * 1
-            ("boolean", 1),  # not
-            ("comparison", 5),  # bound > 0
-            ("constant", 1),  # of it: 0 + 1 alone is another number
-            ("operator", 1),  # −bound
-            ("boolean", 1),  # and
-            ("comparison", 5),  # bound >= 1
-            ("constant", 4),
-            ("comparison", 1),  # is not
-            ("operator", 2),  # ×
-            ("function", 1),  # max
-            ("function", 1),  # √
-        ]
-    )
-    assert {m.function for site in sites for m in site.alternatives} == {"module", "moved"}
-
-
-def test_a_mutant_changes_its_own_node_and_nothing_else(tmp_path):
-    path, sites = found(tmp_path)
-    source = path.read_bytes()
-    before = ast.dump(ast.parse(source))
-    texts = set()
-    for mutant in (mutant for site in sites for mutant in site.alternatives):
-        changed = mutant.applied(source)
-        assert ast.dump(ast.parse(changed)) != before
-        assert changed.startswith(source[: mutant.start])
-        assert changed.endswith(source[mutant.end :])
-        assert mutant.before in " ".join(source.decode().split())
-        assert mutant.after in " ".join(changed.decode().split())
-        texts.add(changed)
-    assert len(texts) == sum(len(site.alternatives) for site in sites)
-
-
-def test_a_number_between_brackets_stays_whole(tmp_path):
-    _, sites = found(tmp_path, "first = rows[1] + 1\n")
-    texts = [
-        {m.text for m in s.alternatives} for s in sites if s.alternatives[0].kind == "constant"
-    ]
-    assert texts == [{"2", "0", "(-1)"}, {"2", "0", "(-1)", "1.001"}]
-
-
-def test_a_draw_is_a_function_of_its_seed_and_a_shorter_one_begins_it(tmp_path):
-    _, sites = found(tmp_path)
-    all_of_them = drawn(sites, 100, 7)
-    assert len({(mutant.start, mutant.end, mutant.kind) for mutant in all_of_them}) == len(sites)
-    assert drawn(sites, 4, 7) == all_of_them[:4]
-    assert drawn(sites, 4, 8) != all_of_them[:4]
-
-
-# --- figures --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("was", "now", "expected"),
-    [
-        (1.0, 1.0, 0.0),
-        (1.0, 1.0 + 1e-5, pytest.approx(1e-5, rel=1e-3)),
-        (0.0, 1e-300, 1.0),
-        (float("nan"), float("nan"), 0.0),
-        (float("inf"), float("inf"), 0.0),
-        (float("inf"), 1.0, None),
-        ("raises InputError", "raises InputError", 0.0),
-        ("raises InputError", "raises TypeError", None),
-        (1.0, "raises InputError", None),
-        (None, 0.0, None),
-    ],
-)
-def test_how_far_a_figure_moved(was, now, expected):
-    assert relative_change(was, now) == expected
-
-
-def test_a_change_is_one_beyond_a_millionth_or_of_what_is_there():
-    before = {"ε": 1.0, "δ": 1e-5, "scale": 2.0}
-    assert change_between(before, before | {"ε": 1.0 + 9e-7}) is None
-    change = change_between(before, before | {"ε": 1.1, "scale": 4.0})
-    assert (change.figure, change.relative, change.figures) == ("scale", 0.5, 2)
-    gone = change_between(before, {"ε": 1.0, "δ": 1e-5})
-    assert (gone.figure, gone.now, gone.relative) == ("scale", "absent", None)
-
-
-def test_what_two_runs_disagree_on_is_no_figure_and_a_strange_error_is_told():
-    assert steady({"ε": 1.0, "time": 2.0}, {"ε": 1.0, "time": 3.0}) == {"ε": 1.0}
-    table = {"a": "raises InputError", "b": "raises TypeError", "c": 1.0, "d": "text"}
-    assert unexpected(table) == ["b raises TypeError"]
-
-
-# --- verdicts -------------------------------------------------------------------------------------
-
+ROOT = Path(__file__).resolve().parent.parent
 SUMS = '''
 """A bound."""
 
@@ -179,6 +58,25 @@ TESTS = """
     def test_the_steps():
         assert sums.steps(5) == 0
 """
+NESTED = """
+class Outer:
+    def method(self):
+        def inner(value):
+            return value + bound
+        return inner
+"""
+UNLUCKY = """
+    from fake.bounds import sums
+
+    draws = []
+
+    def test_by_luck():
+        draws.append(sums.slack(3.0))
+        assert len(draws) > 1
+
+    def test_the_bound():
+        assert sums.bound(3.0) == 6.0
+"""
 
 
 @pytest.fixture
@@ -197,6 +95,8 @@ def project(tmp_path, monkeypatch):
         package="fake",
         folders=("bounds",),
         probe=("probe.py",),
+        calls=(),
+        preloaded=("pytest", "no_such_library"),
         sections=("all",),
         first={"bounds": ("all",)},
     )
@@ -243,6 +143,24 @@ def test_planted_mutants_get_the_verdicts_that_they_deserve(project, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_test_that_fails_once_by_bad_luck_finds_no_mutant(project, tmp_path):
+    tests = project.root / "tests" / "bounds" / "test_sums.py"
+    tests.write_text(textwrap.dedent(UNLUCKY))
+    space = Workspace(project, tmp_path / "copy")
+    judge = run.Judge(project, run.measured(project, space, ["bounds"]))
+    survived = judge.verdict(planted(project, "slack", "(radius * 1)"), space)
+    assert (survived.verdict, survived.test) == (run.SURVIVED, None)
+    killed = judge.verdict(planted(project, "bound", "(2 / radius)"), space)
+    assert (killed.verdict, killed.test) == (
+        run.KILLED,
+        "tests/bounds/test_sums.py::test_the_bound",
+    )
+    noted = (space.folder / ".unsteady.txt").read_text()
+    assert "test_sums.py::test_by_luck" in noted
+    assert "test_the_bound" not in noted
+
+
+@pytest.mark.slow
 def test_a_project_whose_tests_fail_or_whose_figures_are_errors_is_refused(project, tmp_path):
     tests = project.root / "tests" / "bounds" / "test_sums.py"
     tests.write_text("def test_nothing():\n    assert False\n")
@@ -271,6 +189,48 @@ def test_compiled_code_is_made_anew_for_what_may_be_inside_it(project, tmp_path)
         "bounds/loops.py": False,
         "bounds/sums.py": True,
     }
+
+
+def test_calls_are_those_behind_the_figures(tmp_path):
+    figures, both = tmp_path / "figures.json", tmp_path / "calls.json"
+    for module, path in (("probe", figures), ("calls", both)):
+        command = [sys.executable, "-m", f"tools.mutation.{module}", str(path), "bounds"]
+        subprocess.run(command, check=True, cwd=ROOT)
+    document = json.loads(both.read_text())
+    called = document.pop("called")
+    assert document == json.loads(figures.read_text())
+    functions = {
+        mutant.function
+        for site in sites_of(ROOT / "src/reticent/bounds/sums.py", "bounds/sums.py")
+        for mutant in site.alternatives
+    }
+    assert functions
+    assert all(["bounds/sums.py", function] in called for function in functions)
+    assert ["bounds/sums.py", "module"] in called
+    assert not any(file.startswith("accounting/") for file, _ in called)
+
+
+def test_functions_have_the_names_that_mutants_give_them(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(NESTED)
+    (site,) = sites_of(path, "bounds/module.py")
+    space = {}
+    exec(compile(NESTED, str(path), "exec"), space)
+    assert calls.named(space["Outer"]().method().__code__) == site.alternatives[0].function
+    assert calls.named(compile(NESTED, str(path), "exec")) == calls.MODULE
+
+
+def test_a_section_without_the_function_of_a_mutant_is_left_out(project):
+    mutant = planted(project, "bound", "(2 / radius)")
+    unchanged = run.Unchanged(
+        called={
+            "one": [["bounds/sums.py", "bound"]],
+            "other": [["bounds/sums.py", "slack"], ["bounds/others.py", "bound"]],
+            "unknown": [],
+        }
+    )
+    shown = {name: unchanged.may_show(name, mutant) for name in (*unchanged.called, "missing")}
+    assert shown == {"one": True, "other": False, "unknown": True, "missing": True}
 
 
 # --- journal and report ---------------------------------------------------------------------------

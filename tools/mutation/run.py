@@ -49,12 +49,19 @@ class Unchanged:
     """What the unchanged project gives: its figures by section, and how long all takes."""
 
     figures: dict[str, dict[str, Leaf]] = field(default_factory=dict)
+    called: dict[str, list[list[str]]] = field(default_factory=dict)
+    """File and function of all that a section calls; nothing for one where that is not known."""
     probe_cpu: dict[str, float] = field(default_factory=dict)
     suite_cpu: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in a JSON file."""
         return dict(vars(self))
+
+    def may_show(self, section: str, mutant: Mutant) -> bool:
+        """Whether a section runs the function of a mutant, as far as one can see."""
+        called = self.called.get(section)
+        return not called or [mutant.file, mutant.function] in called
 
 
 class ProbeError(Exception):
@@ -69,6 +76,7 @@ def measured(project: Project, space: Workspace, folders: list[str]) -> Unchange
             _probed(space, [section], cache, cpu=3600)  # compiles what is compiled
             runs = [_probed(space, [section], cache, cpu=3600) for _ in range(2)]
             (one, first), (other, _) = runs
+            found.called[section] = called(space, section, cache)
             if errors := unexpected(one):
                 raise ProbeError(f"figures must be those of the package, got: {errors[0]}")
             found.figures[section] = steady(one, other)
@@ -80,6 +88,19 @@ def measured(project: Project, space: Workspace, folders: list[str]) -> Unchange
                     f"tests of {folder} must pass without a mutant, got: {failed or ended.output}"
                 )
             found.suite_cpu[folder] = ended.cpu
+    return found
+
+
+def called(space: Workspace, section: str, cache: Path) -> list[list[str]]:
+    """File and function of all that the figures of a section call; nothing where none can say."""
+    path = space.folder / ".figures.json"
+    command = space.project.calls
+    if not command:
+        return []
+    ended = space.run([*command, str(path), section], cache=cache, cpu=7200)
+    if ended.code != _PASSED:
+        raise ProbeError(f"the calls of {section} must be counted, got: {ended.output}")
+    found: list[list[str]] = json.loads(path.read_text(encoding="utf-8"))["called"]
     return found
 
 
@@ -103,7 +124,7 @@ class Judge:
         start = time.monotonic()
         folder = mutant.file.partition("/")[0]
         with space.mutated(mutant), space.cache(mutant) as cache:
-            change = self._change(space, folder, cache)
+            change = self._change(space, mutant, cache)
             outcome, test = UNCHANGED, None
             if change is not None:
                 outcome, test = self._outcome(space, mutant, folder, cache)
@@ -116,11 +137,20 @@ class Judge:
             seconds=time.monotonic() - start,
         )
 
-    def _change(self, space: Workspace, folder: str, cache: Path) -> Change | None:
-        """In the sections of the folder; where nothing changed there, in the others too."""
-        first = self._project.first[folder]
+    def _change(self, space: Workspace, mutant: Mutant, cache: Path) -> Change | None:
+        """In the sections of the folder; where nothing changed there, in the others too.
+
+        Those that never call its function are left out: but for compiled code, whose calls are not
+        seen.
+        """
+        first = self._project.first[mutant.file.partition("/")[0]]
         rest = tuple(name for name in self._project.sections if name not in first)
-        for sections in (first, rest):
+        for part in (first, rest):
+            sections = [
+                section
+                for section in part
+                if space.compiled_in(mutant) or self._unchanged.may_show(section, mutant)
+            ]
             if not sections:
                 continue
             before: dict[str, Leaf] = {}
@@ -129,7 +159,7 @@ class Judge:
             usual = sum(self._unchanged.probe_cpu[section] for section in sections)
             limit = _FACTOR * usual + _MORE
             try:
-                after, _ = _probed(space, list(sections), cache, cpu=limit)
+                after, _ = _probed(space, sections, cache, cpu=limit)
             except ProbeError as error:
                 return Change(
                     figure="all figures", was="there", now=str(error), relative=None, figures=1

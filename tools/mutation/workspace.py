@@ -6,22 +6,44 @@ import ast
 import hashlib
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools.mutation.forks import ForkServer
 from tools.mutation.probe import FIRST, SECTIONS
 from tools.mutation.sites import Mutant
 
 _LEFT_OUT = {"build", "dist"}
-_LIMITED = 'ulimit -t "$0"; ulimit -v 16000000 2>/dev/null; exec "$@"'
-"""Seconds of one core, and no more than 16 GB: a mutant may ask for all there is."""
+LIBRARIES = (
+    "cryptography.hazmat.primitives.ciphers",
+    "flint",
+    "joblib",
+    "numba",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pydantic",
+    "pytest",
+    "safetensors.numpy",
+    "scipy.integrate",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.special",
+    "scipy.stats",
+    "sklearn.linear_model",
+    "sqlalchemy",
+    "autodp.rdp_acct",
+    "dp_accounting",
+    "mpmath",
+    "opacus.accountants",
+    "opendp.prelude",
+)
+"""What the package and its tests import of others, and takes long. Not hypothesis: pytest rewrites
+its assertions when it is imported."""
 _COMPILED = ("@compiled", "njit")
 
 
@@ -33,6 +55,10 @@ class Project:
     package: str = "reticent"
     folders: tuple[str, ...] = ("bounds", "protect", "mechanisms", "accounting", "ledger")
     probe: tuple[str, ...] = ("-m", "tools.mutation.probe")
+    calls: tuple[str, ...] = ("-m", "tools.mutation.calls")
+    """The same figures with the functions that they call; empty where there is no such command."""
+    preloaded: tuple[str, ...] = LIBRARIES
+    """Imported once for all processes."""
     sections: tuple[str, ...] = SECTIONS
     first: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: FIRST)
 
@@ -75,6 +101,7 @@ class Workspace:
         self.folder = folder
         self._cache = folder / ".numba"
         self._second = 0
+        self._server: ForkServer | None = None
         folder.mkdir(parents=True, exist_ok=True)
         for entry in sorted(project.root.iterdir()):
             if entry.name.startswith(".") or entry.name in _LEFT_OUT:
@@ -105,60 +132,38 @@ class Workspace:
 
         Numba looks at the file of a function, not at those of the functions that it calls.
         """
-        if mutant is None or mutant.file not in self._inlined:
+        if mutant is None or not self.compiled_in(mutant):
             self._cache.mkdir(exist_ok=True)
             yield self._cache
             return
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=".numba-") as empty:
             yield Path(empty)
 
+    def compiled_in(self, mutant: Mutant) -> bool:
+        """Whether the changed file may be part of machine code."""
+        return mutant.file in self._inlined
+
     def run(self, command: Sequence[str], *, cache: Path, cpu: float) -> Finished:
         """A Python process in the copy, ended with all its children after ``cpu`` core seconds."""
         environment = os.environ | {
             "CI": "true",  # the same examples in every run
-            "NUMBA_CACHE_DIR": str(cache),
             "OMP_NUM_THREADS": "1",
             "PYTHONDONTWRITEBYTECODE": "",
             "PYTHONHASHSEED": "0",
             "PYTHONPATH": str(self.folder / "src"),
         }
-        limited = ["sh", "-c", _LIMITED, str(int(cpu)), sys.executable, *command]
-        with tempfile.TemporaryFile() as output:
+        with tempfile.NamedTemporaryFile() as output:
             start = time.monotonic()
-            process = subprocess.Popen(
-                limited,
-                cwd=self.folder,
-                env=environment,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
+            if self._server is None:
+                self._server = ForkServer(self.project.preloaded, self.folder, environment)
+            code, spent = self._server.run(
+                command, cache=cache, cpu=cpu, output=output.name, deadline=start + 1200 + 4 * cpu
             )
-            code, spent = _waited(process, start + 1200 + 4 * cpu)
-            output.seek(0)
             text = output.read().decode(errors="replace")
         return Finished(code=code, seconds=time.monotonic() - start, cpu=spent, output=text)
 
     def _path(self, name: str) -> Path:
         return self.folder / "src" / self.project.package / name
-
-
-def _waited(process: subprocess.Popen[bytes], deadline: float) -> tuple[int | None, float]:
-    """The exit code, None where a limit of time ended the process, and the core seconds spent."""
-    late = False
-    while True:
-        done, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if done:
-            break
-        if time.monotonic() > deadline and not late:
-            late = True
-            os.killpg(process.pid, signal.SIGKILL)
-        time.sleep(0.05)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # children that it left behind
-    late = late or process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
-    return None if late else process.returncode, usage.ru_utime + usage.ru_stime
 
 
 def _copied(source: Path, target: Path) -> None:

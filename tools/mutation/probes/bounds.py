@@ -42,7 +42,7 @@ def _heads(figures: Figures, relation: str, each: int) -> None:
             "radius": radius,
             "tolerance": tolerance,
             "relation": relation,
-            "records_each": each,
+            "max_records_per_person": each,
         }
         at = f"{list(public.values())}"
         for weight in (1.0, 2.5):
@@ -55,7 +55,7 @@ def _heads(figures: Figures, relation: str, each: int) -> None:
 
 
 def _sums(figures: Figures, relation: str, each: int) -> None:
-    common: dict[str, Any] = {"relation": relation, "records_each": each}
+    common: dict[str, Any] = {"relation": relation, "max_records_per_person": each}
     for bound, size in ((1.0, 1), (0.1, 7), (30.0, 400)):
         at = f"{bound}, {size}, {relation}, {each}"
         figures.add(f"clipped_sum {at}", bounds.clipped_sum, bound=bound, features=size, **common)
@@ -80,7 +80,7 @@ def _statistics(figures: Figures, relation: str, each: int) -> None:
             "features": features,
             "records": records,
             "relation": relation,
-            "records_each": each,
+            "max_records_per_person": each,
         }
         at = f"{weight}, {list(common.values())}"
         classes = dict(zip(("moment", "sums", "counts"), weight, strict=True))
@@ -104,7 +104,7 @@ def _answers(figures: Figures, relation: str, each: int) -> None:
             "penalty": penalty,
             "radius": radius,
             "relation": relation,
-            "records_each": each,
+            "max_records_per_person": each,
         }
         figures.add(f"SoftmaxAnswers {list(public.values())}", _asked, public)
 

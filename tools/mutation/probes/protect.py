@@ -7,23 +7,34 @@ from typing import Any
 
 from reticent.guarantee import GaussianEvent, Relation, Sensitivity
 from reticent.mechanisms import Laplace
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect import (
+    RECIPES,
     AdaSSPHead,
-    AdaSSPRegressor,
     ClassMeansHead,
     LDAHead,
     NoisyGradientHead,
-    PublicNumbers,
+    Terms,
     calibrated_answers,
     mean_share,
     public_penalty,
 )
-from reticent.protect.budget import MECHANISMS, calibrated, event_of, part, together
-from reticent.protect.learners.recipe import event_of_plan, planned, reached, with_scales
-from reticent.protect.mean import mean_noise
+from reticent.protect.budget import noise_for_budget_share, spent_share
+from reticent.protect.head_numbers import PublicNumbers, fields_of
 from reticent.protect.plan import CURVE, Situation, plan, predicted_loss, records_needed
 from reticent.protect.plan_queries import plan_queries
 from reticent.protect.published.single_neuron import SingleNeuron
+from reticent.protect.recipe import (
+    PlannedStep,
+    composed_epsilon,
+    composed_epsilon_of,
+    event_of,
+    noise_plan,
+    scales_of,
+    with_scales,
+)
+from reticent.protect.recipes.mean import MeanRecipe, mean_noise
+from reticent.protect.recipes.weights import WeightsRecipe
 from reticent.training.linear_head import HeadNumbers
 from tools.mutation.probes.record import Figures
 
@@ -38,7 +49,7 @@ def fill(figures: Figures) -> None:
     _penalties(figures)
     _public(figures)
     _answers(figures)
-    _learners(figures)
+    _recipes(figures)
     _advice(figures)
     _published(figures)
 
@@ -49,40 +60,55 @@ def _budget(figures: Figures) -> None:
         at = f"{name}, {epsilon}, {delta}"
         whole: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
         before = kind(scale=40.0, sensitivity=both)
-        figures.add(
-            f"calibrated after another, {at}", calibrated, kind, both, before=before, **whole
-        )
+        figures.add(f"spent_share of another, {at}", spent_share, before, **whole)
         for share in (0.01, 0.5, 1.0, 1.5):
-            figures.add(f"part {share}, {at}", part, kind, both, share=share, **whole)
+            at_share = f"noise_for_budget_share {share}, {at}"
+            figures.add(at_share, noise_for_budget_share, kind, both, share=share, **whole)
     for (name, kind), delta in product(MECHANISMS.items(), (0.0, 1e-6)):
         noises = [kind(scale=scale, sensitivity=both) for scale in (8.0, 20.0)]
+        common: dict[str, Any] = {"relation": RELATIONS[0], "delta": delta}
         for many in (1, 2):
-            figures.add(f"together {name}, {delta}, {many}", together, noises[:many], delta=delta)
-        figures.add(f"event_of {name}, {delta}", event_of, noises[0], delta=delta)
-    little = Laplace(scale=2.0, sensitivity=Sensitivity(l1=1.0, l2=1.0))
-    figures.add("event_of l1", event_of, little, delta=1e-9)
+            at = f"composed_epsilon_of {name}, {delta}, {many}"
+            figures.add(at, composed_epsilon_of, noises[:many], **common)
+        one = {"one": PlannedStep(noise=noises[0])}
+        figures.add(f"event_of {name}, {delta}", event_of, one, **common)
+    little = {"one": PlannedStep(noise=Laplace(scale=2.0, sensitivity=Sensitivity(l1=1.0, l2=1.0)))}
+    figures.add("event_of l1", event_of, little, relation=RELATIONS[0], delta=1e-9)
 
 
 def _penalties(figures: Figures) -> None:
-    for name, relation, (epsilon, delta), each in product(MECHANISMS, RELATIONS, BUDGETS, (1, 4)):
+    for name, relation, (epsilon, delta), each in product(
+        MECHANISMS, RELATIONS, BUDGETS, (None, 4)
+    ):
         common: dict[str, Any] = {
             "epsilon": epsilon,
             "delta": delta,
             "relation": relation,
             "mechanism": name,
-            "records_each": each,
+            "max_records_per_person": each,
         }
         at = f"{list(common.values())}"
         head: dict[str, Any] = {"records": 2000, "radius": 1.5, "coordinates": 30}
         figures.add(f"public_penalty {at}", public_penalty, **head, **common)
-        mean: dict[str, Any] = {"features": 6, "bound": 2.0, "share": 0.3}
-        figures.add(f"mean_noise {at}", mean_noise, **mean, **common)
+        figures.add(f"mean_noise {at}", _mean_noise, name, relation, (epsilon, delta), each)
     for records, (epsilon, delta) in product((50, 5000, 10**6), BUDGETS):
         public: dict[str, Any] = {"records": records, "epsilon": epsilon, "delta": delta}
         figures.add(f"mean_share {list(public.values())}", mean_share, features=20, **public)
 
 
-def numbers(outputs: Any = "softmax", *, intercept: float = 1.0, each: int = 2) -> PublicNumbers:
+def _mean_noise(
+    mechanism: str, relation: Relation, budget: tuple[float, float], each: int | None
+) -> object:
+    terms = Terms(
+        epsilon=budget[0], delta=budget[1], relation=relation, max_records_per_person=each
+    )
+    recipe = MeanRecipe.planned(terms, records=2000, features=6, mechanism=mechanism, bound=2.0)
+    return mean_noise(recipe, terms, share=0.3)
+
+
+def numbers(
+    outputs: Any = "softmax", *, intercept: float = 1.0, each: int | None = 2
+) -> PublicNumbers:
     """The public numbers of a small head."""
     head = HeadNumbers(
         outputs=outputs,
@@ -95,40 +121,47 @@ def numbers(outputs: Any = "softmax", *, intercept: float = 1.0, each: int = 2) 
         largest_weight=1.5,
         shape=(4, 9),
     )
-    return PublicNumbers.of(head, records_each=each, mean=None)
+    return PublicNumbers.of(head, max_records_per_person=each, mean=None)
 
 
 def _public(figures: Figures) -> None:
-    for outputs, intercept, each in product(("softmax", "sigmoid"), (0.0, 1.0), (1, 3)):
+    for outputs, intercept, each in product(("softmax", "sigmoid"), (0.0, 1.0), (None, 3)):
         public = numbers(outputs, intercept=intercept, each=each)
         at = f"PublicNumbers {outputs}, {intercept}, {each}"
         figures.add(at, _sizes, public)
         figures.add(f"{at}, tolerance", public.least_tolerance)
-        figures.add(f"{at}, read", _read, public.to_dict())
+        figures.add(f"{at}, read", _read, weights(public).to_dict())
         for relation in RELATIONS:
             figures.add(f"{at}, {relation}", public.sensitivity, relation)
             figures.add(f"{at}, answers, {relation}", _answer_moves, public, relation)
-    mean = {"bound": 1.0, "features": 8, "scale": 30.0}
+    mean = {"centred": True, "mean_bound": 1.0, "mean_share": 0.1}
     changes: dict[str, dict[str, Any]] = {
         "shape": {"shape": [4]},
         "large shape": {"shape": [2**27, 2**27]},
         "records": {"records": 2**53 + 1},
         "most records": {"records": 2**53},
-        "mean": {"mean": mean},
-        "bad mean": {"mean": mean | {"scale": 0.0}},
+        "mean": mean,
+        "bad mean": mean | {"mean_bound": 0.0},
         "outputs": {"outputs": "linear"},
         "more": {"other": 1.0},
     }
     for name, change in changes.items():
-        figures.add(f"PublicNumbers read, {name}", _read, numbers().to_dict() | change)
+        figures.add(f"WeightsRecipe read, {name}", _read, weights(numbers()).to_dict() | change)
 
 
 def _sizes(public: PublicNumbers) -> object:
     return public.classes, public.features, public.unit
 
 
+def weights(public: PublicNumbers) -> WeightsRecipe:
+    """The recipe of the same head."""
+    return WeightsRecipe(**fields_of(public), mechanism="gaussian")
+
+
 def _read(values: dict[str, object]) -> object:
-    return PublicNumbers.from_dict(values).to_dict()
+    recipe = WeightsRecipe.from_dict(values)
+    terms = Terms(epsilon=1.0, delta=1e-5, relation=RELATIONS[0])
+    return recipe.to_dict(), recipe.misfits(terms), recipe.steps(terms)
 
 
 def _answer_moves(public: PublicNumbers, relation: Relation) -> object:
@@ -173,43 +206,37 @@ def _plan_of_answers(asked: dict[str, Any]) -> object:
     }
 
 
-def _learners(figures: Figures) -> None:
+def _recipes(figures: Figures) -> None:
     ways = ((RELATIONS[0], "gaussian", 800), (RELATIONS[1], "logistic", 10**6))
     for (epsilon, delta), each, (relation, mechanism, records) in product(
-        BUDGETS, (1, 3), (*ways, (RELATIONS[0], "laplace", 300))
+        BUDGETS, (None, 3), (*ways, (RELATIONS[0], "laplace", 300))
     ):
-        public: dict[str, Any] = {
-            "records": records,
-            "epsilon": epsilon,
-            "delta": delta,
-            "relation": relation,
-            "mechanism": mechanism,
-            "records_each": each,
-        }
-        at = f"{list(public.values())}"
+        budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation}
+        public: dict[str, Any] = {"records": records, "mechanism": mechanism, "features": 12}
+        at = f"{list(budget.values())}, {records}, {mechanism}, {each}"
+        terms = Terms(**budget, max_records_per_person=each)
         for kind, classes in product(HEADS, (2, 5)):
-            head = kind(classes=range(classes), **public)
-            figures.add(f"{kind.name}, {classes}, {at}", _planned, head, public, 12, classes)
-        regressor = AdaSSPRegressor(bound=2.0, target_bound=3.0, **public)
-        figures.add(f"regression, {at}", _planned, regressor, public, 12)
+            name, given = kind.recipe.name, public | {"classes": classes}
+            figures.add(f"{name}, {classes}, {at}", _planned, name, terms, given)
+        given = public | {"classes": 1, "bound": 2.0, "target_bound": 3.0}
+        figures.add(f"regression, {at}", _planned, "adassp-regression", terms, given)
 
 
-def _planned(learner: Any, public: dict[str, Any], *sizes: int) -> object:
-    """What a learner will release, from its public numbers."""
-    recipe = learner._recipe(*sizes)
-    chosen = {name: public[name] for name in ("epsilon", "delta", "relation", "mechanism")}
-    found = planned(recipe, **chosen)
-    scales = {name: step.noise.scale for name, step in found.items()}
-    again = with_scales(recipe, scales, relation=public["relation"], mechanism=public["mechanism"])
+def _planned(name: str, terms: Terms, public: dict[str, Any]) -> object:
+    """What a recipe will release, from its public numbers."""
+    recipe = RECIPES[name].planned(terms, **public)
+    found = noise_plan(recipe, terms)
+    common: dict[str, Any] = {"relation": terms.relation, "delta": terms.delta}
+    again = with_scales(recipe, scales_of(found), terms)
     return {
         "recipe": recipe.to_dict(),
-        "unit": recipe.unit,
-        "scales": scales,
+        "unit": terms.unit,
+        "scales": scales_of(found),
         "times": {name: step.times for name, step in found.items()},
         "sensitivities": {name: step.noise.sensitivity for name, step in found.items()},
-        "reached": reached(found, delta=public["delta"]),
-        "read again": reached(again, delta=public["delta"]),
-        "event": event_of_plan(found, delta=public["delta"]),
+        "reached": composed_epsilon(found, **common),
+        "read again": composed_epsilon(again, **common),
+        "event": event_of(found, **common),
     }
 
 
@@ -224,7 +251,7 @@ def _advice(figures: Figures) -> None:
             epsilon=epsilon,
             delta=delta,
             relation=RELATIONS[records > 1000],
-            records_each=2,
+            max_records_per_person=2,
             prototypes=prototypes,
         )
         at = f"{records}, {features}, {classes}, {epsilon}, {delta}, {prototypes}"

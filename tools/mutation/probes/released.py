@@ -24,9 +24,9 @@ from reticent.protect import (
     save,
     verify,
 )
-from reticent.protect.budget import event_of
 from reticent.protect.estimated import release_estimated
-from reticent.protect.mean import exact_sum
+from reticent.protect.recipe import noise_plan, replay
+from reticent.protect.recipes.mean import exact_sum
 from reticent.training import SigmoidHead, SoftmaxHead
 from tools.mutation.probes.noise import fixed_key
 from tools.mutation.probes.protect import HEADS, RELATIONS
@@ -69,7 +69,7 @@ def _weights(figures: Figures, folder: Path) -> None:
                 "delta": 1e-5,
                 "relation": relation,
                 "mechanism": name,
-                "records_each": each,
+                "max_records_per_person": each,
             }
             at, path = f"weights {name}, {relation}", folder / f"{name}-{relation}"
             figures.add(at, _released, head, None, **chosen)
@@ -83,7 +83,7 @@ def _released(head: Any, path: Path | None, **chosen: Any) -> object:
     released = release_weights(head, **chosen)
     if path is not None:
         return _verified(released, path)
-    return released.scale, released.guarantee, released.public.unit
+    return released.scales["coordinates"], released.guarantee, released.terms.unit
 
 
 def _charged(head: SoftmaxHead) -> object:
@@ -96,7 +96,7 @@ def _charged(head: SoftmaxHead) -> object:
 def _estimated(head: SoftmaxHead) -> object:
     sampled = Sensitivity(l2=0.1, grade=Grade.PUBLISHED, relation=RELATIONS[0])
     released = release_estimated(head, sampled, epsilon=1.0, delta=1e-5)
-    return released.scale, released.guarantee
+    return released.scales["coordinates"], released.guarantee
 
 
 def _verified(released: Any, path: Path) -> object:
@@ -125,7 +125,8 @@ def _means(figures: Figures) -> None:
 
 
 def _mean_numbers(rows: Floats, chosen: dict[str, Any]) -> object:
-    return release_mean(rows, **chosen).numbers
+    mean = release_mean(rows, **chosen)
+    return mean.recipe.to_dict(), dict(mean.scales)
 
 
 def _mean(name: str, relation: Any, share: float) -> object:
@@ -139,22 +140,29 @@ def _mean(name: str, relation: Any, share: float) -> object:
         relation=relation,
         share=share,
         mechanism=name,
-        records_each=2,
+        max_records_per_person=2,
         charge=events.append,
     )
-    return found.guarantee, found.numbers, found.noise().scale, events
+    return found.guarantee, found.recipe.to_dict(), dict(found.scales), events
 
 
 def _after_mean(name: str) -> object:
     budget: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
     mean = release_mean(table()[0], bound=0.8, records=RECORDS, share=0.3, mechanism=name, **budget)
-    head = _head(centre=mean.values)
+    head = _head(centre=mean.tensors["mean"])
     found = release_weights(head, mean=mean, mechanism=name, **budget)
-    before = event_of(mean.noise(), delta=1e-5)
+    before = mean.event
     public = numbers_of(head, mean=mean)
     asked = calibrated_answers(public, queries=3, before=before, **(budget | {"epsilon": 2.0}))
     answers = private_answers(head, asked, mean=mean)
-    return found.scale, found.guarantee, before, answers.each, answers.guarantee, asked.scale
+    return (
+        found.scales["coordinates"],
+        found.guarantee,
+        before,
+        answers.each,
+        answers.guarantee,
+        asked.scale,
+    )
 
 
 def _answers(figures: Figures) -> None:
@@ -184,9 +192,12 @@ def _learners(figures: Figures, folder: Path) -> None:
                 delta=1e-5,
                 relation=relation,
                 mechanism=mechanism,
-                records_each=each,
+                max_records_per_person=each,
             )
-            at, path = f"learner {kind.name}, {relation}", folder / f"{kind.name}-{each}"
+            at, path = (
+                f"learner {kind.recipe.name}, {relation}",
+                folder / f"{kind.recipe.name}-{each}",
+            )
             figures.add(at, _learnt, learner, labels, path)
     figures.add("learner regression", _learnt, _regressor(), rows[:, 0], folder / "regression")
 
@@ -206,7 +217,7 @@ def _learnt(learner: Any, targets: Any, path: Path) -> object:
     events: list[object] = []
     learner.set_params(charge=events.append)
     released = learner.fit(table()[0], targets).released_
-    return released.guarantee, released.scales, events, _verified(released, path)
+    return released.guarantee, dict(released.scales), events, _verified(released, path)
 
 
 # --- whether sums keep the bounds that are claimed for them ---------------------------------------
@@ -219,7 +230,7 @@ def _truths(figures: Figures) -> None:
             classes=range(3), records=records, epsilon=8.0, delta=1e-3, relation="add-remove"
         )
         figures.add(
-            f"sums of {kind.name} keep their bounds, {records}", _kept, learner, rows, labels
+            f"sums of {kind.recipe.name} keep their bounds, {records}", _kept, learner, rows, labels
         )
     figures.add("sums of regression keep their bounds", _kept, _regressor(), rows, rows[:, 0])
     figures.add("the mean's sum keeps its bound", _sum_kept, rows)
@@ -245,7 +256,9 @@ def _sums(learner: Any, rows: Floats, targets: Any) -> list[tuple[AdditiveMechan
         seen.append((noise, np.array(value)))
         return np.zeros_like(value)
 
-    learner.watched(rows, targets)(answer)
+    made = learner.prepared(rows, targets)
+    plan = noise_plan(made.recipe, made.terms)
+    replay(made.recipe, plan, made.rows, made.labels)(answer)
     return seen
 
 
