@@ -10,16 +10,18 @@ comma := ,
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check bench audits mutants docs clean
+.PHONY: help demo test check coverage bench audits mutants docs site clean
 
 help:
 	@echo "make demo    the whole job on real digits: protect, attack, audit, report"
 	@echo "make check   linters, types, import layers and the fast tests: under two minutes"
 	@echo "make test    the same and every test, doctest, documentation example: what CI runs"
+	@echo "make coverage which lines the fast tests run, into build/coverage (COVERAGE='tests/ledger' for a part)"
 	@echo "make bench   measure, and write benchmarks/results (BENCH='NAME --quick' for a part)"
 	@echo "make audits  neighbouring files through every release, and each audited 200 times: an hour"
 	@echo "make mutants plant 200 faults in the privacy code, into results/mutants.json: hours"
 	@echo "make docs    rewrite docs/cli.md and the generated tables in README.md and docs"
+	@echo "make site    pages and API reference as a site, links checked, into build/site: half a minute"
 	@echo "make clean   remove .venv, caches and builds"
 
 # --- what each target needs ----------------------------------------------------------------------
@@ -70,6 +72,14 @@ $(VENV)/.bench: $(pins)
 	$(call install,bench)
 	@touch $@
 
+$(VENV)/.site: $(pins)
+	$(call install,site)
+	@touch $@
+
+$(VENV)/.coverage: $(VENV)/.test
+	$(call install,coverage)
+	@touch $@
+
 # The report is opened in a real browser. Where there is none its tests are left out, but not in CI.
 browsers := chromium chromium-browser google-chrome google-chrome-stable
 browser = $(shell for name in $(browsers); do command -v $$name; done | head -n 1)
@@ -101,6 +111,13 @@ check: $(VENV)/.test
 	$(say_blind)
 	@$(BIN)/python -m pytest --quiet -m "not slow$(if $(blind), and not browser)" $(PYTEST_ARGS)
 
+# COVERAGE names tests, PYTEST_ARGS='-m ""' takes the slow ones in. Compiled kernels are left out.
+coverage: $(VENV)/.coverage
+	@mkdir -p build/coverage
+	@$(BIN)/python -m pytest --quiet -m "not slow and not browser" --cov --cov-report=term \
+	    --cov-report=html $(COVERAGE) $(PYTEST_ARGS)
+	@echo "build/coverage/html/index.html"
+
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks $(BENCH)
 
@@ -114,6 +131,9 @@ mutants: $(VENV)/.test
 
 docs: $(VENV)/.demo
 	@$(BIN)/python tools/refresh_docs.py
+
+site: $(VENV)/.site
+	@$(BIN)/python -m tools.docs_site
 
 clean:
 	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -12,7 +12,12 @@ from conftest import PAGES as PAGE_EXAMPLES
 from tools import refresh_docs
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "results" / "README.md",
+    *sorted(ROOT.glob("docs/**/*.md")),
+]
 FENCE = re.compile(r"^```(?P<language>\S*)\n(?P<body>.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 EXECUTED = {"python", "console"}

@@ -19,8 +19,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from reticent.cli.main import run as reticent
-from reticent.pipeline.running import Finished
 from reticent.protect import release_weights
+from reticent.run import Finished
 from reticent.training import SoftmaxHead
 from tests.report.sample import sample_results
 from tools import console
@@ -91,11 +91,16 @@ def test_every_step_ends_well(done):
     assert " ".join(outcomes[1].output.split()).startswith(claim)
 
 
+def attacks_in(path):
+    """What `attack --json` wrote, by the names of attacks."""
+    return {one["name"]: one for one in json.loads(path.read_text(encoding="utf-8"))["attacks"]}
+
+
 @pytest.mark.slow
 def test_attacks_see_one_row_of_each_patient(done):
     folder, _ = done
     for name in ("before.json", "after.json"):
-        found = json.loads((folder / name).read_text(encoding="utf-8"))["attacks"]
+        found = attacks_in(folder / name)
         assert {(one["members"], one["others"]) for one in found.values()} == {(360, 360)}
     assert "released-weights" in found
     assert found["gap"]["threat"].startswith("black box")
@@ -107,11 +112,12 @@ def test_the_card_says_what_the_steps_found(done):
     card, annex = (folder / name for name in ("card.md", "annex.md"))
     text = card.read_text(encoding="utf-8")
     audit = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
-    assert audit["verdict"] == "not refuted"
+    assert audit["audit"]["verdict"] == "not refuted"
+    assert audit["claim"]["unit"] == ONE_PATIENT
     assert f"ε ≤ 2, δ ≤ 1e-5 (declared; neighbours: add-remove; unit: {ONE_PATIENT})" in text
     assert "not refuted" in text
     for name in ("before.json", "after.json"):
-        attacks = json.loads((folder / name).read_text(encoding="utf-8"))["attacks"]
+        attacks = attacks_in(folder / name)
         assert f"{attacks['loss']['auc']['value']:.3f}" in text
     assert "claims no compliance" in annex.read_text(encoding="utf-8")
     assert {stat.S_IMODE(path.stat().st_mode) for path in (card, annex)} == {0o600}
@@ -135,7 +141,7 @@ PRIVATE = ("--private", "train.csv", "--label", "diagnosis", "--person", "patien
 
 @pytest.mark.slow
 def test_persons_with_several_rows_are_audited_as_persons(here, capsys):
-    two = ("--records-each", "2")
+    two = ("--max-records-per-person", "2")
     assert reticent(["protect", *PRIVATE, *PUBLIC, *ASKED, *two, "--out", "two"]) == 0
     assert "unit: one person with at most 2 records)" in " ".join(capsys.readouterr().out.split())
     tried = ("--runs", "200", "--beta", "1e-6")
@@ -299,7 +305,7 @@ def test_a_full_disk(trial, monkeypatch, form, nth):
         if len(written) >= nth:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("reticent.pipeline.running.run_job", lambda *_, **__: finished())
+    monkeypatch.setattr("reticent.run.run_job", lambda *_, **__: finished())
     monkeypatch.setattr(os, "fsync", full)
     said = trial(form)
     assert "No space left on device" in said

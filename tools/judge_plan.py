@@ -7,7 +7,7 @@ import datetime
 import json
 from pathlib import Path
 
-from reticent.files import write_whole
+from reticent.files import write_atomic
 from reticent.studies.plan_fit import cells_of, fitted, judged
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -25,7 +25,7 @@ def main() -> None:
         "tables": [judged(cells).to_dict()],
     }
     text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-    write_whole(RESULTS / "plan.json", text.encode())
+    write_atomic(RESULTS / "plan.json", text.encode())
     print(fitted(cells))
     for note in document["tables"][0]["notes"]:
         print(note)

@@ -133,12 +133,15 @@ def format_page(model: Any, version: str) -> str:
     parts = {schema["title"]: schema} | schema["$defs"]
     sections = [FORMAT_HEAD.format(version=version)]
     for name, part in parts.items():
-        rows = "\n".join(_fields(part))
-        sections.append(
-            f"## {name}\n\n{_line(part.get('description', ''))}\n\n"
-            f"| field | type | meaning |\n| :-- | :-- | :-- |\n{rows}\n"
-        )
+        sections.append(f"## {name}\n\n{_line(part.get('description', ''))}\n\n{_body(part)}\n")
     return "\n".join(sections)
+
+
+def _body(part: dict[str, Any]) -> str:
+    """A table of its fields; of a word among some, all of them."""
+    if "enum" in part:
+        return _type(part)
+    return "\n".join(("| field | type | meaning |", "| :-- | :-- | :-- |", *_fields(part)))
 
 
 def _fields(part: dict[str, Any]) -> Iterator[str]:
@@ -202,7 +205,11 @@ def wanted(root: Path, app: typer.Typer) -> dict[Path, str]:
         root / "docs" / "cli.md": cli_page(app),
         root / "docs" / "results-format.md": format_page(Results, VERSION),
     }
-    every = (root / "README.md", *sorted(root.glob("docs/**/*.md")))
+    every = (
+        root / "README.md",
+        root / "results" / "README.md",
+        *sorted(root.glob("docs/**/*.md")),
+    )
     pages = [page for page in every if page not in texts]
     for page in pages:
         if page.is_file():

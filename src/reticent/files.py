@@ -1,7 +1,5 @@
 """Files that appear whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
@@ -10,7 +8,7 @@ from pathlib import Path
 from reticent.validation import InputError
 
 
-def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
+def write_atomic(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write under another name first, which an interruption leaves nothing of.
 
     A ``private`` file can be read by its owner alone.

@@ -4,8 +4,6 @@ A task is a pure function of its specification, seeded by identity (``randomness
 one core, two cores and a cluster give equal rows. No other module names joblib.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor

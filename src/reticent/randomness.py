@@ -5,8 +5,6 @@ else (splits, initial weights, simulations): a Generator that is a function of i
 that one core, two cores and a cluster give equal rows.
 """
 
-from __future__ import annotations
-
 import hashlib
 import operator
 import os

@@ -3,14 +3,13 @@
 Every comparison is written so that NaN fails it: ``not value > 0`` rather than ``value <= 0``.
 """
 
-from __future__ import annotations
-
 import math
 import numbers
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from reticent.arrays import Array, Floats, Integers
 
 
 class InputError(ValueError):
@@ -98,7 +97,7 @@ def count(name: str, value: object, *, at_least: int = 1) -> int:
 
 
 def text(name: str, value: object) -> str:
-    """A non-empty string."""
+    """A text that is not empty, or a line that says why not."""
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"{name} must be a non-empty text, got {describe(value)}")
     return value
@@ -123,13 +122,13 @@ def lines(name: str, value: object) -> tuple[str, ...]:
     return tuple(line(name, item) for item in texts(name, value))
 
 
-def float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
+def float_array(name: str, value: ArrayLike) -> Floats:
     """A non-empty float64 array of finite numbers, of any shape; nothing is lost on the way.
 
     No entry is named in the message: entries are private.
     """
     array = _array(name, value, kinds="iuf", of="real numbers")
-    result: NDArray[np.float64] = array.astype(np.float64)
+    result: Floats = array.astype(np.float64)
     if not np.isfinite(result).all():
         raise InputError(f"{name} must be finite, got {_not_finite(result)}")
     if array.dtype.kind in "iu" and _beyond_exact(array):
@@ -137,7 +136,7 @@ def float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     return result
 
 
-def float_rows(name: str, value: ArrayLike) -> NDArray[np.float64]:
+def float_rows(name: str, value: ArrayLike) -> Floats:
     """Rows of finite numbers, of one width; there may be none of them.
 
     Each cell becomes the float64 nearest to it, whatever the others are: whether a record is valid,
@@ -155,7 +154,7 @@ def float_rows(name: str, value: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def integer_array(name: str, value: ArrayLike) -> NDArray[np.int64]:
+def integer_array(name: str, value: ArrayLike) -> Integers:
     """A non-empty int64 array from integers of any width; floats are refused."""
     array = _array(name, value, kinds="iu", of="integers")
     if _beyond_exact(array):
@@ -170,7 +169,7 @@ def describe(value: object) -> str:
     return f"{kind} {shown}" if len(shown) <= 40 and "\n" not in shown else kind
 
 
-def _array(name: str, value: ArrayLike, *, kinds: str, of: str) -> NDArray[Any]:
+def _array(name: str, value: ArrayLike, *, kinds: str, of: str) -> Array:
     try:
         array = np.asarray(value)
     except ValueError:
@@ -188,7 +187,7 @@ def has_type(value: object) -> bool:
     return isinstance(kind, np.dtype) and kind != np.dtype(object)
 
 
-def _number_cells(name: str, value: ArrayLike) -> NDArray[np.float64]:
+def _number_cells(name: str, value: ArrayLike) -> Floats:
     """The cells of nested lists as floats, one by one; a text is no number, whatever it says."""
     try:
         cells = np.array(value, dtype=object)
@@ -202,10 +201,10 @@ def _number_cells(name: str, value: ArrayLike) -> NDArray[np.float64]:
         raise InputError(f"{name} must be rectangular and of numbers, got {kind}") from None
 
 
-def _beyond_exact(array: NDArray[Any]) -> bool:
+def _beyond_exact(array: Array) -> bool:
     return int(array.max()) > 2**53 or int(array.min()) < -(2**53)
 
 
-def _not_finite(array: NDArray[np.float64]) -> str:
+def _not_finite(array: Floats) -> str:
     kinds = {"NaN": np.isnan(array).any(), "infinity": np.isinf(array).any()}
     return " and ".join(kind for kind, found in kinds.items() if found)

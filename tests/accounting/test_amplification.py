@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate
 
 from reticent.accounting import amplification, curves
-from reticent.accounting.nodes import Accountant
+from reticent.accounting.accountant import Accountant
 from reticent.accounting.rdp import ORDERS, RDP
 from reticent.guarantee import (
     GaussianEvent,

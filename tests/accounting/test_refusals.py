@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.accounting import ACCOUNTANTS, Account, account, calibrate_noise, gdp, zcdp
+from reticent.accounting import ACCOUNTANTS, PrivacyCost, account, calibrate_noise, gdp, zcdp
 from reticent.guarantee import (
     Composed,
     Event,
@@ -174,5 +174,5 @@ def test_every_valid_event_has_a_true_answer_or_a_reason(noise, kind, count, rat
         found = account(event, relation="add-remove", delta=delta)
     except NotCoveredError:
         return
-    assert isinstance(found, Account)
+    assert isinstance(found, PrivacyCost)
     assert all(0 <= epsilon < math.inf for epsilon in found.epsilons.values())

@@ -143,16 +143,22 @@ def test_noise_hides_members_of_class_means(digits, statistic):
     assert np.mean(noisy) < 0.65 < exact.value
 
 
+def with_weights(released, factor):
+    """The same with all weights multiplied."""
+    tensors = dict(released.tensors)
+    return replace(released, tensors=tensors | {"weights": factor * tensors["weights"]})
+
+
 def test_the_scale_of_a_released_layer_does_not_matter(digits):
     """Its weights are means times an unknown factor, which least squares finds."""
     members, others, population = digits
     released = class_means(members, 1e5).released_
     attack = ReleasedMeansAttack(population=population)
-    larger = replace(released, weights=released.weights * 7.0)
+    larger = with_weights(released, 7.0)
     found = attack.scores(larger, others)
     assert found.values == pytest.approx(attack.scores(released, others).values)
     assert found.notes == ()
-    away = attack.scores(replace(released, weights=-released.weights), others)
+    away = attack.scores(with_weights(released, -1.0), others)
     assert "only their direction is used" in away.notes[0]
 
 
@@ -163,10 +169,10 @@ def test_what_is_refused(digits):
         ReleasedMeansAttack(population=population.take(np.arange(0)))
     with pytest.raises(InputError, match="statistic must be distance or inner product, got"):
         ReleasedMeansAttack(population=population, statistic="loss")
-    with pytest.raises(InputError, match="target must be Means, a ReleasedMean or a released"):
+    with pytest.raises(InputError, match="target must be Means, a released mean or released"):
         attack.scores(np.zeros(64), others)
     lda = LDAHead(classes=range(10), records=100, epsilon=9.0, delta=1e-5, relation="add-remove")
-    with pytest.raises(InputError, match="target must be Means, a ReleasedMean or a released"):
+    with pytest.raises(InputError, match="target must be Means, a released mean or released"):
         attack.scores(lda.fit(members.inputs, members.labels), others)
     with pytest.raises(InputError, match="population must have the 3 features of the means"):
         attack.scores(Means(values=np.zeros(3)), others)

@@ -13,8 +13,8 @@ from reticent.attacks.threat import Access
 from reticent.audit.metrics import auc
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms import Gaussian
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect import release_weights
-from reticent.protect.budget import MECHANISMS
 from reticent.training import SigmoidHead, SoftmaxHead
 from reticent.training.optimum import certified_minimum
 from reticent.validation import InputError, NotCoveredError
@@ -47,6 +47,14 @@ def released(head, mechanism="gaussian", epsilon=60.0):
     )
 
 
+def numbers(target):
+    return target.tensors["coordinates"].ravel()
+
+
+def scale_of(target):
+    return target.scales["coordinates"]
+
+
 def attack_on(known, **settings):
     return ReleasedWeightsAttack(known=known, threads=1, **settings)
 
@@ -66,15 +74,15 @@ def test_scores_are_log_ratios_of_densities_at_refitted_heads(digits, mechanism)
     target = released(head, mechanism)
     rows = [70, 3, 65, 40]
     found = attack_on(known).scores(target, digits.take(rows))
-    full, release = exact_coordinates(head, known), target.coordinates.ravel()
+    full, release = exact_coordinates(head, known), numbers(target)
     for row, score in zip(rows, found.values, strict=True):
         if row < MEMBERS:
             absent = exact_coordinates(head, known.take(np.delete(np.arange(MEMBERS), row)))
             present = full
         else:
             absent, present = full, exact_coordinates(head, known.joined(digits.take([row])))
-        law = LAWS[mechanism]
-        expected = law(release - present, target.scale) - law(release - absent, target.scale)
+        law, scale = LAWS[mechanism], scale_of(target)
+        expected = law(release - present, scale) - law(release - absent, scale)
         assert score == pytest.approx(expected, rel=2e-3, abs=1e-3)
     assert found.threat.access is Access.RELEASE
     assert "every other record" in found.threat.knows
@@ -100,10 +108,10 @@ def test_the_map_of_influence_is_that_of_refits(digits):
     added = exact_coordinates(head, known.joined(digits.take([70]))) - full
     assert found.l2 == pytest.approx([np.linalg.norm(moved), np.linalg.norm(added)], rel=1e-3)
     assert found.l1 == pytest.approx([np.abs(moved).sum(), np.abs(added).sum()], rel=1e-3)
-    assert found.mu == pytest.approx(found.l2 / target.scale)
+    assert found.mu == pytest.approx(found.l2 / scale_of(target))
     assert found.known.tolist() == [True, False]
     assert found.power(0.1) == pytest.approx(stats.norm.cdf(stats.norm.ppf(0.1) + found.mu))
-    one = Gaussian(scale=target.scale, sensitivity=Sensitivity(l2=float(found.l2[0])))
+    one = Gaussian(scale=scale_of(target), sensitivity=Sensitivity(l2=float(found.l2[0])))
     assert found.epsilon(delta=1e-5)[0] == pytest.approx(one.epsilon(delta=1e-5))
     assert len(found) == 2
 
@@ -116,11 +124,11 @@ def test_a_pure_epsilon_is_the_supremum_of_the_ratio(digits, mechanism):
     record = digits.take([3])
     pair, epsilon = attack.worlds(target, record), attack.influence(target, record).epsilon
     moved = pair.present - pair.absent
-    far = pair.present[0] + 1e4 * target.scale * np.sign(moved[0])
+    far = pair.present[0] + 1e4 * scale_of(target) * np.sign(moved[0])
     if mechanism == "l2-laplace":
         far = pair.present[0] + 1e4 * moved[0]
     assert pair.ratios(far)[0] == pytest.approx(epsilon(delta=0.0)[0], rel=1e-3)
-    assert pair.ratios(target.coordinates.ravel())[0] <= epsilon(delta=0.0)[0]
+    assert pair.ratios(numbers(target))[0] <= epsilon(delta=0.0)[0]
     with pytest.raises(NotCoveredError, match="gaussian"):
         _ = attack.influence(target, record).mu
 
@@ -152,7 +160,7 @@ def test_the_power_against_real_releases_is_that_of_the_theorem(digits, rank):
     pair = replace(pair, absent=pair.absent[0], present=pair.present[0])
     rest = fitted(known.take(np.delete(np.arange(MEMBERS), row)))
     present, absent = (
-        pair.ratios(np.stack([released(h, epsilon=300.0).coordinates.ravel() for _ in range(2500)]))
+        pair.ratios(np.stack([numbers(released(h, epsilon=300.0)) for _ in range(2500)]))
         for h in (head, rest)
     )
     for alpha in (0.01, 0.05, 0.1, 0.5):
@@ -253,7 +261,7 @@ def test_what_is_refused(digits):
     target = released(fitted(known))
     with pytest.raises(InputError, match="known must be records, at least one"):
         ReleasedWeightsAttack(known=digits.take(np.arange(0)))
-    with pytest.raises(InputError, match="target must be a ReleasedHead, got"):
+    with pytest.raises(InputError, match="target must be released weights of a head, got"):
         attack_on(known).scores(fitted(known), known)
     with pytest.raises(InputError, match="must be one of the classes"):
         attack_on(known).scores(target, Records(known.inputs, known.labels + 5))
@@ -263,7 +271,7 @@ def test_what_is_refused(digits):
         attack_on(Records(known.inputs[:, :7], known.labels)).scores(target, known)
     labels = SigmoidHead(classes=[0, 1, 2], records=MEMBERS)
     labels.fit(known.inputs, np.eye(3)[known.labels])
-    with pytest.raises(InputError, match="target must be a softmax head, got sigmoid"):
+    with pytest.raises(InputError, match="target must be a released softmax head, got another"):
         attack_on(known).scores(released(labels), known)
     pair = small_worlds("gaussian")
     with pytest.raises(InputError, match="release must be a vector of 4 numbers"):
@@ -273,4 +281,4 @@ def test_what_is_refused(digits):
     both = replace(pair, absent=np.zeros((2, 4)), present=np.ones((2, 4)))
     with pytest.raises(InputError, match="worlds must be of one record here, got 2"):
         both.simulated(3, generator=np.random.default_rng(0))
-    assert noise_of(target).scale == target.scale
+    assert noise_of(target).scale == scale_of(target)

@@ -7,14 +7,13 @@ import pytest
 
 from reticent.attacks.released_weights import noise_of
 from reticent.audit.neighbouring import refuse_others
-from reticent.audit.person_pairs import changed_by_persons, records_of, rows_of_units
+from reticent.audit.person_pairs import changed_by_persons, rows_of_units
 from reticent.audit.release import audit_release, worst_pair
 from reticent.audit.worst_data import held_records
 from reticent.guarantee import Relation
 from reticent.neighbours import LeaveOneOut
 from reticent.neighbours.search import built_records
 from reticent.protect import release_weights
-from reticent.protect.public_numbers import unit_of
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 
@@ -54,7 +53,7 @@ def released(head, each, mechanism="gaussian", delta=1e-5, relation="add-remove"
         delta=delta,
         relation=relation,
         mechanism=mechanism,
-        records_each=each,
+        max_records_per_person=each,
     )
 
 
@@ -80,15 +79,25 @@ def test_noise_for_one_record_does_not_protect_a_person(people, mechanism, delta
     alone = released(head, None, mechanism, delta, relation)
     unit = f"one person with at most {each} records"
     claim = dataclasses.replace(alone.guarantee, unit=unit, grade="declared")
-    forged = dataclasses.replace(alone, guarantee=claim)
+    terms = dataclasses.replace(alone.terms, max_records_per_person=each)
+    forged = dataclasses.replace(alone, terms=terms, guarantee=claim)
     found = audit_release(forged, X, y, persons=persons, candidates=4, beta=RARE, runs=1_000)
     assert found.refuted_by == "exact pair of neighbours, whose ε exceeds the claim"
-    assert found.tightness > 1.3
-    public = dataclasses.replace(alone.public, records_each=each)
-    consistent = dataclasses.replace(forged, public=public)
-    assert audit_release(
-        consistent, X, y, persons=persons, candidates=4, beta=RARE, runs=1_000
-    ).refuted
+    of_persons, of_records = (noise_of(one).sensitivity.l2 for one in (forged, alone))
+    assert found.tightness * of_persons > 1.3 * of_records
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("unit", "one person with at most 2 records"), ("relation", Relation.REPLACE_ONE)],
+)
+def test_a_guarantee_about_other_neighbours_than_the_terms_is_refused(field, value):
+    X, y, _ = owned(2)
+    alone = released(fitted(X, y), None)
+    claim = dataclasses.replace(alone.guarantee, grade="declared", **{field: value})
+    forged = dataclasses.replace(alone, guarantee=claim)
+    with pytest.raises(InputError, match=f"{field} must be that of the terms, .*, got {value}"):
+        audit_release(forged, X, y)
 
 
 def test_the_pair_is_that_of_a_refit_without_the_persons_rows(people):
@@ -193,12 +202,3 @@ def test_bad_input_gets_one_line():
         audit_release(released(fitted(X, y), 1), X, y, persons=persons)
     with pytest.raises(InputError, match="persons must be at least one"):
         rows_of_units(np.zeros(0, dtype=int), 0, 2)
-    for unit in ("one person", "one person with at most 1 records", "one person with at most 0",
-                 "one person with at most 2 record", "one row"):  # fmt: skip
-        with pytest.raises(InputError, match="unit must be one record or one person with at most"):
-            records_of(unit)
-
-
-@pytest.mark.parametrize("each", [None, 1, 2, 12])
-def test_units_are_read(each):
-    assert records_of(unit_of(each)) == each

@@ -79,11 +79,16 @@ def test_code_that_adds_half_the_noise_is_refuted_by_the_measured_bound(worst):
     assert found.to_dict()["verdict"] == "refuted"
 
 
+def with_half_the_scale(released):
+    scales = {name: scale / 2 for name, scale in released.scales.items()}
+    return dataclasses.replace(released, scales=scales)
+
+
 def test_a_scale_that_is_too_small_is_refuted_by_the_exact_pair(worst):
     """As of a sensitivity that was sampled, where the outlier was not drawn."""
     X, y, head = worst
     released = release_weights(head, **TERMS)
-    small = dataclasses.replace(released, scale=released.scale / 2)
+    small = with_half_the_scale(released)
     found = audit_release(small, X, y, runs=2_000)
     assert found.analytic > 1.8
     assert found.verdict == "refuted"
@@ -94,7 +99,7 @@ def test_a_sampled_claim_falls_by_fresh_pairs_and_not_by_one_pair(worst):
     X, y, head = worst
     released = release_weights(head, **TERMS)
     sampled = dataclasses.replace(released.guarantee, grade="sampled", gamma=0.1)
-    small = dataclasses.replace(released, scale=released.scale / 2, guarantee=sampled)
+    small = dataclasses.replace(with_half_the_scale(released), guarantee=sampled)
     alone = audit_release(small, X, y, runs=2_000)
     assert alone.analytic > 1.8
     assert (alone.verdict, alone.refuted) == ("not refuted", False)
@@ -138,7 +143,7 @@ def test_the_pair_is_one_of_neighbours(digits):
     assert np.allclose(pair.absent, head.coordinates_.ravel(), atol=1e-7)
     assert pair.l2 <= noise_of(released).sensitivity.l2
     assert pair_epsilon(noise_of(released), pair, 1e-5) == pytest.approx(
-        gaussian.epsilon(pair.l2 / released.scale, 1e-5)
+        gaussian.epsilon(pair.l2 / released.scales["coordinates"], 1e-5)
     )
 
 
@@ -159,7 +164,7 @@ def test_bad_input_gets_one_line(digits):
     for wrong in ({"beta": 0.7}, {"runs": 0}, {"candidates": 0}):
         with pytest.raises(InputError, match=f"{next(iter(wrong))} must be"):
             audit_release(released, X, y, **wrong)
-    with pytest.raises(InputError, match="target must be a ReleasedHead"):
+    with pytest.raises(InputError, match="target must be released weights of a head"):
         audit_release(head, X, y)
     labels = SigmoidHead(penalty=1e-2, bound=1.0, records=300, classes=range(3))
     labels.fit(X, np.eye(3, dtype=int)[y % 3])

@@ -6,31 +6,30 @@ import json
 import numpy as np
 import pytest
 
-from reticent.audit.centred_release import audit_centred_release
 from reticent.audit.many_runs import SeparateRuns, many_runs
 from reticent.audit.power import runs_to_refute
 from reticent.audit.transcripts import (
     audit_learner,
     audit_transcripts,
-    path,
     replayed,
+    run_pair,
     transcript,
 )
 from reticent.guarantee import Grade, Guarantee, Sensitivity
 from reticent.mechanisms import Gaussian
 from reticent.mechanisms.profiles import gaussian
-from reticent.protect import release_mean, release_weights
-from reticent.protect.learners import (
+from reticent.protect import (
     AdaSSPHead,
     AdaSSPRegressor,
     ClassMeansHead,
     LDAHead,
     NoisyGradientHead,
-    claim,
     recipe,
+    release,
 )
-from reticent.protect.learners.released_linear import Affine
 from reticent.protect.noisy_query import REPLACED, with_noise_function
+from reticent.protect.recipe import noise_plan, replay
+from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 
@@ -75,7 +74,7 @@ def test_true_claims_stand_and_are_nearly_reached(kind, relation):
     assert 0.9 < found.tightness <= 1
     assert 0.85 < found.mu / gaussian.shift(2.0, 1e-5) <= 1
     assert found.analytic <= 2.0 * (1 + 1e-9)
-    assert found.looks == {NoisyGradientHead: 102, AdaSSPRegressor: 2}.get(kind, 1)
+    assert found.queries == {NoisyGradientHead: 102, AdaSSPRegressor: 2}.get(kind, 1)
     assert str(found.claim.grade) == "declared"  # planned, not released
     assert str(found.measured.relation) == relation
 
@@ -121,26 +120,35 @@ def test_less_noise_shows_in_the_conditional_reading_first():
 
 
 def test_a_plan_with_too_little_noise_is_refuted_by_the_exact_pair(monkeypatch):
-    whole = recipe.part
+    whole = recipe.share_scales
 
     def cut(*arguments, **named):
-        noise = whole(*arguments, **named)
-        return dataclasses.replace(noise, scale=0.7 * noise.scale)
+        return {name: 0.7 * scale for name, scale in whole(*arguments, **named).items()}
 
-    monkeypatch.setattr(recipe, "part", cut)
-    monkeypatch.setattr(claim, "reached", lambda _plan, *, delta: delta)
+    monkeypatch.setattr(recipe, "share_scales", cut)
+    monkeypatch.setattr(release, "composed_epsilon", lambda _plan, *, relation, delta: delta)
     found = audit_learner(learner_of(ClassMeansHead), *worlds_of(ClassMeansHead), runs=20)
     assert found.exact
     assert found.analytic > 2.5
     assert found.refuted_by == "exact pair of neighbours, whose ε exceeds the claim"
 
 
-class Leaky(ClassMeansHead):
+class LeakyRecipe(ClassMeansRecipe):
     """Looks at the rows once more, past the noise."""
 
-    def _learnt(self, rows, labels, recipe, plan):
-        weights, offsets = super()._learnt(rows, labels, recipe, plan)
-        return Affine(weights=weights, offsets=offsets + 1e-9 * rows.sum())
+    def learn(self, rows, labels, plan):
+        tensors = super().learn(rows, labels, plan)
+        return tensors | {"offsets": tensors["offsets"] + 1e-9 * rows.sum()}
+
+
+class Leaky(ClassMeansHead):
+    recipe = LeakyRecipe
+
+
+def replayed_on(learner, world):
+    """The learner's fit on these records, its sums to be answered."""
+    ready = learner.prepared(*world)
+    return replay(ready.recipe, noise_plan(ready.recipe, ready.terms), ready.rows, ready.labels)
 
 
 def test_a_look_past_the_noise_is_found_in_the_model():
@@ -152,12 +160,13 @@ def test_a_look_past_the_noise_is_found_in_the_model():
 
 def test_the_ratio_is_that_of_the_densities():
     """One Gaussian sum: Λ = ⟨answer − middle, sum′ − sum⟩/scale²."""
-    one, other = (learner_of(ClassMeansHead).watched(*w) for w in worlds_of(ClassMeansHead))
+    learner = learner_of(ClassMeansHead)
+    one, other = (replayed_on(learner, world) for world in worlds_of(ClassMeansHead))
     drawn = transcript(one, lambda noise, value: noise.release(value))
-    beside = replayed(other, drawn.looks)
-    (here,), (there,) = drawn.looks, beside.looks
+    beside = replayed(other, drawn.queries)
+    (here,), (there,) = drawn.queries, beside.queries
     wanted = (here.answer - (here.value + there.value) / 2) @ (there.value - here.value)
-    found = path(one, other, lambda _noise, _value: here.answer)
+    found = run_pair(one, other, lambda _noise, _value: here.answer)
     assert found.ratio == pytest.approx(wanted / here.noise.scale**2, rel=1e-9)
     assert found.spent == pytest.approx(
         float(np.sum((there.value - here.value) ** 2)) / here.noise.scale**2
@@ -168,8 +177,9 @@ def test_the_ratio_is_that_of_the_densities():
 def test_ratios_of_an_adaptive_transcript_average_to_one():
     """E[e^Λ] = 1 in the own world; 400 runs at μ ≤ 0.075 stay within 10 standard deviations."""
     learner = learner_of(AdaSSPRegressor, epsilon=0.25)
-    one, other = (learner.watched(*w) for w in worlds_of(AdaSSPRegressor, background=5))
-    paths = [path(one, other, lambda noise, value: noise.release(value)) for _ in range(400)]
+    pair = worlds_of(AdaSSPRegressor, background=5)
+    one, other = (replayed_on(learner, world) for world in pair)
+    paths = [run_pair(one, other, lambda noise, value: noise.release(value)) for _ in range(400)]
     assert len({round(found.spent, 12) for found in paths}) > 100  # answers steer the sums
     mu = gaussian.shift(0.25, 1e-5)
     away = np.sqrt(np.expm1(mu**2) / len(paths))
@@ -181,7 +191,7 @@ def test_watching_charges_nothing_and_proves_nothing():
     learner = learner_of(ClassMeansHead, charge=charged.append)
     worlds = worlds_of(ClassMeansHead)
     audit_learner(learner, *worlds, runs=10)
-    learner.watched(*worlds[0])(lambda _noise, value: value)
+    replayed_on(learner, worlds[0])(lambda _noise, value: value)
     assert charged == []
     assert not hasattr(learner, "released_")
 
@@ -229,7 +239,9 @@ def test_runs_that_can_refute_nothing_say_so():
 def test_order_and_persons_are_understood():
     rows, labels = np.random.default_rng(0).normal(size=(4, 4)), np.array([0, 1, 2, 0])
     worlds = (rows[::-1][2:], labels[::-1][2:]), (rows, labels)
-    assert audit_learner(learner_of(ClassMeansHead, records_each=2), *worlds, runs=10).sealed
+    assert audit_learner(
+        learner_of(ClassMeansHead, max_records_per_person=2), *worlds, runs=10
+    ).sealed
 
 
 def test_sums_that_depend_on_the_world_are_refused():
@@ -275,37 +287,6 @@ def test_so_many_runs_refute_as_often_as_promised():
         runs_to_refute(1.5, promised, beta=0.05) < runs < runs_to_refute(1.2, promised, beta=1e-6)
     )
     assert runs_to_refute(gaussian.shift(1.0, 1e-5), promised, beta=0.05) is None
-
-
-@pytest.fixture(scope="module")
-def centred():
-    rng = np.random.default_rng(5)
-    rows, labels = rng.normal(size=(12, 3)) / 2, np.arange(12) % 2
-    terms = {"epsilon": 0.25, "delta": 1e-5, "relation": "add-remove"}
-    mean = release_mean(rows, bound=1.0, records=12, share=0.3, **terms)
-    head = SoftmaxHead(
-        penalty=0.1, bound=1.0, classes=range(2), records=12, intercept=0.0, centre=mean.values
-    )
-    return rows, labels, mean, release_weights(head.fit(rows, labels), mean=mean, **terms)
-
-
-@pytest.mark.slow
-def test_mean_and_weights_together(centred):
-    rows, labels, mean, released = centred
-    worlds = (rows[:-1], labels[:-1]), (rows, labels)
-    found = audit_centred_release(released, mean, *worlds, runs=30, beta=RARELY)
-    assert found.looks == 2
-    assert found.verdict == "not refuted"
-    assert 0 < found.analytic <= 0.25
-    fewer = audit_centred_release(released, mean, *worlds, runs=100, draw=with_less(1e-3))
-    assert fewer.refuted_by == "measured bound, for every mechanism"
-
-
-def test_another_mean_is_refused(centred):
-    rows, labels, mean, released = centred
-    other = dataclasses.replace(mean, numbers=dataclasses.replace(mean.numbers, bound=2.0))
-    with pytest.raises(InputError, match="mean must be the one"):
-        audit_centred_release(released, other, (rows[:-1], labels[:-1]), (rows, labels))
 
 
 def test_worlds_that_are_far_apart_are_told_apart():

@@ -82,7 +82,7 @@ def test_each_norm_of_the_coordinates_is_that_of_the_worst_change(classes):
 def test_the_terms_of_the_head_enter():
     alone = answers(3).logits()
     assert answers(3, relation="replace-one").logits().l2 == pytest.approx(2 * alone.l2, rel=1e-8)
-    assert answers(3, records_each=4).logits().l2 == pytest.approx(4 * alone.l2, rel=1e-8)
+    assert answers(3, max_records_per_person=4).logits().l2 == pytest.approx(4 * alone.l2, rel=1e-8)
     assert answers(3, radius=3.0).logits().l2 == pytest.approx(4 * alone.l2, rel=1e-8)
     assert answers(3, largest_weight=2.0).logits().l2 == pytest.approx(2 * alone.l2, rel=1e-8)
     loose = answers(3, tolerance=1e-3).logits().l2
@@ -129,6 +129,33 @@ def test_floats_add_less_than_is_charged_for_them(classes):
                 for row in basis.tolist()]  # fmt: skip
         all_off = _norm(Fraction(c) - t for c, t in zip(logits[0].tolist(), true, strict=True))
         assert 0 < all_off < head._coordinates_off() + head._product_off()
+
+
+@pytest.mark.parametrize(
+    ("classes", "penalty", "radius", "weight", "optimum"),
+    [
+        (3, 5.0, 0.5, 1.0, 2 * math.sqrt(2) * 0.5 / 5.0),  # the steepest gradient
+        (3, 5.0, 0.5, 2.0, 2 * 2 * math.sqrt(2) * 0.5 / 5.0),
+        (4, 0.01, 3.0, 1.0, math.sqrt(4 * math.log(4) / 0.01)),  # the loss of the idle head
+        (4, 0.01, 3.0, 2.0, math.sqrt(4 * 2 * math.log(4) / 0.01)),
+    ],
+)
+def test_a_head_reaches_as_far_as_the_smaller_of_both_sides(
+    classes, penalty, radius, weight, optimum
+):
+    """Of 2N records; so many features that the rounding of floats, which it scales, is printed."""
+    head = answers(
+        classes, penalty=penalty, radius=radius, largest_weight=weight,
+        features=2**40, tolerance=1e-3,
+    )  # fmt: skip
+    exact = answers(
+        classes, penalty=penalty, radius=radius, largest_weight=weight,
+        features=1, tolerance=1e-3,
+    ).coordinates().l2  # fmt: skip
+    gamma = 2.0**-13 / (1 - 2.0**-13)
+    rounding = 2 * 1.01 * gamma * radius * (optimum + 1e-3 / penalty)
+    assert head.coordinates().l2 - exact == pytest.approx(rounding, rel=1e-9)
+    assert rounding > 1e-6 * exact
 
 
 def test_the_basis_in_floats_is_as_good_as_is_granted():

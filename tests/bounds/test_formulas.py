@@ -43,7 +43,7 @@ def test_heads(relation, touched, each, numbers):
     """Theory D: Δ₂ = k·m·s·R/(λN) + 2τ/λ with s = √2·w for softmax and √C for sigmoid."""
     penalty, records, radius, tolerance = numbers
     public = {"penalty": penalty, "records": records, "radius": radius, "tolerance": tolerance}
-    terms = {"relation": relation, "records_each": each}
+    terms = {"relation": relation, "max_records_per_person": each}
     for weight in (1.0, 2.5):
         found = bounds.softmax_head(**public, **terms, largest_weight=weight)
         moved = touched * each * weight * mpmath.sqrt(2) * radius / (mpf(penalty) * records)
@@ -65,7 +65,7 @@ def test_heads_end_where_floats_would():
         for wrong in (1e-80, 1e80):
             with pytest.raises(InputError, match=f"{name} must be within"):
                 head(**{name: wrong})
-    for name in ("records", "records_each"):
+    for name in ("records", "max_records_per_person"):
         head(**{name: MOST_RECORDS})
         with pytest.raises(InputError, match=f"{name} must be <= 2"):
             head(**{name: MOST_RECORDS + 1})
@@ -76,7 +76,7 @@ def test_heads_end_where_floats_would():
 @pytest.mark.parametrize(("bound", "size"), [(1.0, 1), (0.1, 7), (30.0, 400)])
 def test_sums(relation, touched, each, bound, size):
     """k·m·b, in L1 √size times it, and what rounding adds: theory F13 and E.2."""
-    terms = {"relation": relation, "records_each": each}
+    terms = {"relation": relation, "max_records_per_person": each}
     clipped = bounds.clipped_sum(bound=bound, features=size, **terms)
     close_above(clipped.l2, touched * each * mpf(bound))
     close_above(clipped.l1, mpmath.sqrt(size) * mpf(clipped.l2))
@@ -130,7 +130,7 @@ def test_statistics(relation, each, weights, features, records):
             features=features,
             records=records,
             relation=relation,
-            records_each=each,
+            max_records_per_person=each,
         )
         rounding = 2 * most * (mpf(most) / 2**12 + 4) * UNIT * rounded
         one = statistics_moved(kind, relation, alpha, beta, nu)
@@ -164,7 +164,7 @@ def test_answers(relation, touched, numbers):
         tolerance=tolerance,
         relation=relation,
         largest_weight=weight,
-        records_each=each,
+        max_records_per_person=each,
     )
     C, root = mpf(classes), mpmath.sqrt(classes)
     steep = mpf(weight) * mpmath.sqrt(2) * radius / penalty

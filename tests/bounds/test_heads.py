@@ -23,7 +23,7 @@ def test_the_formula():
     assert removed.l2 > base + 2e-9 / 0.02
     assert replaced.l2 == pytest.approx(2 * base + 2e-9 / 0.02, rel=1e-9)
     person = bounds.softmax_head(
-        **PUBLIC, relation="add-remove", records_each=4, largest_weight=3.0
+        **PUBLIC, relation="add-remove", max_records_per_person=4, largest_weight=3.0
     )
     assert person.l2 == pytest.approx(12 * base + 2e-9 / 0.02, rel=1e-9)
 
@@ -58,7 +58,7 @@ def test_neighbours_stay_within_it_and_a_hard_one_comes_near():
         ({"radius": float("nan")}, "radius must be > 0"),
         ({"tolerance": 0.0}, "tolerance must be > 0"),
         ({"records": 0}, "records must be >= 1"),
-        ({"records_each": 0}, "records_each must be >= 1"),
+        ({"max_records_per_person": 0}, "max_records_per_person must be >= 1"),
         ({"relation": "as declared with the sensitivity"}, "relation must be add-remove or"),
     ],
 )

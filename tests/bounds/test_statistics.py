@@ -107,7 +107,7 @@ def test_the_formulas():
     assert found("class", 1, 1, 0.5).l2 == pytest.approx(math.sqrt(4.5))  # at once
     assert found("class", 1, 1, 0.6).l2 == pytest.approx(math.sqrt(6))  # part by part
     assert found("target", 1, 1, 0.5).l2 == pytest.approx(math.sqrt(2) * 1.75)
-    person = found("class", 1, 1, 0.5, relation="add-remove", records_each=3)
+    person = found("class", 1, 1, 0.5, relation="add-remove", max_records_per_person=3)
     assert person.l2 == pytest.approx(3 * 1.5)
     assert person.grade is Grade.PROVEN
 

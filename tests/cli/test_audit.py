@@ -66,9 +66,9 @@ def test_a_refuted_claim_exits_with_1(command, folder, released, monkeypatch):
         f"audit {released} --private {folder}/train.npz --label digit --runs 2000 --json"
     )
     assert code == 1
-    found = json.loads(text)
+    found = json.loads(text)["audit"]
     assert found["verdict"] == "refuted"
-    assert found["measured"]["epsilon"] > 4 > found["analytic"]["epsilon"]
+    assert found["measured"]["epsilon"] > 4 > found["analytic"]
     assert load(released).guarantee.epsilon == 4
 
 
@@ -104,8 +104,9 @@ def test_several_releases_share_one_risk(command, folder, released, tmp_path):
     assert "0 of 2 claims refuted (none), each at β = 1e-6/2" in " ".join(text.split())
     code, text, _ = command(f"{line} --beta 0.04 --candidates 2 --json")
     found = json.loads(text)
-    assert list(found["audits"]) == [str(released), str(other)]
-    assert {audit["measured"]["confidence"] for audit in found["audits"].values()} == {0.98}
+    assert [step["release"] for step in found["audits"]] == [str(released), str(other)]
+    assert {step["audit"]["measured"]["confidence"] for step in found["audits"]} == {0.98}
+    assert (found["beta"], found["beta_each"], found["refuted"]) == (0.04, 0.02, [])
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
@@ -119,10 +120,11 @@ def test_a_learners_release_is_audited_by_its_sums(command, folder, tmp_path, re
     code, text, _ = command(f"{line} --runs 20 --json")
     assert code == 0
     found = json.loads(text)
-    assert (found["runs"], found["sealed"], found["verdict"]) == (20, True, "not refuted")
+    assert (found["audit"]["runs"], found["audit"]["verdict"]) == (20, "not refuted")
+    assert found["figures"]["sealed"] is True
     assert found["claim"]["grade"] == "declared"
     assert found["claim"]["relation"] == relation
-    assert 0.5 < found["tightness"] <= 1
+    assert 0.5 < found["audit"]["tightness"] <= 1
 
 
 @pytest.mark.parametrize("learner", ["weights", "class-means"])
@@ -133,8 +135,8 @@ def test_a_release_for_persons_is_audited_with_whose_rows_they_are(
     more = "--bound 1 --penalty 0.01" if learner == "weights" else ""
     data = f"--private {folder}/owned.npz --label digit"
     code, _, errors = command(
-        f"protect {data} --person who --records-each 2 --classes {','.join(NAMES)} --records 200"
-        f" --epsilon 4 --delta 1e-5 --relation add-remove --learner {learner} {more}"
+        f"protect {data} --person who --max-records-per-person 2 --classes {','.join(NAMES)}"
+        f" --records 200 --epsilon 4 --delta 1e-5 --relation add-remove --learner {learner} {more}"
         f" --out {tmp_path}/persons"
     )
     assert code == 0, errors
@@ -143,8 +145,8 @@ def test_a_release_for_persons_is_audited_with_whose_rows_they_are(
     assert code == 0
     found = json.loads(text)
     assert found["claim"]["unit"] == "one person with at most 2 records"
-    assert found["verdict"] == "not refuted"
-    assert 0.2 < found["tightness"] <= 1
+    assert found["audit"]["verdict"] == "not refuted"
+    assert 0.2 < found["audit"]["tightness"] <= 1
     code, out, errors = command(f"{line.replace('owned', 'train')} --beta 1e-6")
     assert (code, out) == (BAD_INPUT, "")
     assert "--person must be said" in errors
@@ -165,7 +167,7 @@ def test_one_row_of_each_person_is_audited_as_it_was_released(command, folder, t
         f"audit {tmp_path}/one {data} --person who --beta 1e-6 --runs 20 --candidates 4 --json"
     )
     found = json.loads(text)
-    assert (code, found["verdict"]) == (0, "not refuted")
+    assert (code, found["audit"]["verdict"]) == (0, "not refuted")
     assert found["claim"]["unit"] == "one person with at most 1 record"
 
 

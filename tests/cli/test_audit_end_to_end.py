@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from reticent.audit.end_to_end import own_table
 from reticent.cli.main import BAD_INPUT, run
-from reticent.pipeline.end_to_end import own_table
-from reticent.protect.learners import statistics
+from reticent.protect.recipes import statistics
 
 ROWS = np.random.default_rng(0).integers(-9, 9, size=(60, 3))
 

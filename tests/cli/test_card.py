@@ -7,8 +7,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from reticent.cli.main import BAD_INPUT, run
-from reticent.pipeline.learning import LEARNERS
+from reticent.guarantee import Grade
 from reticent.protect.plan import CLASS_MEANS, NOISY_GRADIENT
+from reticent.protect.registry import RECIPES, classifiers
 from reticent.report.annex import annex
 from reticent.report.card import card
 from reticent.report.evidence import of_certificate, of_results
@@ -128,12 +129,13 @@ def test_the_steps_of_a_stranger(command, steps, tmp_path):
     )
     assert (code, error) == (0, "")
     for name, part in zip(("before", "after"), out.split("\nOn ")[1:], strict=True):
-        for attack, found in json.loads((steps / f"{name}.json").read_text())["attacks"].items():
-            (row,) = [line for line in part.splitlines() if line.startswith(f"| {attack} |")]
+        for found in json.loads((steps / f"{name}.json").read_text())["attacks"]:
+            start = f"| {found['name']} |"
+            (row,) = [line for line in part.splitlines() if line.startswith(start)]
             for figure in ("auc", "balanced_accuracy", "leakage"):
                 one = found[figure]
                 assert f" {one['value']:.3f} [{one['low']:.3f}, {one['high']:.3f}] " in row
-    audit = json.loads((steps / "audit.json").read_text())
+    audit = json.loads((steps / "audit.json").read_text())["audit"]
     assert f"**Verdict:** {audit['verdict']}." in out
     assert f"tightness {audit['tightness']:.3f}" in out
     assert "On SoftmaxHead (not protected):" in out
@@ -148,9 +150,10 @@ def test_attacks_that_were_not_possible_are_listed_once_and_by_reason(command, s
     reasons = {"released-weights": "no release", "lira": "no shadow data", "alm": "no shadow data"}
     for name in ("before", "after"):
         document = json.loads((steps / f"{name}.json").read_text())
-        skipped = {one: why for one, why in reasons.items() if one not in document["attacks"]}
-        (tmp_path / f"{name}.json").write_text(json.dumps(document | {"skipped": skipped}))
-    assert "released-weights" in json.loads((tmp_path / "before.json").read_text())["skipped"]
+        tried = {one["name"] for one in document["attacks"]}
+        left_out = {one: why for one, why in reasons.items() if one not in tried}
+        (tmp_path / f"{name}.json").write_text(json.dumps(document | {"left_out": left_out}))
+    assert "released-weights" in json.loads((tmp_path / "before.json").read_text())["left_out"]
     code, out, _ = command(
         f"card --released {steps}/head --attack {tmp_path}/before.json --attack"
         f" {tmp_path}/after.json --annex {tmp_path}/annex.md"
@@ -166,7 +169,8 @@ def test_the_audit_of_a_release_is_found_among_several(command, steps, name):
     code, out, error = command(f"card --released {steps}/{name} --audit {steps}/audits.json")
     assert (code, error) == (0, "")
     audits = json.loads((steps / "audits.json").read_text())["audits"]
-    own, other = (audits[f"{steps}/{one}"] for one in sorted(("head", "means"), key=name.__ne__))
+    (own,) = (step["audit"] for step in audits if step["release"] == f"{steps}/{name}")
+    (other,) = (step["audit"] for step in audits if step["release"] != f"{steps}/{name}")
     assert f"tightness {own['tightness']:.3f}" in out
     assert f"tightness {other['tightness']:.3f}" not in out
 
@@ -175,7 +179,7 @@ def of_run(folder, **changes):
     """A document whose recommended release is FOLDER/head, but for some changes."""
     results, own = recommending("weights gaussian proven ε=4"), of_certificate(folder / "head")
     claim = own.claim.model_copy(
-        update={"grade": "proven", "text": results.recommended.claim.text}
+        update={"grade": Grade.PROVEN, "text": results.recommended.claim.text}
         | {name: changes.pop(name) for name in ("checked", "stated", "unit") if name in changes}
     )
     return with_release(results, **{"claim": claim, "scales": dict(own.scales)} | changes)
@@ -184,7 +188,7 @@ def of_run(folder, **changes):
 @pytest.mark.parametrize(
     ("changes", "differs"),
     [
-        ({"learner": "noisy-gradient"}, "learner"),
+        ({"learner": "noisy-gradient"}, "recipe"),
         ({"mechanism": "logistic"}, "mechanism"),
         ({"scales": {"weights": 0.125}}, "scale of noise"),
         ({"scales": {"gradients": 0.125}}, "scale of noise"),
@@ -208,8 +212,9 @@ def test_a_release_of_the_same_epsilon_is_not_the_runs_for_that(
 
 
 @pytest.mark.parametrize("learner", [NOISY_GRADIENT, CLASS_MEANS])
-def test_a_learner_that_runs_recommend_has_one_name_but_for_hyphens(learner):
-    assert learner.replace("-", " ") == LEARNERS[learner].name
+def test_a_learner_that_runs_recommend_has_the_name_of_its_recipe(learner):
+    assert learner in classifiers()
+    assert RECIPES[learner].name == learner
 
 
 def test_a_run_with_its_release(command, folder, tmp_path):

@@ -39,8 +39,8 @@ def test_the_next_command_is_one_that_protect_takes(command, tmp_path, budget):
 
 
 def test_persons_are_named_in_the_next_command(command):
-    _, text, _ = command(f"{NUMBERS} --delta 1e-5 --records-each 1")
-    assert "--person COLUMN --records-each 1 …" in " ".join(text.split())
+    _, text, _ = command(f"{NUMBERS} --delta 1e-5 --max-records-per-person 1")
+    assert "--person COLUMN --max-records-per-person 1 …" in " ".join(text.split())
     assert "--person" not in command(f"{NUMBERS} --delta 1e-5")[1]
 
 

@@ -41,9 +41,9 @@ ONE_PERSON = "one person with at most 1 record"
 
 def protecting(folder, out, more="--delta 1e-5"):
     return (
-        f"protect --private {folder}/train.csv --label digit --person who --records-each 2 "
-        f"--classes {CLASSES} --bound 2.5 --records 1400 --epsilon 8 {more} "
-        f"--relation add-remove --out {out}"
+        f"protect --private {folder}/train.csv --label digit --person who "
+        f"--max-records-per-person 2 --classes {CLASSES} --bound 2.5 --records 1400 "
+        f"--epsilon 8 {more} --relation add-remove --out {out}"
     )
 
 
@@ -94,7 +94,7 @@ def test_a_changed_certificate_exits_with_one(command, folder, tmp_path):
         ("--delta 1e-5 --relation swap", "--relation must be"),
         ("--delta 1e-5 --penalty nan", "penalty must be > 0"),
         ("--pure", "delta must be > 0 for gaussian"),
-        ("--delta 1e-5 --records-each 0", "records_each must be >= 1"),
+        ("--delta 1e-5 --max-records-per-person 0", "max_records_per_person must be >= 1"),
         ("--delta 1e-5 --classes d0,d0", "--classes must be at least two different names"),
         ("--delta 1e-5 --out .", "path must name a file"),
         ("--delta 1e-5 --out no/where", "must be a file in a folder that exists"),
@@ -111,7 +111,7 @@ def test_bad_input_writes_nothing(command, folder, tmp_path, more, message):
 def test_a_fit_is_released_at_several_epsilons(command, folder, tmp_path):
     fitted = tmp_path / "head"
     code, text, _ = command(
-        f"fit --private {folder}/train.csv --label digit --person who --records-each 2 "
+        f"fit --private {folder}/train.csv --label digit --person who --max-records-per-person 2 "
         f"--classes {CLASSES} --bound 2.5 --records 1400 --epsilon 8 --delta 1e-5 "
         f"--relation add-remove --out {fitted}"
     )
@@ -122,14 +122,14 @@ def test_a_fit_is_released_at_several_epsilons(command, folder, tmp_path):
     for epsilon in (1, 8):
         code, text, _ = command(
             f"protect --fit {fitted} --private {folder}/train.csv --label digit --person who "
-            f"--records-each 2 --epsilon {epsilon} --delta 1e-5 --relation add-remove "
+            f"--max-records-per-person 2 --epsilon {epsilon} --delta 1e-5 --relation add-remove "
             f"--out {tmp_path}/e{epsilon} --json"
         )
         assert code == 0
         assert json.loads(text)["guarantee"]["grade"] == "proven"
         assert command(f"verify {tmp_path}/e{epsilon}")[0] == 0
-    again = json.loads((tmp_path / "e1.json").read_text())["public"]
-    assert again == json.loads((tmp_path / "e8.json").read_text())["public"]
+    again = json.loads((tmp_path / "e1.json").read_text())["numbers"]
+    assert again == json.loads((tmp_path / "e8.json").read_text())["numbers"]
     line = f"protect --fit {fitted} --private {folder}/train.csv --label digit --epsilon 1"
     terms = f"--delta 1e-5 --relation add-remove --out {tmp_path}/x"
     for more, message in {
@@ -149,8 +149,9 @@ def test_a_noisy_mean_shares_the_budget(command, folder, tmp_path):
         protecting(folder, out, "--delta 1e-5 --centre mean --mean-bound 5 --norms scale --json")
     )
     assert code == 0
-    public = json.loads(text)["public"]
-    assert (public["mean"]["bound"], public["norms"]) == (5.0, "scale")
+    numbers, scales = (json.loads(text)[name] for name in ("numbers", "scales"))
+    assert (numbers["mean_bound"], numbers["norms"]) == (5.0, "scale")
+    assert set(scales) == {"mean", "coordinates"}
     assert command(f"verify {out}")[0] == 0
 
 
@@ -174,7 +175,9 @@ def test_the_ledger_is_charged_first_and_refuses(command, folder, tmp_path):
 
 
 def one_row_each(folder, out, more=""):
-    return protecting(folder, out, f"--delta 1e-5 {more}").replace("--records-each 2 ", "")
+    return protecting(folder, out, f"--delta 1e-5 {more}").replace(
+        "--max-records-per-person 2 ", ""
+    )
 
 
 def test_at_one_row_each_the_person_is_named_wherever_the_claim_stands(command, folder, tmp_path):
@@ -186,7 +189,8 @@ def test_at_one_row_each_the_person_is_named_wherever_the_claim_stands(command, 
     stated = "no person owns more than 1 of the rows fitted on; which rows of a person are kept"
     assert stated in " ".join(text.split())
     written = json.loads((tmp_path / "released.json").read_text())
-    assert (written["guarantee"]["unit"], written["public"]["records_each"]) == (ONE_PERSON, 1)
+    assert written["guarantee"]["unit"] == ONE_PERSON
+    assert written["terms"]["max_records_per_person"] == 1
     code, text, _ = command(f"verify {out}")
     assert (code, f"unit: {ONE_PERSON})" in " ".join(text.split())) == (0, True)
     code, _, _ = command(f"card --released {out} --out {tmp_path}/card.md")
@@ -288,11 +292,14 @@ def test_learners_with_the_noise_inside(command, folder, tmp_path, learner):
     assert code == 0
     claim = f"ε ≤ 8, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: {ONE_PERSON})"
     assert " ".join(text.split()).startswith(claim)
-    assert json.loads((tmp_path / "released.json").read_text())["recipe"]["records_each"] == 1
+    written = json.loads((tmp_path / "released.json").read_text())
+    assert (written["recipe"], written["terms"]["max_records_per_person"]) == (learner, 1)
     assert command(f"verify {out}")[0] == 0
     code, text, _ = command(
         f"predict {out} --queries {folder}/test.csv --label digit --person who --json"
     )
     assert json.loads(text)["accuracy"] > 0.5  # 0.8 … 0.93
-    code, _, error = command(f"{line} --out {out} --bound 3")
-    assert (code, "--bound must not be given to the learner" in error) == (BAD_INPUT, True)
+    for idle in ("--bound 3", "--centre mean"):
+        code, _, error = command(f"{line} --out {out} {idle}")
+        name = idle.removesuffix(" 3")
+        assert (code, f"{name} must not be given to the learner" in error) == (BAD_INPUT, True)

@@ -73,7 +73,7 @@ def refused(capsys, monkeypatch):
     def work(*_, **__):
         raise AssertionError("work was begun")
 
-    monkeypatch.setattr("reticent.pipeline.running.run_job", work)
+    monkeypatch.setattr("reticent.run.run_job", work)
 
     def call(arguments):
         assert run(arguments) == BAD_INPUT
@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_written_ends_it_before_any_work(
         (("--shadows", "9"), "shadows must be >= 10"),
         (("--epsilons", "1,two"), "--epsilons must be numbers"),
         (("--norms", "cut"), "norms"),
-        (("--records-each", "2"), "--records-each must be said with --person"),
+        (("--max-records-per-person", "2"), "--max-records-per-person must be said with --person"),
         (("--fail-above", "fun=1"), "--fail-above must be of auc"),
         (("--label", "p0x"), "label must be a column of train.csv, got 'p0x'"),
         (("--test", "nowhere.csv"), "path must be a file, got 'nowhere.csv'"),
@@ -210,7 +210,7 @@ def test_a_refuted_claim_is_said_by_the_exit_code(folder, tmp_path, monkeypatch,
     class Finished:
         results = sample.model_copy(update={"releases": releases})
 
-    monkeypatch.setattr("reticent.pipeline.running.run_job", lambda *_, **__: Finished())
+    monkeypatch.setattr("reticent.run.run_job", lambda *_, **__: Finished())
     monkeypatch.setattr(command_module, "written_by", lambda *_: [])
     assert run(asking(folder, tmp_path / "out", *RELATION)) == 1
     Finished.results = sample

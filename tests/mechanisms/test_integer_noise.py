@@ -97,6 +97,26 @@ def test_the_length_of_a_tape_does_not_change_the_draws(tape, monkeypatch):
     assert (cut == whole).all()
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8, 9, 255, 256, 257, 2**31, 2**54, 2**62])
+def test_a_uniform_number_is_the_first_that_the_fewest_low_bits_give(n):
+    """A power of two rejects no word; the words that others reject are those at or above n."""
+    words = stream()(64)
+    place = np.zeros(1, np.int64)
+    low = [int(word) % 2 ** (n - 1).bit_length() for word in words]
+    while place[0] < 32:
+        start = int(place[0])
+        expected = next(at for at in range(start, 64) if low[at] < n)
+        assert integer_noise._uniform((words, place), n) == low[expected]
+        assert place[0] == expected + 1
+    assert len(set(low)) > 1
+
+
+def test_the_one_number_below_one_takes_no_word():
+    words, place = stream()(4), np.zeros(1, np.int64)
+    assert integer_noise._uniform((words, place), 1) == 0
+    assert place[0] == 0
+
+
 def stream():
     rng = seeded("tape")
     return lambda count: rng.integers(2**64, size=count, dtype=np.uint64)

@@ -6,26 +6,24 @@ from itertools import product
 
 from reticent.guarantee import GaussianEvent, Relation, Sensitivity
 from reticent.mechanisms import Laplace
-from reticent.protect import (
-    AdaSSPHead,
-    AdaSSPRegressor,
-    ClassMeansHead,
-    LDAHead,
-    NoisyGradientHead,
-    PublicNumbers,
-    calibrated_answers,
-    mean_share,
-    public_penalty,
-)
-from reticent.protect.budget import MECHANISMS, calibrated, event_of, part, together
-from reticent.protect.learners.recipe import event_of_plan, planned, reached
-from reticent.protect.mean import mean_noise
+from reticent.mechanisms.registry import MECHANISMS
+from reticent.protect import RECIPES, Terms, calibrated_answers, mean_share, public_penalty
+from reticent.protect.budget import noise_for_budget_share, spent_share
+from reticent.protect.head_numbers import PublicNumbers
 from reticent.protect.plan import Situation, plan, records_needed
 from reticent.protect.plan_queries import plan_queries
 from reticent.protect.published.single_neuron import SingleNeuron
+from reticent.protect.recipe import (
+    PlannedStep,
+    composed_epsilon,
+    composed_epsilon_of,
+    event_of,
+    noise_plan,
+)
+from reticent.protect.recipes.mean import MeanRecipe, mean_noise
 from reticent.training.linear_head import HeadNumbers
 
-HEADS = (AdaSSPHead, ClassMeansHead, LDAHead, NoisyGradientHead)
+HEADS = ("adassp", "class-means", "lda", "noisy-gradient")
 RELATIONS = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
 BUDGETS = ((0.4, 1e-7), (3.0, 0.0), (3.0, 1e-4))
 BOTH = Sensitivity(l1=6.0, l2=1.0)
@@ -49,20 +47,30 @@ def or_refused(function, *given, **named):
 
 def shares(kind, epsilon, delta):
     whole = {"epsilon": epsilon, "delta": delta}
-    parts = [
-        or_refused(lambda s=s: part(kind, BOTH, share=s, **whole).scale) for s in (0.02, 0.5, 1)
-    ]
+    parts = [or_refused(lambda s=s: scale_of_share(kind, s, whole)) for s in (0.02, 0.5, 1)]
     before = kind(scale=50.0, sensitivity=BOTH)
-    rest = or_refused(lambda: calibrated(kind, BOTH, before=before, **whole).scale)
+    rest = or_refused(lambda: scale_of_share(kind, 1 - spent_share(before, **whole), whole))
     noises = [kind(scale=scale, sensitivity=BOTH) for scale in (9.0, 30.0)]
-    costs = [plain(together(noises[:many], delta=delta)) for many in (1, 2)]
+    costs = [
+        plain(composed_epsilon_of(noises[:many], relation=RELATIONS[0], delta=delta))
+        for many in (1, 2)
+    ]
     return {"parts": parts, "rest": rest, "together": costs}
+
+
+def scale_of_share(kind, share, whole):
+    return noise_for_budget_share(kind, BOTH, share=share, **whole).scale
 
 
 def events():
     little = Laplace(scale=3.0, sensitivity=Sensitivity(l1=1.0, l2=1.0))
     noises = [little, *(kind(scale=9.0, sensitivity=BOTH) for kind in MECHANISMS.values())]
-    return [event_of(noise, delta=delta).to_dict() for noise in noises for delta in (0.0, 1e-6)]
+    plans = [{"one": PlannedStep(noise=noise)} for noise in noises]
+    return [
+        event_of(one, relation=RELATIONS[0], delta=delta).to_dict()
+        for one in plans
+        for delta in (0.0, 1e-6)
+    ]
 
 
 def penalties(mechanism, relation, epsilon, delta):
@@ -70,16 +78,24 @@ def penalties(mechanism, relation, epsilon, delta):
     return [
         [
             or_refused(
-                public_penalty, records=900, radius=1.3, coordinates=44, records_each=each, **common
+                public_penalty,
+                records=900,
+                radius=1.3,
+                coordinates=44,
+                max_records_per_person=each,
+                **common,
             ),
             or_refused(lambda each=each: mean_scale(each, common)),
         ]
-        for each in (1, 5)
+        for each in (None, 5)
     ]
 
 
 def mean_scale(each, common):
-    return mean_noise(features=9, bound=0.6, share=0.15, records_each=each, **common).scale
+    budget = {name: common[name] for name in ("epsilon", "delta", "relation")}
+    terms = Terms(**budget, max_records_per_person=each)
+    public = {"records": 900, "features": 9, "bound": 0.6, "mechanism": common["mechanism"]}
+    return mean_noise(MeanRecipe.planned(terms, **public), terms, share=0.15).scale
 
 
 def mean_shares():
@@ -104,13 +120,13 @@ def numbers(outputs, intercept=0.5, each=1):
         largest_weight=1.4,
         shape=(3, 8),
     )
-    return PublicNumbers.of(head, records_each=each, mean=None)
+    return PublicNumbers.of(head, max_records_per_person=each, mean=None)
 
 
 def head_moves(outputs, intercept, each):
     public = numbers(outputs, intercept, each)
     found = [public.sensitivity(relation) for relation in RELATIONS]
-    sizes = [public.classes, public.features, public.least_tolerance()]
+    sizes = [public.classes, public.features, public.unit, public.least_tolerance()]
     return [*sizes, *([moved.l1, moved.l2] for moved in found)]
 
 
@@ -139,24 +155,23 @@ def answers(chosen):
         "Δ": [moved.l1, moved.l2, moved.linf],
         "scale": found.scale,
         "on a logit": found.logit_noise,
-        "reached": found.reached,
+        "reached": [found.reached, found.reached_by_one],
         "method": found.method,
         "event": found.event.to_dict(),
     }
 
 
-# --- learners -------------------------------------------------------------------------------------
+# --- recipes --------------------------------------------------------------------------------------
 
 
-def learner(kind, sizes, public):
+def recipe_figures(name, terms, public):
     """Each step's sensitivity, scale and number, and what all of them cost."""
-    head = kind(**public)
-    recipe = head._recipe(*sizes)
-    names = ("epsilon", "delta", "relation", "mechanism")
-    found = planned(recipe, **{name: public[name] for name in names})
+    recipe = RECIPES[name].planned(terms, features=15, **public)
+    found = noise_plan(recipe, terms)
+    common = {"relation": terms.relation, "delta": terms.delta}
     return {
         "recipe": recipe.to_dict(),
-        "unit": recipe.unit,
+        "unit": terms.unit,
         "steps": {
             name: [
                 step.noise.sensitivity.l1,
@@ -166,35 +181,30 @@ def learner(kind, sizes, public):
             ]
             for name, step in found.items()
         },
-        "reached": reached(found, delta=public["delta"]),
-        "event": event_of_plan(found, delta=public["delta"]).to_dict(),
+        "reached": composed_epsilon(found, **common),
+        "event": event_of(found, **common).to_dict(),
     }
 
 
-def learners():
+def recipes():
     ways = (
-        (600, RELATIONS[0], "gaussian", 1),
+        (600, RELATIONS[0], "gaussian", None),
         (20_000, RELATIONS[1], "gaussian", 2),
-        (10**6, RELATIONS[0], "logistic", 1),
+        (10**6, RELATIONS[0], "logistic", None),
         (400, RELATIONS[1], "laplace", 3),
     )
     for (records, relation, mechanism, each), (epsilon, delta) in product(ways, BUDGETS):
         if delta == 0 and mechanism == "gaussian":
             continue
-        public = {
-            "records": records,
-            "epsilon": epsilon,
-            "delta": delta,
-            "relation": relation,
-            "mechanism": mechanism,
-            "records_each": each,
-        }
+        budget = {"epsilon": epsilon, "delta": delta, "relation": relation}
+        terms = Terms(**budget, max_records_per_person=each)
+        public = {"records": records, "mechanism": mechanism}
         at = f"{records}, {relation}, {mechanism}, {each}, {epsilon}, {delta}"
-        for kind, classes in product(HEADS, (2, 6)):
-            given = public | {"classes": range(classes)}
-            yield f"{kind.name}, {classes}, {at}", partial(learner, kind, (15, classes), given)
-        given = public | {"bound": 3.0, "target_bound": 2.0}
-        yield f"regression, {at}", partial(learner, AdaSSPRegressor, (15,), given)
+        for name, classes in product(HEADS, (2, 6)):
+            given = public | {"classes": classes}
+            yield f"{name}, {classes}, {at}", partial(recipe_figures, name, terms, given)
+        given = public | {"classes": 1, "bound": 3.0, "target_bound": 2.0}
+        yield f"regression, {at}", partial(recipe_figures, "adassp-regression", terms, given)
 
 
 # --- advice ---------------------------------------------------------------------------------------
@@ -208,7 +218,7 @@ def advice(records, classes, epsilon, delta, *, prototypes=False):
         epsilon=epsilon,
         delta=delta,
         relation=RELATIONS[records < 1000],
-        records_each=2,
+        max_records_per_person=2,
         prototypes=prototypes,
     )
     found = plan(situation)
@@ -247,10 +257,10 @@ CASES = {
     "shares of means": mean_shares,
     **{
         f"head {outputs}, {intercept}, {each}": partial(head_moves, outputs, intercept, each)
-        for outputs, intercept, each in product(("softmax", "sigmoid"), (0.0, 0.5), (1, 4))
+        for outputs, intercept, each in product(("softmax", "sigmoid"), (0.0, 0.5), (None, 1, 4))
     },
     **{f"answers {list(chosen.values())}": partial(answers, chosen) for chosen in ASKED},
-    **dict(learners()),
+    **dict(recipes()),
     **{
         f"advice {records}, {classes}, {epsilon}, {delta}": partial(
             advice, records, classes, epsilon, delta

@@ -40,9 +40,9 @@ def edit(folder, **changes):
 
 def test_round_trip(released, folder):
     again = load(folder / "head")
-    assert np.array_equal(again.coordinates, released.coordinates)
-    assert np.array_equal(again.centre, released.centre)
-    assert again.public == released.public
+    assert np.array_equal(again.tensors["coordinates"], released.tensors["coordinates"])
+    assert np.array_equal(again.tensors["centre"], released.tensors["centre"])
+    assert (again.recipe, again.terms) == (released.recipe, released.terms)
     queries = np.random.default_rng(2).normal(size=(20, 5))
     assert again.predict(queries).tolist() == released.predict(queries).tolist()
     assert {path.name for path in folder.iterdir()} == {"head.json", "head.safetensors"}
@@ -60,9 +60,16 @@ def test_a_file_proves_nothing_but_epsilon_follows(released, folder):
 def test_no_private_number_is_in_the_certificate(folder):
     """Under add-remove the number of rows is private; N is public and the same here by choice."""
     document = json.loads((folder / "head.json").read_text())
-    assert set(document["public"]) == {
+    assert set(document) == {
+        "format", "version", "recipe", "numbers", "terms", "scales", "classes", "guarantee",
+        "weights_sha256",
+    }  # fmt: skip
+    assert set(document["numbers"]) == {
         "outputs", "penalty", "records", "bound", "intercept", "norms", "tolerance",
-        "largest_weight", "shape", "records_each", "mean",
+        "largest_weight", "shape", "mechanism", "centred", "mean_bound", "mean_share",
+    }  # fmt: skip
+    assert set(document["terms"]) == {
+        "epsilon", "delta", "relation", "max_records_per_person", "sources",
     }  # fmt: skip
     assert "optimum_gap" not in (folder / "head.json").read_text()
 
@@ -81,22 +88,30 @@ def test_every_flipped_bit_of_the_weights_is_found(folder):
     ("changes", "problem"),
     [
         ({"guarantee__epsilon": 1.0}, "the noise gives epsilon = 2, not 1"),
-        ({"guarantee__delta": 1e-9}, "the noise gives epsilon"),
-        ({"guarantee__relation": "replace-one"}, "the noise gives epsilon"),
+        ({"guarantee__delta": 1e-9}, "the delta is 1e-06, not 1e-09"),
+        ({"guarantee__relation": "replace-one"}, "the relation is add-remove, not replace-one"),
+        ({"terms__epsilon": 1.0}, "the epsilon is 1.0, not 2.0"),
+        ({"terms__delta": 1e-9}, "the noise gives epsilon"),
+        ({"terms__relation": "replace-one"}, "the noise gives epsilon"),
+        ({"terms__sources": {"records": "inferred"}}, "the certificate is not the one"),
         ({"guarantee__unit": "one person"}, "the unit is one record, not one person"),
-        ({"scale": 0.01}, "the noise gives epsilon"),
-        ({"mechanism": "laplace"}, "the certificate is not the one"),
+        ({"scales__coordinates": 0.01}, "the noise gives epsilon"),
+        ({"numbers__mechanism": "laplace"}, "the certificate is not the one"),
         ({"version": "9.9"}, "the certificate is not the one"),
         ({"guarantee__stated": []}, "the certificate is not the one"),
         ({"guarantee__epsilon": 3.0}, "the certificate is not the one"),
+        ({"guarantee__epsilon": 3.0}, "the epsilon is 2.0, not 3.0"),
         ({"classes": ["a", "b", "c"]}, "the certificate is not the one"),
-        ({"public__penalty": 0.01}, "the noise gives epsilon"),
-        ({"public__records": 30}, "the noise gives epsilon"),
-        ({"public__bound": 3.0}, "the noise gives epsilon"),
-        ({"public__tolerance": 0.1}, "the noise gives epsilon"),
-        ({"public__largest_weight": 2.0}, "the noise gives epsilon"),
-        ({"public__records_each": 5}, "the noise gives epsilon"),
-        ({"public__records_each": 1}, "the unit is one person with at most 1 record, not one rec"),
+        ({"numbers__penalty": 0.01}, "the noise gives epsilon"),
+        ({"numbers__records": 30}, "the noise gives epsilon"),
+        ({"numbers__bound": 3.0}, "the noise gives epsilon"),
+        ({"numbers__tolerance": 0.1}, "the noise gives epsilon"),
+        ({"numbers__largest_weight": 2.0}, "the noise gives epsilon"),
+        ({"terms__max_records_per_person": 5}, "the noise gives epsilon"),
+        (
+            {"terms__max_records_per_person": 1},
+            "the unit is one person with at most 1 record",
+        ),
         ({"classes": ["a", "b"]}, "2 classes do not fit"),
         ({"weights_sha256": "0"}, "the weights are not those that were certified"),
     ],
@@ -112,22 +127,31 @@ def test_every_changed_number_is_found(folder, changes, problem):
     [
         ({"format": "other"}, "must be a certificate of format"),
         ({"extra": 1}, "'extra' wrong"),
-        ({"mechanism": "uniform"}, "mechanism must be one of"),
-        ({"scale": "NaN"}, "scale must be a real number"),
-        ({"scale": -1.0}, "scale must be > 0"),
-        ({"public__penalty": None}, "penalty must be a real number"),
-        ({"public__records_each": 0}, "records_each must be >= 1"),
-        ({"public__records_each": True}, "records_each must be a whole number"),
-        ({"public__records_each": 2**54}, "records_each must be <= 2"),
-        ({"public__shape": 5}, "shape must be two whole numbers"),
-        ({"public__shape": [1, 2, 3]}, "shape must be two whole numbers"),
-        ({"public__shape": [10**200, 10**200]}, "shape must have at most"),
-        ({"mechanism": []}, "mechanism must be one of"),
+        ({"numbers__mechanism": "uniform"}, "mechanism must be one of"),
+        ({"scales__coordinates": "NaN"}, "scale must be a real number"),
+        ({"scales__coordinates": -1.0}, "scale must be > 0"),
+        ({"numbers__penalty": None}, "penalty must be a real number"),
+        ({"terms__max_records_per_person": 0}, "max_records_per_person must be >= 1"),
+        ({"terms__max_records_per_person": True}, "max_records_per_person must be a whole number"),
+        ({"terms__max_records_per_person": 2**54}, "max_records_per_person must be <= 2"),
+        ({"numbers__shape": 5}, "shape must be two whole numbers"),
+        ({"numbers__shape": [1, 2, 3]}, "shape must be two whole numbers"),
+        ({"numbers__shape": [10**200, 10**200]}, "shape must have at most"),
+        ({"numbers__mechanism": []}, "mechanism a text"),
         ({"guarantee__gamma": "x"}, "gamma must be a real number"),
         ({"guarantee__unit": "a\nb"}, "unit must be a text of one line"),
-        ({"public__more": 1}, "public numbers must be"),
+        ({"numbers__more": 1}, "numbers must have"),
         ({"guarantee__epsilon": -1}, "epsilon must be >= 0"),
         ({"classes": 3}, "classes must be a list"),
+        ({"recipe": "other"}, "recipe must be one of"),
+        ({"recipe": ["weights"]}, "recipe must be one of"),
+        ({"recipe": "lda"}, "numbers must have"),
+        ({"scales": [1.0]}, "scales must be a JSON object"),
+        ({"scales": {}}, "scales must be those of coordinates"),
+        ({"terms": 1}, "terms must have"),
+        ({"terms__sources": []}, "sources must be a JSON object"),
+        ({"terms__sources": {"records": "guessed"}}, "source of records must be one of"),
+        ({"terms__epsilon": float("nan")}, "must be JSON"),
     ],
 )
 def test_bad_certificates_get_one_line(folder, changes, message):

@@ -13,6 +13,7 @@ import pytest
 from scipy import integrate
 
 from reticent import bounds
+from reticent.audit.end_to_end.pairs import audit_pair, combinations
 from reticent.guarantee import Sensitivity
 from reticent.guarantee.checks import check_of, checked_by, name_of_check
 from reticent.ledger import BudgetExhausted
@@ -20,8 +21,6 @@ from reticent.mechanisms import Exponential, Gaussian, L2Laplace, Laplace, Logis
 from reticent.mechanisms.additive import CoordinatewiseMechanism
 from reticent.mechanisms.pure import PureMechanism
 from reticent.mechanisms.rounded import default_grid
-from reticent.pipeline.end_to_end.every_release import EVERY_RELEASE
-from reticent.pipeline.end_to_end.pairs import audit_pair, combinations
 from reticent.protect import (
     AdaSSPHead,
     AdaSSPRegressor,
@@ -29,22 +28,24 @@ from reticent.protect import (
     LDAHead,
     NoisyGradientHead,
     calibrated_answers,
+    estimators,
     numbers_of,
     private_answers,
+    recipe,
+    release,
     release_mean,
     release_weights,
-    released_head,
     weights,
 )
-from reticent.protect import mean as mean_module
 from reticent.protect.answers import answers as answers_module
 from reticent.protect.answers.plan import AnswerPlan
-from reticent.protect.budget import event_of
-from reticent.protect.learners import claim as claim_module
-from reticent.protect.learners import learner as learner_module
-from reticent.protect.learners import recipe, regression, statistics
+from reticent.protect.recipes import mean as mean_module
+from reticent.protect.recipes import regression, statistics
+from reticent.protect.recipes import weights as weights_module
 from reticent.randomness import SecureBits
+from reticent.run.every_release import every_release
 from reticent.training import SigmoidHead, SoftmaxHead, linear_head
+from reticent.training.enclosing import Enclosing
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError
 
@@ -60,7 +61,7 @@ def mean_of(**changes):
 
 
 def centred(mean=None):
-    centre = None if mean is None else mean.values
+    centre = None if mean is None else mean.tensors["mean"]
     return SoftmaxHead(classes=range(3), records=60, penalty=0.1, centre=centre).fit(X, Y)
 
 
@@ -72,7 +73,7 @@ def answers_of(mechanism, *, mean=None, space=None, queries=3):
         queries=queries,
         mechanism=mechanism,
         space=space,
-        before=None if mean is None else event_of(mean.noise(), delta=1e-5),
+        before=None if mean is None else mean.event,
     )
     return private_answers(head, plan, mean=mean)
 
@@ -105,9 +106,10 @@ def lines():
 
 
 def pairs_hold(*releases, pairs=8):
-    for one in combinations({name: EVERY_RELEASE[name] for name in releases}):
+    audited = {name: every_release()[name] for name in releases}
+    for one in combinations(audited):
         for number in range(pairs):
-            assert audit_pair(EVERY_RELEASE[one.release], one, number).outcome.holds
+            assert audit_pair(audited[one.release], one, number).outcome.holds
 
 
 def scaled(bound, share):
@@ -195,7 +197,7 @@ def choice_varies(kind):
 
 
 def noise_is_fresh():
-    one, other = (mean_of().values for _ in range(2))
+    one, other = (mean_of().tensors["mean"] for _ in range(2))
     assert not np.array_equal(one, other)
 
 
@@ -230,19 +232,9 @@ def other_heads_are_refused():
 
 def zero_sums():
     released = release_weights(centred(), **TERMS)
-    assert released.coordinates.shape == (2, 5)
-    assert np.abs(released.weights.sum(axis=0)).max() < 1e-9 * np.abs(released.weights).max()
-
-
-def mean_and_weights_are_counted():
-    mean = mean_of()
-    public = numbers_of(centred(mean), mean=mean)
-    noise = mean.noise()
-    alone = Gaussian.calibrate(
-        public.sensitivity(noise.sensitivity.relation), epsilon=1.0, delta=1e-5
-    )
-    with pytest.raises(InputError, match="what the noise gives"):
-        weights._claim(public, [noise, alone], 1.0, 1e-5, ())
+    assert released.tensors["coordinates"].shape == (2, 5)
+    layer = released.recipe.layer(released.tensors).weights
+    assert np.abs(layer.sum(axis=0)).max() < 1e-9 * np.abs(layer).max()
 
 
 # ------------------------------------------------------------------------------------------ answers
@@ -263,7 +255,7 @@ def answers_differ():
 def one_answer_costs_the_mean():
     mean = mean_of()
     answers = answers_of("gaussian", mean=mean, queries=400)
-    assert answers.each.epsilon >= mean.noise().epsilon(delta=1e-5)
+    assert answers.each.epsilon >= mean.noises["mean"].epsilon(delta=1e-5)
 
 
 def plans_with_less_noise_are_refused():
@@ -278,20 +270,24 @@ def plans_with_less_noise_are_refused():
 
 def fits_differ():
     one, other = (ClassMeansHead(classes=range(3), records=60, **TERMS).fit(X, Y) for _ in range(2))
-    assert not np.array_equal(one.released_.weights, other.released_.weights)
+    assert not np.array_equal(one.released_.tensors["weights"], other.released_.tensors["weights"])
 
 
-def plans_of_learners_are_counted():
-    learner = ClassMeansHead(classes=range(3), records=60, **TERMS)
-    public, plan, _ = learner._planned(4, 3)
-    weaker = {
-        name: dataclasses.replace(
-            step, noise=dataclasses.replace(step.noise, scale=step.noise.scale / 2)
-        )
-        for name, step in plan.items()
-    }
-    with pytest.raises(InputError, match="what the noise gives"):
-        claim_module.claim_of(public, weaker, epsilon=1.0, delta=1e-5, stated=())
+def plans_with_less_noise_have_no_claim():
+    """Of all queries, and of the last of them where a mean was released before."""
+    learner = ClassMeansHead(classes=range(3), records=60, **TERMS).prepared(X, Y)
+    mean = mean_of()
+    released = release_weights(centred(mean), mean=mean, **TERMS)
+    alone = release_weights(centred(), **TERMS)
+    sums = recipe.scales_of(recipe.noise_plan(learner.recipe, learner.terms))
+    for one, scales in ((learner, halved(sums)), (released, {**released.scales, **alone.scales})):
+        weaker = recipe.with_scales(one.recipe, scales, one.terms)
+        with pytest.raises(InputError, match="what the noise gives"):
+            release.claim_of(one.recipe, one.terms, weaker)
+
+
+def halved(scales):
+    return {name: scale / 2 for name, scale in scales.items()}
 
 
 def other_learners_are_refused():
@@ -373,6 +369,7 @@ CHECKS = {
         lambda: pairs_hold("several labels"),
         smaller_bound("sigmoid_head", 0.4),
     ),
+    "bounds.means.clipped_sum": (lambda: pairs_hold("mean"), smaller_bound("clipped_sum", 0.4)),
     "bounds.sums.rounded_sum": (
         lambda: pairs_hold("noisy-gradient", pairs=2),
         smaller_bound("rounded_sum", 0.9),
@@ -382,7 +379,7 @@ CHECKS = {
         smaller_bound("class_statistics", 0.9),
     ),
     "bounds.statistics.target_statistics": (
-        lambda: pairs_hold("regression", pairs=8),
+        lambda: pairs_hold("adassp-regression", pairs=8),
         smaller_bound("target_statistics", 0.6),
     ),
     "bounds.answers.SoftmaxAnswers": (
@@ -416,20 +413,16 @@ CHECKS = {
         modules_with(
             "zero_sum_basis",
             lambda classes: np.eye(classes)[:, 1:],
-            released_head,
+            weights_module,
         ),
     ),
-    "protect.mean.exact_sum": (
+    "protect.recipes.mean.exact_sum": (
         lambda: pairs_hold("mean"),
         modules_with(
             "exact_sum",
             lambda rows, bound: np.clip(rows, -1e100, 1e100).sum(axis=0),
             mean_module,
         ),
-    ),
-    "protect.budget.together": (
-        mean_and_weights_are_counted,
-        modules_with("together", lambda noises, delta: noises[-1].epsilon(delta=delta), weights),
     ),
     "protect.answers.counting.AnswerCounter.take": (
         no_more_answers_than_planned,
@@ -453,11 +446,11 @@ CHECKS = {
         plans_with_less_noise_are_refused,
         [(AnswerPlan, "require_enough", lambda self: None)],
     ),
-    "protect.learners.recipe.reached": (
-        plans_of_learners_are_counted,
-        modules_with("reached", lambda plan, *, delta: 0.1, claim_module),
+    "protect.recipe.composed_epsilon": (
+        plans_with_less_noise_have_no_claim,
+        modules_with("composed_epsilon", lambda plan, *, relation, delta: 0.1, release),
     ),
-    "protect.learners.exact_rows.unit_rows": (
+    "protect.recipes.exact_rows.unit_rows": (
         lambda: pairs_hold("class-means", pairs=4),
         modules_with(
             "unit_rows", lambda rows, centre: unscaled(np.clip(rows, -1e9, 1e9), centre), statistics
@@ -467,16 +460,16 @@ CHECKS = {
         fits_differ,
         modules_with("noisy_query", lambda noise, value: value, recipe),
     ),
-    "protect.learners.refusals.refuse_as_learner": (
+    "protect.estimators.refuse_as_learner": (
         other_learners_are_refused,
         modules_with(
             "refuse_as_learner",
-            lambda _: (),
-            learner_module,
+            lambda _: Enclosing(),
+            estimators,
         ),
     ),
-    "protect.learners.released_regression.within": (
-        lambda: pairs_hold("regression", pairs=4),
+    "protect.recipes.regression.within": (
+        lambda: pairs_hold("adassp-regression", pairs=4),
         modules_with("within", lambda rows, bound: np.clip(rows, -1e9, 1e9), regression),
     ),
 }

@@ -30,16 +30,16 @@ def test_a_sampled_one_carries_its_gamma():
         HEAD, estimate(grade="sampled", gamma=0.07), epsilon=1.0, delta=0.0, mechanism="laplace"
     )
     assert released.guarantee.gamma == 0.07
-    assert released.scale == pytest.approx(0.02, rel=1e-6)
+    assert released.scales["coordinates"] == pytest.approx(0.02, rel=1e-6)
 
 
 def test_the_noise_is_as_small_as_the_estimate():
     proven = release_weights(HEAD, epsilon=1.0, delta=1e-5, relation="replace-one")
     found = release_estimated(HEAD, estimate(), epsilon=1.0, delta=1e-5)
-    ratio = proven.scale / found.scale
-    assert ratio == pytest.approx(proven.public.sensitivity("replace-one").l2 / 0.01, rel=1e-6)
-    change = np.abs(found.coordinates - HEAD.coordinates_)
-    assert 0 < change.max() < 12 * found.scale  # 12 σ: 1e-31
+    ratio = proven.scales["coordinates"] / found.scales["coordinates"]
+    assert ratio == pytest.approx(proven.noises["coordinates"].sensitivity.l2 / 0.01, rel=1e-6)
+    change = np.abs(found.tensors["coordinates"] - HEAD.coordinates_)
+    assert 0 < change.max() < 12 * found.scales["coordinates"]  # 12 σ: 1e-31
 
 
 def test_a_sensitivity_of_no_relation_is_refused():
@@ -64,10 +64,12 @@ def test_a_proven_sensitivity_belongs_elsewhere():
 def test_an_estimate_is_about_one_record_and_a_person_who_has_one():
     units = [
         release_estimated(
-            HEAD, estimate(), epsilon=1.0, delta=1e-5, records_each=each
+            HEAD, estimate(), epsilon=1.0, delta=1e-5, max_records_per_person=each
         ).guarantee.unit
         for each in (None, 1)
     ]
     assert units == ["one record", "one person with at most 1 record"]
-    with pytest.raises(InputError, match="records_each must be 1 or None for an estimate, got 2"):
-        release_estimated(HEAD, estimate(), epsilon=1.0, delta=1e-5, records_each=2)
+    with pytest.raises(
+        InputError, match="max_records_per_person must be 1 or None for an estimate, got 2"
+    ):
+        release_estimated(HEAD, estimate(), epsilon=1.0, delta=1e-5, max_records_per_person=2)

@@ -29,7 +29,7 @@ def test_released_arrays_cannot_be_made_writable_again():
     head, rows, _ = fitted()
     released = release_weights(head, **TERMS)
     mean = release_mean(rows, bound=1.0, records=60, **TERMS)
-    for array in (released.coordinates, released.classes_, mean.values):
+    for array in (released.tensors["coordinates"], released.classes_, mean.tensors["mean"]):
         with pytest.raises(ValueError, match="WRITEABLE"):
             array.setflags(write=True)
         with pytest.raises(ValueError, match="read-only"):
@@ -40,7 +40,14 @@ def test_frozen_numbers_have_no_dictionary():
     head, rows, _ = fitted()
     released = release_weights(head, **TERMS)
     mean = release_mean(rows, bound=1.0, records=60, **TERMS)
-    for value in (head.certified(), head.certified().numbers, released, released.public, mean):
+    for value in (
+        head.certified(),
+        head.certified().numbers,
+        released,
+        released.recipe,
+        released.terms,
+        mean,
+    ):
         assert not hasattr(value, "__dict__")
 
 
@@ -49,7 +56,7 @@ def test_what_an_instance_says_of_itself_is_not_asked():
     cheap = dataclasses.replace(head.certified().numbers, penalty=1e6)
     forged = dataclasses.replace(head.certified(), numbers=cheap)
     head.certified = lambda: forged
-    assert release_weights(head, **TERMS).public.penalty == 0.1
+    assert release_weights(head, **TERMS).recipe.penalty == 0.1
 
 
 def test_another_class_at_the_fit():
@@ -94,7 +101,7 @@ def test_numbers_are_read_once():
     assert np.array_equal(fitted(penalty=Liar(1e-6))[0].coordinates_, plain)
     released = release_weights(fitted()[0], **(TERMS | {"epsilon": Liar(100.0)}))
     assert released.guarantee.epsilon == 1.0
-    assert released.scale == release_weights(fitted()[0], **TERMS).scale
+    assert released.scales == release_weights(fitted()[0], **TERMS).scales
 
 
 def test_scalars_of_other_types_are_plain_numbers(tmp_path):
@@ -103,7 +110,7 @@ def test_scalars_of_other_types_are_plain_numbers(tmp_path):
         intercept=np.float16(0.3), tolerance=np.float32(1e-4),
     )  # fmt: skip
     mean = release_mean(rows, bound=np.float32(3.0), records=np.int64(60), share=0.2, **TERMS)
-    head.set_params(centre=mean.values).fit(rows, labels)
+    head.set_params(centre=mean.tensors["mean"]).fit(rows, labels)
     save(release_weights(head, mean=mean, **TERMS), tmp_path / "head")
     assert verify(tmp_path / "head").holds
     for row in head._map(rows * 100):
@@ -113,18 +120,20 @@ def test_scalars_of_other_types_are_plain_numbers(tmp_path):
 def test_persons_need_a_public_normaliser():
     head, _, _ = fitted(records=None)
     with pytest.raises(InputError, match=r"records must be given to the head .* for persons"):
-        release_weights(head, **(TERMS | {"relation": "replace-one"}), records_each=3)
-    owned = release_weights(fitted()[0], **TERMS, records_each=3).guarantee
+        release_weights(head, **(TERMS | {"relation": "replace-one"}), max_records_per_person=3)
+    owned = release_weights(fitted()[0], **TERMS, max_records_per_person=3).guarantee
     assert any("no person owns more than 3" in line for line in owned.stated)
     with pytest.raises(InputError, match="records must be given to the head under add-remove"):
-        release_weights(head, **TERMS, records_each=1)
+        release_weights(head, **TERMS, max_records_per_person=1)
 
 
 def test_one_row_each_of_persons_who_replace_each_other_has_a_public_number():
     """Nobody comes or goes: the number of rows, one of each person, is that of persons."""
     head, rows, _ = fitted(records=None)
-    released = release_weights(head, **(TERMS | {"relation": "replace-one"}), records_each=1)
-    assert released.public.records == len(rows)
+    released = release_weights(
+        head, **(TERMS | {"relation": "replace-one"}), max_records_per_person=1
+    )
+    assert released.recipe.records == len(rows)
     assert released.guarantee.unit == "one person with at most 1 record"
     assert any("no person owns more than 1 of" in line for line in released.guarantee.stated)
 
@@ -134,7 +143,7 @@ def edited(tmp_path, **changes):
     path = tmp_path / "head.json"
     document = json.loads(path.read_text())
     for name, value in changes.items():
-        (document["public"] if name in document["public"] else document)[name] = value
+        (document["numbers"] if name in document["numbers"] else document)[name] = value
     path.write_text(json.dumps(document))
     return tmp_path / "head"
 
@@ -150,7 +159,7 @@ def test_a_tolerance_that_nothing_can_certify(tmp_path):
         {"classes": [0, 0, 1]},
         {"classes": [[0], [1], [2]]},
         {"records": 10**400},
-        {"scale": 10**400},
+        {"scales": {"coordinates": 10**400}},
     ],
 )
 def test_odd_certificates_get_one_line(tmp_path, changes):

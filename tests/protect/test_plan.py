@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reticent.pipeline.learning import NAMES
-from reticent.protect.learners import NoisyGradientHead
+from reticent.protect.estimators import NoisyGradientHead
 from reticent.protect.plan import (
     CURVE,
     PURE_SIGNAL,
@@ -16,6 +15,7 @@ from reticent.protect.plan import (
     predicted_loss,
     records_needed,
 )
+from reticent.protect.registry import classifiers
 from reticent.validation import InputError
 
 CIFAR = Situation(
@@ -38,7 +38,7 @@ SMALL = replace(CIFAR, records=500, features=64)
 def test_the_choice(situation, learner, mechanism):
     advice = plan(situation)
     assert (advice.learner, advice.mechanism) == (learner, mechanism)
-    assert advice.learner in NAMES
+    assert advice.learner in classifiers()
     assert advice.why
     assert 0 < advice.logit_noise < 20
 
@@ -72,7 +72,7 @@ def test_the_loss_grows_with_classes_and_with_what_a_neighbour_touches(worse):
 
 def test_replacing_one_costs_as_much_as_a_person_with_two_records():
     replaced = replace(CIFAR, relation="replace-one")
-    assert predicted_loss(replaced) == predicted_loss(replace(CIFAR, records_each=2))
+    assert predicted_loss(replaced) == predicted_loss(replace(CIFAR, max_records_per_person=2))
     assert replaced.signal == CIFAR.signal / 2
 
 
@@ -135,7 +135,7 @@ def test_the_predicted_noise_is_that_of_the_learner():
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"delta": 1.0}, "delta must be"),
         ({"bound": -1.0}, "bound must be"),
-        ({"records_each": 0}, "records_each must be"),
+        ({"max_records_per_person": 0}, "max_records_per_person must be"),
         ({"relation": "near"}, "relation must be"),
     ],
 )

@@ -73,8 +73,8 @@ def test_the_noise_is_that_of_real_releases():
     budget = {"epsilon": 1.0, "delta": 0.0, "relation": "add-remove"}
     weights = release_weights(head, mechanism="l2-laplace", **budget)
     answers = calibrated_answers(public, mechanism="l2-laplace", queries=3, **budget)
-    coordinates = weights.coordinates.size
-    once = weights.scale * math.sqrt(coordinates + 1) * head.radius
+    coordinates = weights.tensors["coordinates"].size
+    once = weights.scales["coordinates"] * math.sqrt(coordinates + 1) * head.radius
     situation = Situation(records=60, features=5, classes=3, **budget)
     found = noises(situation, 3)
     ratio = found[EACH, "l2-laplace"] / found[ONCE, "l2-laplace"]
@@ -83,7 +83,12 @@ def test_the_noise_is_that_of_real_releases():
 
 @pytest.mark.parametrize(
     "change",
-    [{"records": 10_000}, {"relation": "replace-one"}, {"records_each": 5}, {"bound": 7.0}],
+    [
+        {"records": 10_000},
+        {"relation": "replace-one"},
+        {"max_records_per_person": 5},
+        {"bound": 7.0},
+    ],
 )
 def test_what_scales_every_noise_does_not_change_the_advice(change):
     one, other = (plan_queries(situation, 9) for situation in (PURE, replace(PURE, **change)))

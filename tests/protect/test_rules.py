@@ -23,18 +23,18 @@ from reticent import bounds, mechanisms
 from reticent.cli.main import REFUSED, run
 from reticent.cli.protect import protect
 from reticent.data import read_table
-from reticent.guarantee import Grade, Guarantee, Relation
+from reticent.guarantee import Grade, Guarantee
 from reticent.mechanisms.profiles import gaussian
-from reticent.pipeline.protecting import Wanted, protect_head
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect import load, release_mean, release_weights, save
-from reticent.protect.budget import MECHANISMS
+from reticent.protect.table import ReleaseRequest, release_table
 from reticent.training import SigmoidHead, SoftmaxHead
 from reticent.training.features import clip_rows
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
-WANTED = Wanted(epsilon=1.0, delta=1e-5, relation=Relation.ADD_REMOVE, records=50, bound=1.0)
+REQUEST = ReleaseRequest.of(**BUDGET, records=50, bound=1.0)
 CLASSES = ("a", "b", "c")
 
 
@@ -70,15 +70,15 @@ class TestTotalFunction:
     """Every data set of valid records has a release: a refusal would tell it from its neighbour."""
 
     @pytest.mark.parametrize("kept", [0, 1, 37])
-    @pytest.mark.parametrize("centre", ["none", "mean"])
-    def test_from_a_file(self, tmp_path, kept, centre):
+    @pytest.mark.parametrize("mean_bound", [None, 1.0])
+    def test_from_a_file(self, tmp_path, kept, mean_bound):
         """A header alone, one record (so two classes are missing), and all of them."""
         rows, labels = records()
         path = written(tmp_path / "t.csv", rows[:kept], labels[:kept])
         data = read_table(path, label="label", classes=CLASSES)
-        released = protect_head(data, Wanted(**(vars(WANTED) | {"centre": centre})))
+        released = release_table(data, REQUEST.with_options(mean_bound=mean_bound))
         assert released.guarantee.grade is Grade.PROVEN
-        assert released.coordinates.shape == (2, 5)
+        assert released.tensors["coordinates"].shape == (2, 5)
 
     def test_a_class_without_records_and_rows_of_zeros(self):
         rows, _ = records()
@@ -129,7 +129,14 @@ class TestRandomness:
     """Protecting noise never comes from a user's seed, and none is used twice."""
 
     def test_no_seed_can_be_given(self):
-        on_the_way = [release_weights, release_mean, protect_head, Wanted, protect, SoftmaxHead]
+        on_the_way = [
+            release_weights,
+            release_mean,
+            release_table,
+            ReleaseRequest,
+            protect,
+            SoftmaxHead,
+        ]
         on_the_way += [SoftmaxHead.fit, save, *(kind.release for kind in MECHANISMS.values())]
         words = ("seed", "random", "rng", "generator", "key", "noise")
         for function in on_the_way:
@@ -143,7 +150,9 @@ class TestRandomness:
         for _ in range(2):
             random.seed(0)
             np.random.seed(0)  # noqa: NPY002 - the global seed must not matter
-            found.append(release_weights(head, **BUDGET, mechanism=mechanism).coordinates)
+            found.append(
+                release_weights(head, **BUDGET, mechanism=mechanism).tensors["coordinates"]
+            )
         assert not np.array_equal(*found)
 
 
@@ -212,7 +221,7 @@ class TestSideOutputs:
         """37 records; N = 50 is public."""
         printed, _, certificate = outputs[0]
         assert "neighbours: add-remove; unit: one record" in " ".join(printed.out.split())
-        assert certificate["public"]["records"] == 50
+        assert certificate["numbers"]["records"] == 50
         assert 37 not in numbers_in(certificate | {"weights_sha256": ""})
 
 
@@ -271,9 +280,7 @@ def test_printed_bounds_are_rounded_up(epsilon, tmp_path, capsys):
     printed = [line for line in capsys.readouterr().out.splitlines() if "ε" in line][:2]
     claimed, anew = (float(line.split("ε ")[1].split()[1].rstrip(",")) for line in printed)
     assert epsilon < claimed < epsilon * 1.0002
-    assert released.public.sensitivity(Relation.ADD_REMOVE).l2 / released.scale <= gaussian.shift(
-        anew, 1e-5
-    )
+    assert released.noises["coordinates"].gdp() <= gaussian.shift(anew, 1e-5)
 
 
 class TestCentring:
@@ -282,13 +289,13 @@ class TestCentring:
     def test_both_together_spend_the_budget(self):
         rows, labels = records()
         mean = release_mean(rows, bound=1.0, records=50, share=0.3, **BUDGET)
-        head = fitted(rows, labels, centre=mean.values)
+        head = fitted(rows, labels, centre=mean.tensors["mean"])
         released = release_weights(head, mean=mean, **BUDGET)
-        moved = released.public.sensitivity(Relation.ADD_REMOVE).l2
-        shares = [(1.0 / mean.numbers.scale) ** 2, (moved / released.scale) ** 2]
+        moved = released.noises["coordinates"].sensitivity.l2
+        shares = [(1.0 / mean.scales["mean"]) ** 2, (moved / released.scales["coordinates"]) ** 2]
         whole = gaussian.shift(1.0, 1e-5) ** 2
         assert shares == pytest.approx([0.3 * whole, 0.7 * whole])
-        assert any("mean and the weights together" in line for line in released.guarantee.checked)
+        assert any("all of these queries together" in line for line in released.guarantee.checked)
 
     def test_a_private_mean_is_no_released_mean(self):
         rows, labels = records()
@@ -314,8 +321,8 @@ class TestZeroSumSpace:
         """(C − 1)·d numbers, each with noise of its own, and none but these are in the file."""
         head = fitted()
         released = release_weights(head, **BUDGET)
-        assert released.coordinates.shape == (len(CLASSES) - 1, 4 + 1)
-        assert np.all(released.coordinates != head.coordinates_)
+        assert released.tensors["coordinates"].shape == (len(CLASSES) - 1, 4 + 1)
+        assert np.all(released.tensors["coordinates"] != head.coordinates_)
         save(released, tmp_path / "head")
         tensors = load_file(tmp_path / "head.safetensors")
         assert {name: tensor.size for name, tensor in tensors.items()} == {"coordinates": 10}

@@ -33,6 +33,10 @@ def head(digits):
     return SoftmaxHead(penalty=0.03, classes=range(10), records=1400).fit(X[:1400], y[:1400])
 
 
+def scale_of(released):
+    return released.scales["coordinates"]
+
+
 @pytest.mark.parametrize("mechanism", ["gaussian", "logistic", "laplace", "l2-laplace"])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_a_release_is_proven_and_predicts(head, digits, mechanism, relation):
@@ -55,8 +59,10 @@ def test_the_noise_is_that_of_the_claim(head):
     releases = [
         release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove") for _ in range(900)
     ]
-    scale = releases[0].scale
-    noise = np.concatenate([(r.coordinates - head.coordinates_).ravel() for r in releases])
+    scale = releases[0].scales["coordinates"]
+    noise = np.concatenate(
+        [(r.tensors["coordinates"] - head.coordinates_).ravel() for r in releases]
+    )
     assert stats.kstest(noise / scale, "norm").pvalue > 1e-7
     assert stats.kstest(noise / scale * math.sqrt(1.06), "norm").pvalue < 1e-7
     # μ = Δ₂/σ at (1, 1e-5) is 0.268, and Δ₂ = √2·R/(λN) with R = √2.
@@ -76,16 +82,22 @@ def test_one_fit_serves_every_epsilon_and_releases_compose(head):
 
 
 def test_persons(head):
-    released = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove", records_each=3)
+    released = release_weights(
+        head, epsilon=1.0, delta=1e-5, relation="add-remove", max_records_per_person=3
+    )
     alone = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
     assert released.guarantee.unit == "one person with at most 3 records"
-    assert released.scale == pytest.approx(3 * alone.scale, rel=2e-3)
-    one = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove", records_each=1)
+    assert released.scales["coordinates"] == pytest.approx(
+        3 * alone.scales["coordinates"], rel=2e-3
+    )
+    one = release_weights(
+        head, epsilon=1.0, delta=1e-5, relation="add-remove", max_records_per_person=1
+    )
     assert (one.guarantee.unit, alone.guarantee.unit) == (
         "one person with at most 1 record",
         "one record",
     )
-    assert one.scale == alone.scale
+    assert one.scales["coordinates"] == alone.scales["coordinates"]
     assert set(one.guarantee.stated) - set(alone.guarantee.stated) == {
         "no person owns more than 1 of the rows fitted on; which rows of a person are kept depends"
         " on that person's rows alone, and the kept rows are the records counted here"
@@ -96,7 +108,7 @@ def test_the_empty_data_set_is_released_too():
     head = SoftmaxHead(classes=range(3), records=100).fit(np.zeros((0, 4)), np.array([], int))
     released = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
     assert released.guarantee.grade is Grade.PROVEN
-    assert released.coordinates.shape == (2, 5)
+    assert released.tensors["coordinates"].shape == (2, 5)
 
 
 def test_laplace_noise_grows_with_the_root_of_the_dimension(head):
@@ -106,27 +118,29 @@ def test_laplace_noise_grows_with_the_root_of_the_dimension(head):
         released = release_weights(
             head, epsilon=2.0, delta=0.0, relation="add-remove", mechanism=mechanism
         )
-        assert released.scale == pytest.approx(math.sqrt(585) * sensitivity / 2, rel=1e-3)
+        assert released.scales["coordinates"] == pytest.approx(
+            math.sqrt(585) * sensitivity / 2, rel=1e-3
+        )
     pure = release_weights(
         head, epsilon=2.0, delta=0.0, relation="add-remove", mechanism="l2-laplace"
     )
-    assert pure.scale == pytest.approx(sensitivity / 2, rel=1e-3)
+    assert pure.scales["coordinates"] == pytest.approx(sensitivity / 2, rel=1e-3)
 
 
 def test_a_released_head_cannot_be_edited_and_stay_proven(head):
     released = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
-    raw = dataclasses.replace(released, coordinates=head.coordinates_.copy())
+    raw = dataclasses.replace(released, tensors={"coordinates": head.coordinates_.copy()})
     assert raw.guarantee.grade is Grade.DECLARED
     with pytest.raises(ValueError, match="read-only"):
-        released.coordinates[:] = 0.0
-    with pytest.raises(InputError, match="coordinates must have shape"):
-        dataclasses.replace(released, coordinates=np.ones((1, 400)))
+        released.tensors["coordinates"][:] = 0.0
+    with pytest.raises(InputError, match=r"got: coordinates does not have the shape \(9, 65\)"):
+        dataclasses.replace(released, tensors={"coordinates": np.ones((1, 400))})
 
 
 def test_only_free_coordinates_are_released(head):
     released = release_weights(head, epsilon=1.0, delta=1e-5, relation="add-remove")
-    assert released.coordinates.shape == (9, 65)
-    assert np.abs(released.weights.sum(axis=0)).max() < 1e-12
+    assert released.tensors["coordinates"].shape == (9, 65)
+    assert np.abs(released.recipe.layer(released.tensors).weights.sum(axis=0)).max() < 1e-12
 
 
 class TestRefusals:
@@ -259,11 +273,13 @@ def test_several_labels_are_released_in_all_coordinates(digits, tmp_path):
     released = release_weights(
         head.fit(X[:1400], labels[:1400]), epsilon=50.0, delta=1e-5, relation="replace-one"
     )
-    assert released.coordinates.shape == (3, 65)
+    assert released.tensors["coordinates"].shape == (3, 65)
     assert released.guarantee.grade is Grade.PROVEN
     assert not any("zero-sum" in line for line in released.guarantee.checked)
     sensitivity = 2 * math.sqrt(3) * head.radius / (0.05 * 1400)
-    assert released.scale * gaussian.shift(50.0, 1e-5) == pytest.approx(sensitivity, rel=2e-3)
+    assert released.scales["coordinates"] * gaussian.shift(50.0, 1e-5) == pytest.approx(
+        sensitivity, rel=2e-3
+    )
     assert np.mean(released.predict(X[1400:]) == labels[1400:]) > 0.7
     save(released, tmp_path / "head")
     assert verify(tmp_path / "head").holds

@@ -17,15 +17,15 @@ from reticent.results import (
     Claim,
     Conclusion,
     Curve,
+    DataSummary,
     Exposed,
     Exposure,
-    Facts,
     Features,
     Interval,
-    Made,
     Outlier,
+    Provenance,
     Rate,
-    Release,
+    ReleaseRow,
     Results,
     SensitivityRow,
     Unprotected,
@@ -143,7 +143,7 @@ def audit(epsilon: float, delta: float, *, ratio: float, pair: str, exact: bool 
     )
 
 
-def release(learner: str, mechanism: str, grade: str, epsilon: float) -> Release:
+def release(learner: str, mechanism: str, grade: str, epsilon: float) -> ReleaseRow:
     """One release: less noise and more leak with each step from proven to published."""
     at_one = 0.045 if learner == "noisy-gradient" else GRADES[grade] * NOISE[mechanism]
     loss = at_one / (at_one + epsilon**1.4 * (1 - at_one))
@@ -153,7 +153,7 @@ def release(learner: str, mechanism: str, grade: str, epsilon: float) -> Release
     delta = 0.0 if mechanism != "gaussian" else DELTA
     audited = learner == "weights" and epsilon in (1.0, 4.0)
     ratio = {"proven": 0.55, "sampled": 0.97, "published": 1.7}[grade]
-    return Release(
+    return ReleaseRow(
         name=f"{learner} {mechanism} {grade} ε={epsilon:g}",
         learner=learner,
         mechanism=mechanism,
@@ -170,7 +170,7 @@ def release(learner: str, mechanism: str, grade: str, epsilon: float) -> Release
     )
 
 
-def releases() -> tuple[Release, ...]:
+def releases() -> tuple[ReleaseRow, ...]:
     """Forty of them; the recommended one is among the last five."""
     kinds = [("weights", mechanism, grade) for grade in ("proven", "published")
              for mechanism in NOISE]  # fmt: skip
@@ -206,7 +206,7 @@ def sample_results(**changes: Any) -> Results:
     return Results(**(parts | changes))
 
 
-def facts(**changes: Any) -> Facts:
+def facts(**changes: Any) -> DataSummary:
     """Of the data."""
     parts: dict[str, Any] = {
         "name": "mnist5k",
@@ -220,12 +220,12 @@ def facts(**changes: Any) -> Facts:
         "relation": "add-remove",
         "unit": "one record",
     }
-    return Facts(**(parts | changes))
+    return DataSummary(**(parts | changes))
 
 
-def made_how() -> Made:
+def made_how() -> Provenance:
     """How it was made."""
-    return Made(
+    return Provenance(
         command="reticent run --data mnist5k --epsilon 2 --delta 1e-5 --out run",
         created="2026-01-02T03:04:05Z",
         seconds=81.5,
@@ -236,7 +236,7 @@ def made_how() -> Made:
     )
 
 
-def conclusion(unprotected: Unprotected, best: Release, **changes: Any) -> Conclusion:
+def conclusion(unprotected: Unprotected, best: ReleaseRow, **changes: Any) -> Conclusion:
     """The verdict, with the figures of the chosen attack."""
     before, after = (_area(one.attacks) for one in (unprotected, best))
     cost = f"{100 * (unprotected.accuracy.value - best.accuracy.value):.1f} points of accuracy"
@@ -291,7 +291,7 @@ def features() -> tuple[Features, ...]:
     )
 
 
-def exposure(best: Release) -> Exposure:
+def exposure(best: ReleaseRow) -> Exposure:
     """Of all private records; the most exposed are the last of the sorted powers."""
     fpr = 0.01
     allowed = float(ceiling([fpr], best.claim.epsilon, best.claim.delta)[0])

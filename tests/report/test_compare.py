@@ -2,6 +2,7 @@
 
 import pytest
 
+from reticent.guarantee import Grade
 from reticent.report.compare import compared
 from tests.report.documents import SAMPLE, recommending, ungraded, with_release
 from tests.report.sample import facts, interval
@@ -89,7 +90,7 @@ def with_claim(**changes):
         (lambda: with_claim(relation="replace-one"), "relation differs (add-remove, replace-one)"),
         (lambda: with_claim(unit="one person with at most 3 records"), "the unit differs"),
         (lambda: with_claim(delta=1e-6), "δ differs"),
-        (lambda: with_claim(grade="declared"), "the grade differs"),
+        (lambda: with_claim(grade=Grade.DECLARED), "the grade differs"),
         (lambda: changed(seed=8), "the seed differs"),
         (lambda: changed(versions={"reticent": "9"}), "reticent 0.1.0 and 9"),
         (lambda: changed(settings={"penalty": "1"}), "settings differ (penalty, shadow models)"),
@@ -102,7 +103,7 @@ def test_what_makes_figures_differ_is_noted(other, note):
 
 
 @pytest.mark.parametrize("change", [{"delta": 1e-6}, {"relation": "replace-one"},
-                                    {"grade": "declared"}, {"unit": "one person"}])  # fmt: skip
+                                    {"grade": Grade.DECLARED}, {"unit": "one person"}])  # fmt: skip
 def test_epsilons_of_different_kinds_have_no_difference(change):
     claim = row(compared(SAMPLE(), with_claim(epsilon=1.0, **change)), "claim")
     assert (claim.difference, claim.change) == ("not comparable", None)

@@ -3,11 +3,12 @@
 import pytest
 
 from reticent.audit.lower_bound import LowerBound
-from reticent.pipeline.running.conclusion import concluded
+from reticent.guarantee import Grade
 from reticent.report.card import attack_summary
 from reticent.report.evidence import of_results
 from reticent.report.numbers import surety
 from reticent.report.rendering import rendered
+from reticent.run.conclusion import concluded
 from tests.report.documents import with_release as changed
 from tests.report.parsed import parsed
 from tests.report.sample import attack, audit, interval, too_few
@@ -138,7 +139,7 @@ def test_more_than_the_guarantee_allows_is_a_warning(sample):
 
 
 @pytest.mark.parametrize("public", [False, True])
-@pytest.mark.parametrize("grade", ["sampled", "published"])
+@pytest.mark.parametrize("grade", [Grade.SAMPLED, Grade.PUBLISHED])
 def test_a_grade_that_promises_less_is_a_warning(sample, grade, public):
     claim = sample.recommended.claim.model_copy(update={"grade": grade})
     tree = words(changed(sample, claim=claim), public=public)

@@ -253,8 +253,8 @@ class TestLayers:
 
 def test_a_refit_leaves_one_record_out_and_starts_at_the_head():
     data = alm_fig1.task("digits", records=200, seed=0)
-    wanted = alm_fig1._wanted(replace(FIG1, records=200), data, 1.0, "gaussian")
-    head = alm_fig1.unprotected_head(data, wanted)
+    request = alm_fig1._request(replace(FIG1, records=200), data, 1.0, "gaussian")
+    head = alm_fig1.unprotected_head(data, request)
     refit = alm_fig1.refits(data, head)
     everything = refit(np.arange(200))
     assert np.abs(everything - head.weights_.ravel()).max() < 1e-6

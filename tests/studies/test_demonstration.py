@@ -2,10 +2,10 @@
 
 import pytest
 
-from reticent.pipeline.demo import DemoSpec
+from reticent.run.demo import DemoSpec
 from reticent.studies import demonstration
 from reticent.studies.trained import Cells, Run
-from tests.pipeline.test_demo import SMALL
+from tests.run.test_demo import SMALL
 
 
 def interval(low, high):

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from reticent.neighbours import published_sensitivity
-from reticent.pipeline.protecting import Wanted
+from reticent.protect.table import ReleaseRequest
 from reticent.studies import alm_table1, learners
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.tasks import task
@@ -35,11 +35,11 @@ def test_table_1_is_algorithm_2_on_exact_heads():
     spec = alm_table1.Table1(on="digits", records=150, pairs=6, penalties=(1e-2,))
     table = alm_table1.study(spec, Run()).tables[0]
     data = task("digits", records=150, seed=0)
-    wanted = Wanted(
+    request = ReleaseRequest.of(
         epsilon=1.0, delta=1e-5, relation="replace-one", records=150, bound=1.0, norms="scale",
-        intercept=0.1, centre="mean", penalty=1e-2,
+        intercept=0.1, mean_bound=1.0, penalty=1e-2,
     )  # fmt: skip
-    whole = unprotected_head(data, wanted)
+    whole = unprotected_head(data, request)
     tight = SoftmaxHead(**(whole.get_params() | {"tolerance": 1e-10}))
 
     def refit(kept):

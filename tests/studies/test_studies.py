@@ -2,7 +2,7 @@
 
 import pytest
 
-from reticent.studies import STUDIES, study
+from reticent.studies import STUDIES, exact_items, papers, study
 
 CELLS = {
     ("alm", "noise"): {
@@ -35,10 +35,10 @@ def test_figures(paper, item):
 @pytest.mark.parametrize(
     ("paper", "item"),
     # Refutations take seconds each; their own tests ask the same of them.
-    [(paper, item) for paper in STUDIES if paper != "refutations" for item in STUDIES[paper]],
+    [(paper, item) for paper in papers() if paper != "refutations" for item in exact_items(paper)],
 )
 def test_every_item_names_its_grade_and_fits_its_columns(paper, item):
     table = study(paper, item)
     assert {len(row) for row in table.rows} == {len(table.columns)}
     assert any("published" in note.lower() or "declared" in note.lower() for note in table.notes)
-    assert STUDIES[paper][item].__doc__
+    assert STUDIES[f"{paper} {item}"].__doc__

@@ -5,7 +5,17 @@ import json
 import numpy as np
 import pytest
 
-from reticent.studies import TRAINED, Cells, Outcome, Steps, Table, record, study, trained
+from reticent.studies import (
+    STUDIES,
+    Cells,
+    Outcome,
+    Steps,
+    Table,
+    Trained,
+    record,
+    study,
+    trained,
+)
 from reticent.studies.losses import Claim, bare, loss_row, verdict
 from reticent.studies.tasks import task, unit_root
 from reticent.validation import InputError
@@ -139,9 +149,9 @@ def test_an_item_that_trains_is_not_run_as_an_exact_one():
         trained("alm", "table9")
 
 
-@pytest.mark.parametrize(("paper", "item"), [(p, i) for p, found in TRAINED.items() for i in found])
-def test_each_trained_item_says_what_it_is_and_on_what(paper, item):
-    found = TRAINED[paper][item]
+@pytest.mark.parametrize("name", [name for name in STUDIES if isinstance(STUDIES[name], Trained)])
+def test_each_trained_item_says_what_it_is_and_on_what(name):
+    found = STUDIES[name]
     assert found.what.endswith(".")
     assert found.chosen(None) == found.on[0]
     assert found.in_folder <= set(found.on)

@@ -148,9 +148,9 @@ def test_the_rounding_bound_is_the_sum_of_its_parts():
     u = 2.0**-53
     logits = 40 * (50 * u + 10 * 10 * u)
     residual = logits / 2 + 2 * (16 * u + 80 * u) + 14 * u + 2 * u + 2 * 10 * 10 * u
-    steepness = 1.07 * math.sqrt(2)
-    summing = steepness * (4096 + 2 + 1) * u
-    expected = 1.1 * (2 * (residual + summing) + 4 * u * (2 * steepness + 0.2))
+    max_residual_norm = 1.07 * math.sqrt(2)
+    summing = max_residual_norm * (4096 + 2 + 1) * u
+    expected = 1.1 * (2 * (residual + summing) + 4 * u * (2 * max_residual_norm + 0.2))
     objective = SoftmaxObjective(
         rows=np.zeros((0, 50)), labels=np.zeros(0, int), basis=zero_sum_basis(10), penalty=0.01,
         records=10_000, radius=2.0, weights=np.ones(10),

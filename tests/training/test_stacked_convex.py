@@ -133,7 +133,7 @@ def test_another_point_ends_a_certificate(data):
     head = SoftmaxHead(bound=3.0, penalty=1e-2).fit(*data)
     head.certified()
     same = Optimum(point=head.coordinates_, gradient_bound=0.0, steps=1)
-    head.stand_at(same, tolerance=1.0)
+    head.set_solution(same, tolerance=1.0)
     with pytest.raises(InputError, match="head must be fitted in this process"):
         head.certified()
 

@@ -3,7 +3,7 @@
 Every accountant covers the events it has a theorem for and refuses the others by name.
 """
 
-from reticent.accounting.account import ACCOUNTANTS, Account, account
+from reticent.accounting.account import ACCOUNTANTS, PrivacyCost, account
 from reticent.accounting.calibration import Calibration, calibrate_noise
 
-__all__ = ["ACCOUNTANTS", "Account", "Calibration", "account", "calibrate_noise"]
+__all__ = ["ACCOUNTANTS", "Calibration", "PrivacyCost", "account", "calibrate_noise"]

@@ -4,8 +4,6 @@ Each accountant gives an upper bound for the same event and the choice between t
 data, so their minimum is an upper bound too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from reticent.accounting.accountant import Accountant
 from reticent.accounting.advanced import ADVANCED
 from reticent.accounting.basic import BASIC
 from reticent.accounting.gdp import GDP
-from reticent.accounting.nodes import Accountant
 from reticent.accounting.pld import PLD
 from reticent.accounting.rdp import RDP
 from reticent.accounting.zcdp import ZCDP
@@ -35,7 +33,7 @@ STATED = "noise multipliers and sensitivities as given by the caller"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class PrivacyCost:
     """What an event costs: ε at δ by each method, or why a method does not answer.
 
     ``epsilon`` is the smallest and ``method`` names where it comes from.
@@ -96,7 +94,7 @@ def account(
     relation: Relation | str,
     delta: float,
     methods: Sequence[str] | None = None,
-) -> Account:
+) -> PrivacyCost:
     """The ε of ``event`` at ``delta`` under ``relation``, by all methods or by those named.
 
     >>> from reticent.guarantee import GaussianEvent, Repeated
@@ -119,7 +117,7 @@ def account(
             refusals[name] = str(refusal)
     if not epsilons:
         raise NotCoveredError("no method covers the event: " + "; ".join(refusals.values()))
-    return Account(
+    return PrivacyCost(
         event=event,
         relation=relation,
         delta=delta,

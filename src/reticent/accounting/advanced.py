@@ -3,15 +3,13 @@
 ε = Σ εᵢ·tanh(εᵢ/2) + √(2·ln(1/δ′)·Σ εᵢ²) at δ = δ′ + Σ δᵢ.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from reticent.accounting import basic
+from reticent.accounting.accountant import Accountant
 from reticent.accounting.basic import Spent, weighted_sum_up
-from reticent.accounting.nodes import Accountant
 from reticent.guarantee.events import Event
 from reticent.guarantee.rounding import up
 from reticent.validation import NotCoveredError
@@ -38,7 +36,7 @@ def one(spent: Spent) -> Sums:
 
 
 def compose(parts: Sequence[tuple[Sums, int]]) -> Sums:
-    """Each sum adds up."""
+    """The costs of several releases: each of the sums adds up."""
     return Sums(*(weighted_sum_up((part[i], count) for part, count in parts) for i in range(4)))
 
 

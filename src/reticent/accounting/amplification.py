@@ -4,17 +4,16 @@ With K(α) = (α−1)·D_α the theorems bound e^{K(α)} − 1 by a sum of posit
 α ≥ 2; the sum is taken in log space. K is convex and K(1) = 0, so a chord bounds it in between.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Array = NDArray[np.float64]
+from reticent.arrays import Floats
+
+Array = Floats
 Divergence = Callable[[Array], Array]
 """Orders to Rényi divergences."""
 

@@ -4,8 +4,6 @@ Covers releases that have an (ε, δ) of their own. Gaussian noise has one for e
 itself: the other accountants cover it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -14,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.accounting.nodes import Accountant, refuse
+from reticent.accounting.accountant import Accountant, refuse
 from reticent.guarantee.events import (
     ApproximateEvent,
     BoundedRangeEvent,
@@ -28,7 +26,7 @@ from reticent.validation import NotCoveredError
 
 
 class Spent(NamedTuple):
-    """An (ε, δ)."""
+    """What was spent, as one pair (ε, δ)."""
 
     epsilon: float
     delta: float

@@ -4,8 +4,6 @@ A search on a logarithmic scale whose result has been accounted for: the noise r
 which an upper bound on ε was seen to be at most the ε asked for.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

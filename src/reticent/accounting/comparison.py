@@ -1,7 +1,5 @@
 """The noise of all additive mechanisms side by side when each release is one of many steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from reticent.accounting.account import ACCOUNTANTS, STATED, theorem_line

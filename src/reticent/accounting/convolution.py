@@ -6,8 +6,6 @@ the mass above the window (Chernoff), and the rounding of the transform. Mass th
 window only adds to the result.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +15,10 @@ from numpy.typing import NDArray
 from scipy import fft, signal
 
 from reticent.accounting.loss_grid import LossGrid
+from reticent.arrays import Floats
 from reticent.validation import NotCoveredError
 
-Array = NDArray[np.float64]
+Array = Floats
 Parts = Sequence[tuple[LossGrid, int]]
 """Each loss with the number of times that it occurs."""
 
@@ -48,7 +47,7 @@ class Tilt:
 
 
 def tilted(parts: Parts, theta: float) -> Tilt:
-    """The tilt at θ."""
+    """θ with the cumulant, mean and standard deviation of the tilted sum of losses."""
     cumulant = mean = variance = 0.0
     for grid, count in parts:
         log_total, weights = _tilted_masses(grid, theta)

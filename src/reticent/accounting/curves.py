@@ -4,17 +4,15 @@ The same forms as in ``mechanisms.profiles``, for arrays of orders. Each D_α is
 over [½, α − ½], which is how it is evaluated where the closed form would cancel.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.mechanisms.profiles.averages import langevin, log_cosh, log_sinhc, x_minus_tanh
 
-Array = NDArray[np.float64]
+Array = Floats
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 

@@ -4,19 +4,17 @@ A pair is known by its hockey-stick divergence δ(ε) for ε ≥ 0 alone: the pa
 (a reflection swaps P and Q), sampled pairs follow in closed form, and so does the other direction.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from reticent.accounting.basic import amplified_epsilon
+from reticent.arrays import Floats
 
-Array = NDArray[np.float64]
+Array = Floats
 
 _ULP = 2.0**-52
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -60,7 +58,7 @@ class GaussianPair:
 
     @property
     def atom(self) -> None:
-        """The loss is continuous."""
+        """None: the loss is continuous, and no value has mass of its own."""
 
     def _mean_slope(self, lower: Array) -> Array:
         """The mean of −M′ over [u, u + μ]."""
@@ -87,7 +85,7 @@ class LaplacePair:
 
     @property
     def atom(self) -> float:
-        """The largest loss."""
+        """The largest loss, which has mass of its own."""
         return self.shift
 
 
@@ -108,7 +106,7 @@ class LogisticPair:
 
     @property
     def atom(self) -> None:
-        """The loss is continuous."""
+        """None: the loss is continuous, and no value has mass of its own."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ class ResponsePair:
 
     @property
     def atom(self) -> float:
-        """The largest loss."""
+        """The largest loss, which has mass of its own."""
         return self.epsilon
 
 
@@ -195,11 +193,11 @@ class SubsetPair(PoissonPair):
         return True
 
     def added(self, epsilons: Array) -> Array:
-        """The same as ``removed``."""
+        """δ(ε) when a record is added: by symmetry that of ``removed``."""
         return self.removed(epsilons)
 
     def reach_added(self, delta: float) -> float:
-        """The same as ``reach_removed``."""
+        """Where ``added`` is down to δ: by symmetry ``reach_removed``."""
         return self.reach_removed(delta)
 
 

@@ -3,13 +3,11 @@
 Exact for Gaussian noise in any composition; an upper bound for pure releases.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import singledispatch
 
-from reticent.accounting.nodes import Accountant, no_amplification, refuse
+from reticent.accounting.accountant import Accountant, no_amplification, refuse
 from reticent.guarantee.events import (
     BoundedRangeEvent,
     Event,

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.accounting.dominating import PoissonPair
+from reticent.arrays import Floats
 
-Array = NDArray[np.float64]
+Array = Floats
 Divergence = Callable[[Array], Array]
 
 _ULP = 2.0**-52
@@ -42,7 +42,7 @@ class LossGrid:
 
     @property
     def losses(self) -> Array:
-        """The finite losses."""
+        """The finite privacy losses of the grid, ascending."""
         indices: Array = self.first + np.arange(len(self.log_masses), dtype=np.float64)
         return indices * self.step
 

@@ -4,8 +4,6 @@ Tight up to the grid for Gaussian, Laplace and logistic noise, sampled or not, a
 pure, bounded-range and (ε, δ)-DP releases.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,6 +11,7 @@ from functools import singledispatch
 from types import MappingProxyType
 
 from reticent.accounting import convolution
+from reticent.accounting.accountant import Accountant, refuse
 from reticent.accounting.basic import reciprocal_up
 from reticent.accounting.dominating import (
     GaussianPair,
@@ -23,7 +22,6 @@ from reticent.accounting.dominating import (
     SubsetPair,
 )
 from reticent.accounting.loss_grid import connect_dots
-from reticent.accounting.nodes import Accountant, refuse
 from reticent.guarantee.events import (
     ApproximateEvent,
     BoundedRangeEvent,

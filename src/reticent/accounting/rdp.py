@@ -4,19 +4,17 @@ Curves add up; at the end ε is read off over a fixed public grid of orders, eve
 gives a valid ε.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.accounting import amplification, curves
+from reticent.accounting.accountant import Accountant, refuse
 from reticent.accounting.basic import amplified_epsilon
-from reticent.accounting.nodes import Accountant, refuse
+from reticent.arrays import Floats
 from reticent.guarantee.events import (
     BoundedRangeEvent,
     Event,
@@ -31,7 +29,7 @@ from reticent.mechanisms.profiles import gaussian, laplace, logistic
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
 from reticent.validation import NotCoveredError
 
-Array = NDArray[np.float64]
+Array = Floats
 
 ORDERS: Array = np.unique(
     np.concatenate([1 + np.geomspace(1e-4, 1e5, 9 * 24 + 1), np.arange(2.0, 65.0), [math.inf]])

@@ -3,16 +3,14 @@
 ρ adds up; there is no amplification by sampling that keeps the form, so sampled events are refused.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import singledispatch
 
 import numpy as np
 
+from reticent.accounting.accountant import Accountant, no_amplification, refuse
 from reticent.accounting.basic import weighted_sum_up
-from reticent.accounting.nodes import Accountant, no_amplification, refuse
 from reticent.guarantee.events import (
     BoundedRangeEvent,
     Event,

@@ -6,7 +6,9 @@ use of a name: some attacks need torch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from reticent.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from reticent.attacks.attack import Attack, ScoreAttack, Scores
@@ -87,56 +89,4 @@ __all__ = [
     "tuned_a",
 ]
 
-_HOMES = {
-    "Access": "threat",
-    "AlmAttack": "shadow_network",
-    "AnsweredTarget": "targets",
-    "Attack": "attack",
-    "BoundaryAttack": "label_only",
-    "DiscriminatorAttack": "generative",
-    "DisplacementAttack": "displacement",
-    "EncoderLira": "encoder",
-    "EncoderMI": "encoder",
-    "FunctionTarget": "targets",
-    "GapAttack": "label_only",
-    "GradientAttack": "gradient_network",
-    "GradientNormAttack": "gradients",
-    "LabelTarget": "targets",
-    "Lira": "lira",
-    "LocalGANAttack": "generative",
-    "Means": "released_means",
-    "MetricAttack": "metric",
-    "ModelTarget": "targets",
-    "NoiseAttack": "label_only",
-    "Records": "records",
-    "ReferenceAttack": "reference",
-    "ReleasedMeansAttack": "released_means",
-    "ReleasedWeightsAttack": "released_weights",
-    "Rmia": "rmia",
-    "RoundedTarget": "targets",
-    "SalemAttack": "salem",
-    "SalemThreshold": "salem",
-    "ScoreAttack": "attack",
-    "Scores": "attack",
-    "ShadowEncoder": "encoder",
-    "Shadows": "shadows",
-    "ShokriAttack": "shadow_network",
-    "Target": "targets",
-    "Threat": "threat",
-    "TopTarget": "targets",
-    "TorchTarget": "targets",
-    "Views": "encoder",
-    "imported_target": "targets",
-    "memberships": "shadow_training",
-    "target_of": "targets",
-    "train_shadows": "shadow_training",
-    "tuned_a": "rmia",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_exports(__name__)

@@ -4,21 +4,16 @@ What the adversary knows beforehand (shadow models, a population, augmentations)
 attack when it is built. No attack is ever told whether a record that it scores was a member.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from reticent.arrays import Floats
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Target, target_of
 from reticent.attacks.threat import Threat
 from reticent.validation import InputError, finite, float_array
 
-Floats = NDArray[np.float64]
 Attacked = TypeVar("Attacked")
 
 

@@ -4,22 +4,17 @@ It is scikit-learn's, a function of the rows, the recipe and the seed. The passe
 fixed beforehand, as in the papers, so a training that has not converged by then is no fault.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
+from reticent.arrays import Flags, Floats
 from reticent.validation import InputError, count, describe, non_negative, positive
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,17 +11,17 @@ Adding a vector to all rows of W changes no answer of a softmax, and training ne
 are taken relative to their mean over the classes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from reticent.arrays import Array, Floats
 from reticent.attacks.attack import Attack, Scores
+from reticent.attacks.builder import AttackBuilder, Need
 from reticent.attacks.gradients import (
     DenseLayers,
     DenseModel,
@@ -31,16 +31,14 @@ from reticent.attacks.gradients import (
     slopes,
 )
 from reticent.attacks.records import Records
-from reticent.attacks.released_weights import unfitted_head
+from reticent.attacks.released_weights import convex_head_of
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import ModelTarget
 from reticent.attacks.threat import Access, Threat
-from reticent.protect import ReleasedHead
+from reticent.protect import Release
 from reticent.randomness import seeded
 from reticent.training import MLPHead
 from reticent.validation import InputError, count, float_array, open_probability
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +56,7 @@ class Displacement:
     target: DenseLayers
     proxies: list[DenseLayers]
     activation: str
-    classes: NDArray[Any]
+    classes: Array
 
     def logits(self, h: Floats) -> Floats:
         """The target's minus the proxies' average, relative to the mean over the classes."""
@@ -191,7 +189,7 @@ class DisplacementAttack(Attack[Any]):
             return dense.rows
         return activated(forward(replace(dense, layers=below))[1][-1], dense.activation)
 
-    def _proxy(self, model: Any, inputs: NDArray[Any], place: int) -> DenseLayers:
+    def _proxy(self, model: Any, inputs: Array, place: int) -> DenseLayers:
         """Layers like the displaced ones, trained on a random half of the adversary's records."""
         order = seeded("records of a proxy", self._seed, place).permutation(len(self.own))
         rows = order[: (len(order) + 1) // 2]
@@ -206,7 +204,7 @@ class DisplacementAttack(Attack[Any]):
         if isinstance(model, MLPHead):
             upper = clone(model).set_params(classes=model.classes_.tolist(), layers=self._last)
             return upper if self._last == len(model.weights_) else upper.set_params(bound=None)
-        head = unfitted_head(model, None) if isinstance(model, ReleasedHead) else clone(model)
+        head = convex_head_of(model) if isinstance(model, Release) else clone(model)
         return head.set_params(classes=model.classes_.tolist(), records=None, tolerance=None)
 
     @cached_property
@@ -236,3 +234,9 @@ def threshold_at(members: ArrayLike, others: ArrayLike, *, precision: float) -> 
     with np.errstate(invalid="ignore"):
         good = found / (found + false) >= precision
     return (float(levels[np.argmax(good)]), True) if good.any() else (float(levels[-1]), False)
+
+
+DISPLACEMENT = AttackBuilder(
+    needs=(Need.HEAD, Need.SHADOW),
+    build=lambda known: DisplacementAttack(own=known.own, seed=known.seed),
+)

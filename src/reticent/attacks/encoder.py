@@ -21,11 +21,11 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Flags, Floats
 from reticent.attacks.attack import Attack, Scores
 from reticent.attacks.lira import Mode, offline_scores, one_of, online_scores, shadow_threat
 from reticent.attacks.margins import require_shadows
 from reticent.attacks.records import Records
-from reticent.attacks.shadows import Flags
 from reticent.attacks.threat import Access, Threat
 from reticent.attacks.threshold import best_threshold
 from reticent.randomness import seeded
@@ -35,7 +35,6 @@ from reticent.training.encoders.torch_encoder import checked_images, prepared
 from reticent.training.encoders.torch_extra import functional, nn, torch
 from reticent.validation import InputError, count, describe, float_array
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Classifier = Literal["vector", "set", "threshold"]
 
@@ -144,7 +143,7 @@ class EncoderMI(Attack[Encoder]):
 
     @property
     def name(self) -> str:
-        """With the classifier."""
+        """What stands in tables: the attack with its classifier."""
         return f"EncoderMI, {self.classifier}"
 
     def scores(self, target: Encoder, records: Records) -> Scores:
@@ -196,7 +195,7 @@ class EncoderLira(Attack[Encoder]):
 
     @property
     def name(self) -> str:
-        """With the mode."""
+        """What stands in tables: the attack with its mode, online or offline."""
         return f"LiRA on an encoder, {self.mode}"
 
     def scores(self, target: Encoder, records: Records) -> Scores:

@@ -5,16 +5,15 @@ and without a record reads off which of them answered (Lu et al., Algorithm 1, t
 more). Nothing is estimated.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Integers
 from reticent.validation import InputError, float_array
 
-Counts = NDArray[np.int64]
+Counts = Integers
 
 CLOSE: Final = 1e-10
 """Far above the rounding of a softmax, far below what a record does to a logit."""

@@ -8,27 +8,23 @@ the records, and asks that discriminator. It can find only what the samples have
 Scores are log odds: the order of the confidences, and no ties next to 1.
 """
 
-from __future__ import annotations
-
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array, Floats
 from reticent.attacks.attack import Attack, Scores
 from reticent.attacks.records import Records
 from reticent.attacks.threat import Access, Threat
 from reticent.training.generative import GAN, GANSpec, train_gan
 from reticent.validation import InputError, count, describe, float_array
 
-Floats = NDArray[np.float64]
-
 
 @runtime_checkable
 class Discriminates(Protocol):
     """Whatever says how sure it is that records are real: a GAN is."""
 
-    def log_odds(self, records: NDArray[Any]) -> Floats:
+    def log_odds(self, records: Array) -> Floats:
         """One number for each record."""
         ...
 
@@ -37,8 +33,8 @@ class Discriminates(Protocol):
 class Generates(Protocol):
     """Whatever makes new records: a GAN does."""
 
-    def sample(self, size: int, *, seed: int) -> NDArray[Any]:
-        """So many of them."""
+    def sample(self, size: int, *, seed: int) -> Array:
+        """So many new records from the generator."""
         ...
 
 

@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from reticent.arrays import Flags, Floats
 from reticent.attacks.attack import Attack, Scores
 from reticent.attacks.gradients import WhiteBoxView, white_box_view
 from reticent.attacks.records import Records
@@ -28,7 +29,6 @@ from reticent.attacks.threat import Access, Threat
 from reticent.validation import InputError, count
 
 Singles = NDArray[np.float32]
-Flags = NDArray[np.bool_]
 
 WIDTH = 64
 KERNELS = 4
@@ -126,7 +126,7 @@ class Features:
 
     @classmethod
     def of(cls, view: WhiteBoxView) -> Features:
-        """Directions and logarithms."""
+        """Gradients as unit directions with the logarithms of their norms."""
         norms = [np.linalg.norm(layer.gradients, axis=(1, 2)) for layer in view.layers]
         return cls(
             gradients=tuple(
@@ -154,7 +154,7 @@ class Features:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Of one record."""
+        """The shapes of one record's features, without the batch."""
         return tuple(part.shape[1:] for part in self.parts)
 
     @property
@@ -202,7 +202,7 @@ class Trained:
     centres: list[Singles]
     spreads: list[Singles]
 
-    def log_odds(self, seen: Features) -> NDArray[np.float64]:
+    def log_odds(self, seen: Features) -> Floats:
         """One number for each record."""
         if seen.shapes != self.shapes:
             raise InputError("target must have the shape that the network was trained on")

@@ -9,24 +9,26 @@ module is differentiated record by record.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
+from reticent.arrays import Array, Floats, Integers
 from reticent.attacks.attack import Attack, Scores
+from reticent.attacks.builder import AttackBuilder, Need
 from reticent.attacks.records import Records
 from reticent.attacks.targets import ModelTarget, TorchTarget
 from reticent.attacks.threat import Access, Threat
-from reticent.protect import ReleasedHead
+from reticent.protect import Release
 from reticent.training import MLPHead, SoftmaxHead
 from reticent.training.features import clip_rows, public_map
 from reticent.validation import InputError, count, float_rows
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.int64]
+if TYPE_CHECKING:
+    from reticent.attacks.context import AttackContext
+
 DenseLayers = list[tuple[Floats, Floats | None]]
 
 
@@ -45,7 +47,7 @@ class WhiteBoxView:
     """What is seen of n records inside a model."""
 
     losses: Floats
-    labels: Labels
+    labels: Integers
     classes: int
     norms: Floats
     """records × layers: the norm of each layer's gradient, for all layers."""
@@ -57,12 +59,12 @@ class WhiteBoxView:
 
     @property
     def gradient_norms(self) -> Floats:
-        """‖∇ℓ‖ over all parameters."""
+        """‖∇ℓ‖ of each record, over all parameters."""
         return np.asarray(np.linalg.norm(self.norms, axis=1))
 
 
 class GradientNormAttack(Attack[Any]):
-    """−‖∇ℓ‖ of each record; for SoftmaxHead, MLPHead, ReleasedHead and torch modules."""
+    """−‖∇ℓ‖ of each record; for SoftmaxHead, MLPHead, their releases and torch modules."""
 
     name = "gradient norm"
 
@@ -102,7 +104,7 @@ class DenseModel:
     rows: Floats
     layers: DenseLayers
     activation: str
-    classes: NDArray[Any]
+    classes: Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,7 +112,7 @@ class Passes:
     """One pass forth and one back through dense layers."""
 
     losses: Floats
-    labels: Labels
+    labels: Integers
     inputs: list[Floats]
     """What goes into each layer, with a constant 1 at the end where the layer has a bias."""
     outputs: list[Floats]
@@ -119,7 +121,7 @@ class Passes:
 
     @property
     def norms(self) -> Floats:
-        """‖δ‖‖a‖ of each layer."""
+        """‖δ‖‖a‖ of each layer: the norm of its per-example gradient."""
         sizes = [
             np.linalg.norm(back, axis=1) * np.linalg.norm(forth, axis=1)
             for back, forth in zip(self.residuals, self.inputs, strict=True)
@@ -127,7 +129,7 @@ class Passes:
         return np.stack(sizes, axis=1)
 
     def layer(self, place: int) -> LayerView:
-        """δ aᵀ in full."""
+        """δ aᵀ, the per-example gradients of one layer in full."""
         gradients = self.residuals[place][:, :, None] * self.inputs[place][:, None, :]
         return LayerView(outputs=self.outputs[place], gradients=gradients)
 
@@ -153,7 +155,7 @@ def slopes(outputs: Floats, activation: str) -> Floats:
     return np.asarray(1 - np.tanh(outputs) ** 2 if activation == "tanh" else outputs > 0, float)
 
 
-def passes(dense: DenseModel, labels: Labels) -> Passes:
+def passes(dense: DenseModel, labels: Integers) -> Passes:
     """Cross-entropy of softmax outputs, differentiated by the chain rule."""
     met, outputs = forward(dense)
     inputs = [
@@ -168,7 +170,7 @@ def passes(dense: DenseModel, labels: Labels) -> Passes:
     return Passes(losses=losses, labels=labels, inputs=inputs, outputs=outputs, residuals=residuals)
 
 
-def softmax_residuals(logits: Floats, labels: Labels) -> Floats:
+def softmax_residuals(logits: Floats, labels: Integers) -> Floats:
     """p − e_y; 1 − p_y is the sum of the others, so that it does not round to 0 when p_y is 1.
 
     >>> softmax_residuals(np.array([[0.0, 0.0, 0.0, 0.0]]), np.array([1])).tolist()
@@ -198,16 +200,24 @@ def dense_model(target: Any, records: Records) -> DenseModel:
         check_is_fitted(model, "weights_")
         mapped = _mapped(model, model.centre, _rows(records, model.n_features_in_))
         return _one_layer(mapped, model.weights_, model.classes_)
-    if isinstance(model, ReleasedHead) and model.public.outputs == "softmax":
-        mapped = _mapped(model.public, model.centre, _rows(records, model.features))
-        return _one_layer(mapped, model.weights, model.classes_)
+    head = _released_head(model)
+    if head is not None:
+        mapped = _mapped(head, head.centre, _rows(records, model.features))
+        return _one_layer(mapped, model.recipe.layer(model.tensors).weights, model.classes_)
     raise InputError(
         "target must be a SoftmaxHead, an MLPHead, a released softmax head or a TorchTarget,"
         f" whose weights are seen, got {type(model).__name__}"
     )
 
 
-def _one_layer(rows: Floats, weights: Floats, classes: NDArray[Any]) -> DenseModel:
+def _released_head(model: Any) -> SoftmaxHead | None:
+    """The softmax head whose optimum was released, where the model is such a release."""
+    if not isinstance(model, Release):
+        return None
+    return model.recipe.convex_head(model.tensors, model.classes_)
+
+
+def _one_layer(rows: Floats, weights: Floats, classes: Array) -> DenseModel:
     return DenseModel(rows=rows, layers=[(weights, None)], activation="relu", classes=classes)
 
 
@@ -226,3 +236,19 @@ def _rows(records: Records, features: int) -> Floats:
     if rows.shape[1] != features:
         raise InputError(f"inputs must have the target's {features} features, got {rows.shape[1]}")
     return rows
+
+
+def _gradient_network(known: AttackContext) -> Attack[Any]:
+    try:
+        from reticent.attacks.gradient_network import GradientAttack
+    except ModuleNotFoundError:
+        raise InputError(
+            "torch must be installed for gradient-network: pip install 'reticent[torch]'"
+        ) from None
+    return GradientAttack(shadows=known.network_shadows, seed=known.seed)
+
+
+GRADIENT_NORM = AttackBuilder(needs=(Need.WEIGHTS,), build=lambda _: GradientNormAttack())
+GRADIENT_NETWORK = AttackBuilder(
+    needs=(Need.WEIGHTS, Need.FEATURES, Need.SHADOW), build=_gradient_network
+)

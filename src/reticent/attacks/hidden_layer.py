@@ -1,17 +1,14 @@
 """What a model of the adversary's own makes of inputs just before its last layer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats
 from reticent.attacks.targets import ModelTarget, Target, TorchTarget
 from reticent.training.features import clip_rows
 from reticent.training.mlp_head import MLPHead
-
-Floats = NDArray[np.float64]
 
 
 def last_hidden(model: Target, inputs: ArrayLike) -> Floats:

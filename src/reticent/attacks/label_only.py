@@ -12,18 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.attacks.attack import ScoreAttack, Scores
+from reticent.attacks.builder import AttackBuilder, Need
 from reticent.attacks.records import Records
 from reticent.attacks.targets import LabelTarget, Target
 from reticent.attacks.threat import Access, Threat
 from reticent.randomness import seeded
 from reticent.validation import InputError, count, positive
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Augment = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
+Augment = Callable[[Array, np.random.Generator], Array]
 """Changed copies of inputs, one for each."""
 
 _DOUBLINGS = 10
@@ -47,7 +46,7 @@ class LabelAttack(ScoreAttack):
         return found
 
     @abstractmethod
-    def _strengths(self, target: Target, inputs: NDArray[Any], labels: NDArray[np.int64]) -> Floats:
+    def _strengths(self, target: Target, inputs: Array, labels: Integers) -> Floats:
         """How firmly the target holds each of these labels, which are right."""
 
 
@@ -65,8 +64,8 @@ class GapAttack(LabelAttack):
     def _strengths(
         self,
         target: Target,  # noqa: ARG002 - it was asked already
-        inputs: NDArray[Any],
-        labels: NDArray[np.int64],  # noqa: ARG002
+        inputs: Array,
+        labels: Integers,  # noqa: ARG002
     ) -> Floats:
         return np.ones(len(inputs))
 
@@ -100,14 +99,14 @@ class NoiseAttack(LabelAttack):
             raise InputError(f"augment must be callable, got {type(change).__name__}")
         object.__setattr__(self, "_change", change)
 
-    def _strengths(self, target: Target, inputs: NDArray[Any], labels: NDArray[np.int64]) -> Floats:
+    def _strengths(self, target: Target, inputs: Array, labels: Integers) -> Floats:
         rng = seeded("label-only noise", self.seed)
         kept = np.zeros(len(inputs))
         for _ in range(self.copies):
             kept += target.labels(self._changed(inputs, rng)) == labels
         return np.asarray(kept / self.copies)
 
-    def _changed(self, inputs: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def _changed(self, inputs: Array, rng: np.random.Generator) -> Array:
         changed = np.asarray(self._change(inputs, rng))
         if changed.shape != inputs.shape:
             raise InputError(
@@ -122,7 +121,7 @@ class _Gaussian:
 
     std: float
 
-    def __call__(self, inputs: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def __call__(self, inputs: Array, rng: np.random.Generator) -> Array:
         return _numbers(inputs) + self.std * rng.normal(size=inputs.shape)
 
 
@@ -149,7 +148,7 @@ class BoundaryAttack(LabelAttack):
         count("halvings", self.halvings)
         count("seed", self.seed, at_least=0)
 
-    def _strengths(self, target: Target, inputs: NDArray[Any], labels: NDArray[np.int64]) -> Floats:
+    def _strengths(self, target: Target, inputs: Array, labels: Integers) -> Floats:
         rng, rows = seeded("label-only boundary", self.seed), _numbers(inputs)
         nearest = np.full(len(rows), self.farthest)
         for _ in range(self.directions):
@@ -181,7 +180,7 @@ class _Ray:
     target: Target
     start: Floats
     way: Floats
-    labels: NDArray[np.int64]
+    labels: Integers
 
     def changed(self, distances: Floats) -> Flags:
         """Whether the label there is another."""
@@ -194,10 +193,25 @@ def _wide(numbers: Floats, rows: Floats) -> Floats:
     return numbers.reshape(-1, *[1] * (rows.ndim - 1))
 
 
-def _numbers(inputs: NDArray[Any]) -> Floats:
+def _numbers(inputs: Array) -> Floats:
     if inputs.dtype.kind not in "biuf" or inputs.ndim < 2:
         raise InputError(
             "inputs must be rows of numbers to be changed, got an array of"
             f" {inputs.dtype} of shape {inputs.shape}; give augment"
         )
     return inputs.astype(np.float64)
+
+
+GAP = AttackBuilder(build=lambda _: GapAttack())
+LABEL_NOISE = AttackBuilder(
+    needs=(Need.QUERIES,),
+    build=lambda known: NoiseAttack(std=known.spread / 2, seed=known.seed),
+)
+LABEL_BOUNDARY = AttackBuilder(
+    needs=(Need.QUERIES,),
+    build=lambda known: BoundaryAttack(
+        farthest=known.spread * float(np.prod(known.records.inputs.shape[1:])) ** 0.5 * 4,
+        directions=20,
+        seed=known.seed,
+    ),
+)

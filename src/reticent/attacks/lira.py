@@ -7,16 +7,15 @@ one-sided probability of a smaller φ. (The two-sided −log density would call 
 unusually SMALL φ a member.)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from reticent.arrays import Flags, Floats, Integers
 from reticent.attacks.attack import ScoreAttack
+from reticent.attacks.builder import with_online_shadows, with_shadows
 from reticent.attacks.margins import (
     Augment,
     require_shadows,
@@ -25,12 +24,11 @@ from reticent.attacks.margins import (
     views_of,
 )
 from reticent.attacks.records import Records
-from reticent.attacks.shadows import Flags, Shadows
+from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import Target
 from reticent.attacks.threat import Access, Threat
 from reticent.validation import InputError, describe
 
-Floats = NDArray[np.float64]
 Mode = Literal["online", "offline"]
 Variance = Literal["auto", "fixed", "per-record"]
 
@@ -69,7 +67,7 @@ class Lira(ScoreAttack):
 
     @property
     def name(self) -> str:
-        """With the mode."""
+        """What stands in tables: LiRA with its mode, online or offline."""
         return f"LiRA, {self.mode}"
 
     def _values(self, target: Target, records: Records) -> Floats:
@@ -143,7 +141,7 @@ def _squares(values: Floats, kept: Flags, around: Floats) -> Floats:
     return np.asarray(np.einsum("nk,nk->n", distances, distances))
 
 
-def _medians(values: Floats, kept: Flags, counts: NDArray[np.int64]) -> Floats:
+def _medians(values: Floats, kept: Flags, counts: Integers) -> Floats:
     """The others are sorted to the end as infinity."""
     ordered = np.sort(np.where(kept, values, np.inf), axis=1)
     rows = np.arange(len(ordered))
@@ -162,6 +160,10 @@ def shadow_threat(mode: Mode, augmented: bool) -> Threat:
 
 
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuses another word."""
+    """Refuse a word that is none of those allowed."""
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} must be one of {', '.join(choices)}, got {describe(value)}")
+
+
+LIRA_OFFLINE = with_shadows(lambda known: Lira(shadows=known.offline, mode="offline"))
+LIRA_ONLINE = with_online_shadows(lambda known: Lira(shadows=known.online))

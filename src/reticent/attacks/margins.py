@@ -5,25 +5,22 @@
 V), log p_y = log expit(φ), and a constant added to a row of logits does not change it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.attacks.records import Records
-from reticent.attacks.shadows import Flags, Shadows
+from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import Target
 from reticent.validation import InputError
 
-Floats = NDArray[np.float64]
-Augment = Callable[[NDArray[Any]], Sequence[ArrayLike]]
+Augment = Callable[[Array], Sequence[ArrayLike]]
 """n inputs to several views, each of n inputs in the same order."""
 
 
-def margins(logits: Floats, labels: NDArray[np.int64]) -> Floats:
+def margins(logits: Floats, labels: Integers) -> Floats:
     """φ of each row: its own logit less the log-sum-exp of the others.
 
     >>> margins(np.log([[0.8, 0.1, 0.1]]), np.array([0])).round(12) == np.log(4).round(12)
@@ -50,7 +47,7 @@ def shadow_margins(shadows: Shadows, records: Records, views: Sequence[ArrayLike
     return np.stack([_mean_margins(model, labels, views) for model in shadows.models])
 
 
-def _mean_margins(target: Target, labels: NDArray[np.int64], views: Sequence[ArrayLike]) -> Floats:
+def _mean_margins(target: Target, labels: Integers, views: Sequence[ArrayLike]) -> Floats:
     if len(target.classes) < 2:
         raise InputError(f"target must have at least 2 classes, got {len(target.classes)}")
     found: Floats = np.mean([margins(target.logits(view), labels) for view in views], axis=0)

@@ -15,10 +15,11 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.attacks.attack import ScoreAttack
+from reticent.attacks.builder import AttackBuilder, Need, with_shadows
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import Target, target_of
@@ -26,9 +27,7 @@ from reticent.attacks.threat import Access, Threat
 from reticent.attacks.threshold import best_threshold
 from reticent.validation import InputError, describe
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+Places = Integers
 Calibration: TypeAlias = Shadows | tuple[Any, Records, Records]
 """Shadow models, or one shadow model with the records that it saw and others that it did not."""
 
@@ -53,7 +52,7 @@ def confidence(logits: Floats, labels: Places) -> Floats:  # noqa: ARG001 - as a
 
 
 def negative_entropy(logits: Floats, labels: Places) -> Floats:  # noqa: ARG001 - as all metrics
-    """Σ p log p."""
+    """Σ p log p of each row: high where the model is certain."""
     logarithms = _log_pairs(logits)[0]
     return np.asarray((special.softmax(logits, axis=1) * logarithms).sum(axis=1))
 
@@ -149,7 +148,7 @@ class ClassThresholds:
     of_class: dict[str, float]
 
     @classmethod
-    def fitted(cls, values: Floats, labels: NDArray[Any], inside: Flags) -> ClassThresholds:
+    def fitted(cls, values: Floats, labels: Array, inside: Flags) -> ClassThresholds:
         """Each maximises ½(TPR + TNR) on the shadow records of its class."""
         names, of_class = labels.astype(np.str_), {}
         for name in np.unique(names):
@@ -158,12 +157,12 @@ class ClassThresholds:
                 of_class[str(name)] = best_threshold(members, others)
         return cls(common=best_threshold(values[inside], values[~inside]), of_class=of_class)
 
-    def of(self, labels: NDArray[Any]) -> Floats:
+    def of(self, labels: Array) -> Floats:
         """The threshold of each record's class."""
         names = labels.astype(np.str_).tolist()
         return np.array([self.of_class.get(name, self.common) for name in names])
 
-    def missing(self, labels: NDArray[Any]) -> list[str]:
+    def missing(self, labels: Array) -> list[str]:
         """Classes that have none of their own."""
         names = np.unique(labels.astype(np.str_)).tolist()
         return [name for name in names if name not in self.of_class]
@@ -173,7 +172,7 @@ def _measured(metric: str, target: Target, records: Records) -> Floats:
     return METRICS[metric](target.logits(records.inputs), records.among(target.classes))
 
 
-def _shadow_values(metric: str, shadow: Calibration) -> tuple[Floats, NDArray[Any], Flags]:
+def _shadow_values(metric: str, shadow: Calibration) -> tuple[Floats, Array, Flags]:
     """The metric of each shadow's answers, the labels, and whether the shadow saw the records."""
     if isinstance(shadow, Shadows):
         pool, inside = shadow.pool, shadow.saw(shadow.pool)
@@ -222,3 +221,16 @@ def _log_pairs(logits: Floats) -> tuple[Floats, Floats]:
 
 def _of_label(rows: Floats, labels: Places) -> Floats:
     return np.asarray(np.take_along_axis(rows, labels[:, None], axis=1)[:, 0])
+
+
+def _builder(name: str) -> AttackBuilder:
+    return AttackBuilder(needs=(Need.SCORES,), build=lambda _: MetricAttack(name))
+
+
+LOSS = _builder("loss")
+CONFIDENCE = _builder("confidence")
+ENTROPY = _builder("entropy")
+MODIFIED_ENTROPY = _builder("modified-entropy")
+MODIFIED_ENTROPY_PER_CLASS = with_shadows(
+    lambda known: MetricAttack("modified-entropy", shadow=known.offline)
+)

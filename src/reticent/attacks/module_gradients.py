@@ -3,8 +3,6 @@
 A layer is a submodule with parameters of its own; layers stand in the order of their definition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch.func import functional_call
 
-from reticent.attacks.gradients import Floats, LayerView, WhiteBoxView
+from reticent.arrays import Array, Floats, Integers
+from reticent.attacks.gradients import LayerView, WhiteBoxView
 from reticent.attacks.records import Records
 from reticent.attacks.targets import TorchTarget
 from reticent.validation import InputError
@@ -49,7 +48,7 @@ def module_view(target: TorchTarget, records: Records, *, last: int) -> WhiteBox
 
 
 def _differentiated(
-    module: Any, inputs: NDArray[np.float32], labels: NDArray[np.int64]
+    module: Any, inputs: NDArray[np.float32], labels: Integers
 ) -> Iterator[tuple[float, dict[str, Any]]]:
     """Loss and gradients of one record at a time: no module is too unusual for that.
 
@@ -128,7 +127,7 @@ def _evaluated(module: Any) -> Iterator[None]:
             part.training = training
 
 
-def _numbers(inputs: NDArray[Any]) -> NDArray[np.float32]:
+def _numbers(inputs: Array) -> NDArray[np.float32]:
     if inputs.dtype.kind not in "biuf":
         raise InputError(f"inputs of a torch module must be numbers, got {inputs.dtype}")
     return inputs.astype(np.float32)

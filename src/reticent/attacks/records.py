@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Array, Integers
 from reticent.data import Dataset
 from reticent.training.records import indices_of
 from reticent.validation import InputError
@@ -25,8 +25,8 @@ class Records:
     (2, array([1, 0]))
     """
 
-    inputs: NDArray[Any]
-    labels: NDArray[Any]
+    inputs: Array
+    labels: Array
 
     def __init__(self, inputs: ArrayLike, labels: ArrayLike) -> None:
         found, wanted = _array("inputs", inputs), _array("labels", labels)
@@ -73,7 +73,7 @@ class Records:
             np.concatenate([self.labels, others.labels]),
         )
 
-    def among(self, classes: ArrayLike) -> NDArray[np.int64]:
+    def among(self, classes: ArrayLike) -> Integers:
         """The place of each label in the list of classes; another label is refused.
 
         Where one side is texts (columns of a file are), both are compared as texts.
@@ -92,7 +92,7 @@ class Records:
         )
 
 
-def _array(name: str, value: ArrayLike) -> NDArray[Any]:
+def _array(name: str, value: ArrayLike) -> Array:
     """Numbers or texts; a list of texts that became objects on the way is texts again."""
     try:
         found = np.asarray(value)
@@ -105,7 +105,7 @@ def _array(name: str, value: ArrayLike) -> NDArray[Any]:
     return found
 
 
-def _contents(inputs: NDArray[Any]) -> Iterator[bytes]:
+def _contents(inputs: Array) -> Iterator[bytes]:
     """The bytes of each row: equal values in other types, and −0, are equal."""
     if inputs.dtype.kind == "U":  # whose bytes depend on the longest text of the array
         yield from ("\0".join(map(str, np.atleast_1d(row))).encode() for row in inputs)

@@ -14,26 +14,25 @@ So p is at least as large as one that is exactly uniform for normal φ. Long tai
 still make it too small where m is below about 100: no smoothing knows a tail that it has not seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
+from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.attacks.attack import Attack, Scores
+from reticent.attacks.builder import with_shadows
 from reticent.attacks.hidden_layer import last_hidden
 from reticent.attacks.margins import require_shadows, shadow_margins, target_margins, views_of
 from reticent.attacks.records import Records
-from reticent.attacks.shadows import Flags, Shadows
+from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import Target, target_of
 from reticent.attacks.threat import Access, Threat
 from reticent.validation import count, float_array, open_probability, positive
 
-Floats = NDArray[np.float64]
 Features = Callable[[Target, Any], ArrayLike]
 """A reference model and n inputs to n rows."""
 
@@ -81,7 +80,7 @@ class ReferenceAttack(Attack[Any]):
 
     @property
     def name(self) -> str:
-        """By its authors."""
+        """What stands in tables: the reference attack and its authors."""
         return "reference test (Long et al.)"
 
     def scores(self, target: Any, records: Records) -> Scores:
@@ -106,7 +105,7 @@ class ReferenceAttack(Attack[Any]):
             ),
         )
 
-    def neighbour_counts(self, records: Records) -> NDArray[np.int64]:
+    def neighbour_counts(self, records: Records) -> Integers:
         """How many other records of the pool are nearer than ``distance``."""
         outside, pool = ~self.shadows.saw(records), self.shadows.pool
         known = [self._unit_rows(model, pool.inputs) for model in self.shadows.models]
@@ -121,7 +120,7 @@ class ReferenceAttack(Attack[Any]):
             counts[rows] = (1 - near < self.distance).sum(axis=1)
         return counts
 
-    def _similarities(self, inputs: NDArray[Any], outside: Flags, known: list[Floats]) -> Floats:
+    def _similarities(self, inputs: Array, outside: Flags, known: list[Floats]) -> Floats:
         """Mean cosine over the models that did not see the record, records × pool."""
         total = np.zeros((len(inputs), len(known[0])))
         for model, without, others in zip(self.shadows.models, outside, known, strict=True):
@@ -129,7 +128,7 @@ class ReferenceAttack(Attack[Any]):
         mean: Floats = total / outside.sum(axis=0)[:, None]
         return mean
 
-    def _unit_rows(self, model: Target, inputs: NDArray[Any]) -> Floats:
+    def _unit_rows(self, model: Target, inputs: Array) -> Floats:
         """Features of length 1; those of length 0 are near nothing."""
         rows = float_array("features", self.features(model, inputs)).reshape(len(inputs), -1)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -154,3 +153,6 @@ def p_values(own: Floats, others: Floats, references: Flags) -> Floats:
     kernel = special.ndtr((others - own) / width).sum(axis=0, where=references) / m
     larger: Floats = np.maximum(student, kernel)
     return larger
+
+
+REFERENCE = with_shadows(lambda known: ReferenceAttack(shadows=known.offline))

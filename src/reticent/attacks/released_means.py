@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Array, Floats
 from reticent.attacks.attack import Attack, Scores
+from reticent.attacks.builder import AttackBuilder, Need
 from reticent.attacks.records import Records
 from reticent.attacks.threat import Access, Threat
-from reticent.protect import ClassMeansHead, ReleasedLinear, ReleasedMean
+from reticent.protect import Release
+from reticent.protect.recipes.class_means import ClassMeansRecipe
+from reticent.protect.recipes.mean import MEAN, MeanRecipe
 from reticent.training.features import clip_rows, scale_rows
 from reticent.validation import InputError, describe, float_array, float_rows
 
-Floats = NDArray[np.float64]
 Statistic = Literal["distance", "inner product"]
 
 
@@ -60,7 +63,7 @@ class Means:
     """
 
     values: Floats
-    classes: NDArray[Any] | None = None
+    classes: Array | None = None
 
     def __post_init__(self) -> None:
         """As many rows as classes."""
@@ -92,7 +95,7 @@ class Means:
 
 
 class ReleasedMeansAttack(Attack[Any]):
-    """Homer's attack on means: exact ones, a ``ReleasedMean``, or a released ``ClassMeansHead``.
+    """Homer's attack on means: exact ones, a released mean, or released class means.
 
     Args:
         population: Records like those behind the means, with none of them: they give P.
@@ -144,7 +147,7 @@ class _Seen:
     """Means, how rows were treated before they were averaged, and whether the scale is known."""
 
     means: Means
-    rows: Callable[[NDArray[Any]], Floats]
+    rows: Callable[[Array], Floats]
     scale_known: bool = True
 
     def scaled(self, population: Means) -> tuple[Means, tuple[str, ...]]:
@@ -163,34 +166,42 @@ class _Seen:
 def _seen(target: Any, population: Records) -> _Seen:
     if isinstance(target, Means):
         return _Seen(means=target, rows=_plain)
-    if isinstance(target, ReleasedMean):
-        bound = target.numbers.bound
-        return _Seen(
-            means=Means(values=target.values), rows=lambda inputs: clip_rows(_plain(inputs), bound)
-        )
     released = getattr(target, "released_", target)
-    if isinstance(released, ReleasedLinear) and released.learner == ClassMeansHead.name:
-        return _seen_layer(released, population)
+    recipe = released.recipe if isinstance(released, Release) else None
+    if isinstance(recipe, MeanRecipe):
+        bound = recipe.bound
+        return _Seen(
+            means=Means(values=released.tensors[MEAN]),
+            rows=lambda inputs: clip_rows(_plain(inputs), bound),
+        )
+    if isinstance(recipe, ClassMeansRecipe):
+        return _seen_layer(released, recipe, population)
     raise InputError(
-        "target must be Means, a ReleasedMean or a released ClassMeansHead, got"
+        "target must be Means, a released mean or released class means, got"
         f" {type(target).__name__}"
     )
 
 
-def _seen_layer(released: ReleasedLinear, population: Records) -> _Seen:
+def _seen_layer(released: Release, recipe: ClassMeansRecipe, population: Records) -> _Seen:
     """The layer's weights are the class means of centred unit rows, times an unknown factor.
 
     The noisy mean that rows were centred by is not published; the population's takes its place.
     """
-    centred = getattr(released.recipe, "mean_share", 0.0) > 0
+    centred = recipe.mean_share > 0
     unit = scale_rows(_plain(population.inputs), 1.0)
     centre = unit.mean(axis=0) if centred else np.zeros(unit.shape[1])
     return _Seen(
-        means=Means(values=released.weights, classes=released.classes_),
+        means=Means(values=recipe.layer(released.tensors).weights, classes=released.classes_),
         rows=lambda inputs: scale_rows(scale_rows(_plain(inputs), 1.0) - centre, 1.0),
         scale_known=False,
     )
 
 
-def _plain(inputs: NDArray[Any]) -> Floats:
+def _plain(inputs: Array) -> Floats:
     return float_rows("inputs", inputs)
+
+
+RELEASED_MEANS = AttackBuilder(
+    needs=(Need.MEANS, Need.POPULATION),
+    build=lambda known: ReleasedMeansAttack(population=known.others),
+)

@@ -7,17 +7,17 @@ TPR(α) = Φ(Φ⁻¹(α) + μ_x), μ_x = ‖w₁ − w₀‖/σ (Dong, Roth, Su 
 in a fixed basis of the zero-sum space, so these are what is compared here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from reticent.arrays import Flags, Floats, Integers
 from reticent.attacks.attack import Attack, Scores
+from reticent.attacks.builder import AttackBuilder, Need
 from reticent.attacks.records import Records
 from reticent.attacks.threat import Access, Threat
 from reticent.guarantee import Sensitivity
@@ -25,8 +25,8 @@ from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.neighbours import LeaveOneOut
 from reticent.neighbours.differences import Differences
 from reticent.neighbours.leave_one_out import HEADS
-from reticent.protect import ReleasedHead
-from reticent.protect.budget import mechanism_of
+from reticent.protect import Release
+from reticent.protect.recipes.weights import COORDINATES
 from reticent.training import SoftmaxHead
 from reticent.validation import (
     InputError,
@@ -37,9 +37,6 @@ from reticent.validation import (
     open_probability,
     probability,
 )
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 _MEAN_UNUSED = (
     "the head was centred by a noisy mean; what that mean itself tells is not part of the score"
@@ -103,7 +100,7 @@ class InfluenceMap:
     noise: AdditiveMechanism
     l1: Floats
     l2: Floats
-    known: NDArray[np.bool_]
+    known: Flags
     """Whether the record is one of the known ones (w₁ is their head), or w₀ is."""
 
     def __len__(self) -> int:
@@ -140,7 +137,7 @@ class InfluenceMap:
         return type(self.noise)(scale=self.noise.scale, sensitivity=moved).epsilon(delta=delta)
 
 
-class ReleasedWeightsAttack(Attack[ReleasedHead]):
+class ReleasedWeightsAttack(Attack[Release]):
     """Λ(x) against a released softmax head; above 0 its weights are likelier with x than without.
 
     Args:
@@ -169,25 +166,25 @@ class ReleasedWeightsAttack(Attack[ReleasedHead]):
         self._class_weight = class_weight
         self._threads = threads
 
-    def scores(self, target: ReleasedHead, records: Records) -> Scores:
-        """Λ of each record."""
+    def scores(self, target: Release, records: Records) -> Scores:
+        """The log likelihood ratio Λ of each record."""
         values = np.empty(len(records))
         for rows, pair in self._pairs(target, records):
-            values[rows] = pair.ratios(target.coordinates.ravel())
-        notes = () if target.public.mean is None else (_MEAN_UNUSED,)
+            values[rows] = pair.ratios(target.tensors[COORDINATES].ravel())
+        notes = (_MEAN_UNUSED,) if "mean" in target.scales else ()
         return Scores(
             attack=self.name, threat=self.threat, values=values, decides_at=0.0, notes=notes
         )
 
-    def worlds(self, target: ReleasedHead, records: Records) -> Worlds:
+    def worlds(self, target: Release, records: Records) -> Worlds:
         """w₀ and w₁ of each record, all held at once: for many releases of one head."""
-        shape = (len(records), target.coordinates.size)
+        shape = (len(records), target.tensors[COORDINATES].size)
         absent, present = np.empty(shape), np.empty(shape)
         for rows, pair in self._pairs(target, records):
             absent[rows], present[rows] = pair.absent, pair.present
         return Worlds(absent=absent, present=present, noise=noise_of(target))
 
-    def influence(self, target: ReleasedHead, records: Records) -> InfluenceMap:
+    def influence(self, target: Release, records: Records) -> InfluenceMap:
         """How far each record moves the released coordinates."""
         l1, l2 = np.empty(len(records)), np.empty(len(records))
         for rows, pair in self._pairs(target, records):
@@ -195,7 +192,7 @@ class ReleasedWeightsAttack(Attack[ReleasedHead]):
             l1[rows], l2[rows] = np.abs(moved).sum(axis=1), np.linalg.norm(moved, axis=1)
         return InfluenceMap(noise=noise_of(target), l1=l1, l2=l2, known=self._places(records) >= 0)
 
-    def _pairs(self, target: ReleasedHead, records: Records) -> Iterator[tuple[Rows, Worlds]]:
+    def _pairs(self, target: Release, records: Records) -> Iterator[tuple[Integers, Worlds]]:
         """The worlds of a few records at a time, with their places among the records."""
         noise = noise_of(target)
         around, places = self._neighbours(target), self._places(records)
@@ -219,24 +216,25 @@ class ReleasedWeightsAttack(Attack[ReleasedHead]):
                     ),
                 )
 
-    def _neighbours(self, target: ReleasedHead) -> LeaveOneOut:
+    def _neighbours(self, target: Release) -> LeaveOneOut:
         """The exact head on the known records, with the numbers of the release."""
-        head = unfitted_head(target, self._class_weight)
+        head = convex_head_of(target, self._class_weight)
         head.fit(self.known.inputs, self.known.labels)
         numbers = head.certified().numbers
-        if numbers.shape != target.public.shape:
+        if numbers.shape != target.tensors[COORDINATES].shape:
             raise InputError(
                 f"known must have the {target.features} features of the release, got"
                 f" {self.known.inputs.shape[1]}"
             )
-        if numbers.largest_weight != target.public.largest_weight:
+        released = target.recipe.to_dict()["largest_weight"]
+        if numbers.largest_weight != released:
             raise InputError(
                 "class_weight must be that of the released head, with largest weight"
-                f" {target.public.largest_weight}, got {numbers.largest_weight}"
+                f" {released}, got {numbers.largest_weight}"
             )
         return LeaveOneOut(head, self.known.inputs, self.known.labels, threads=self._threads)
 
-    def _places(self, records: Records) -> Rows:
+    def _places(self, records: Records) -> Integers:
         """Where each record stands among the known ones, −1 where it does not."""
         places: dict[bytes, int] = {}
         for place, key in enumerate(self.known.keys):
@@ -244,36 +242,34 @@ class ReleasedWeightsAttack(Attack[ReleasedHead]):
         return np.array([places.get(key, -1) for key in records.keys], dtype=np.int64)
 
 
-def noise_of(target: ReleasedHead) -> AdditiveMechanism:
-    """The noise that a release says it was made with."""
-    if not isinstance(target, ReleasedHead):
-        raise InputError(f"target must be a ReleasedHead, got {describe(target)}")
-    return mechanism_of(target.mechanism)(
-        scale=target.scale, sensitivity=target.public.sensitivity(target.guarantee.relation)
-    )
+def noise_of(target: Release) -> AdditiveMechanism:
+    """The noise that the optimum of a head was released with."""
+    if not isinstance(target, Release) or COORDINATES not in target.scales:
+        raise InputError(f"target must be released weights of a head, got {describe(target)}")
+    noise = target.noises[COORDINATES]
+    assert isinstance(noise, AdditiveMechanism)
+    return noise
 
 
-def unfitted_head(target: ReleasedHead, class_weight: Mapping[Any, float] | None) -> SoftmaxHead:
-    """The head that was released, before its fit, from the public numbers alone."""
-    public = target.public
-    if public.outputs != "softmax":
-        raise InputError(f"target must be a softmax head, got {public.outputs} outputs")
-    return SoftmaxHead(
-        penalty=public.penalty,
-        bound=public.bound,
-        classes=target.classes_.tolist(),
-        records=public.records,
-        intercept=public.intercept,
-        centre=target.centre,
-        norms=public.norms,
-        class_weight=class_weight,
-        tolerance=public.tolerance,
-    )
+def convex_head_of(target: Release, class_weight: Mapping[Any, float] | None = None) -> SoftmaxHead:
+    """The head whose optimum was released, before its fit, from the public numbers alone."""
+    head = target.recipe.convex_head(target.tensors, target.classes_)
+    if head is None:
+        raise InputError("target must be a released softmax head, got another release")
+    head.set_params(class_weight=class_weight)
+    return head
 
 
-def _parts(rows: Rows, found: Differences) -> Iterator[tuple[Rows, Floats]]:
+def _parts(rows: Integers, found: Differences) -> Iterator[tuple[Integers, Floats]]:
     """A few heads at a time as flat coordinates: they are kept in half the memory."""
     for start in range(0, len(found), HEADS):
         chosen = slice(start, start + HEADS)
         part = Differences(relative=found.relative[chosen], errors=found.errors[chosen])
         yield rows[chosen], part.coordinates.reshape(len(part), -1)
+
+
+RELEASED_WEIGHTS = AttackBuilder(
+    needs=(Need.RELEASE,), build=lambda known: ReleasedWeightsAttack(known=known.known)
+)
+"""Each record's adversary has all training records but this one: it compares the head without the
+record with the head that has it, whichever of the two was released."""

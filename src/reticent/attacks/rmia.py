@@ -9,25 +9,22 @@ are ordered by P_x: the score is (number dominated + P_x/(1 + P_x)) / (size of t
 which lies in [share, share + 1/size) and depends on no other scored record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
+from reticent.arrays import Flags, Floats
 from reticent.attacks.attack import ScoreAttack
+from reticent.attacks.builder import Need, with_online_shadows, with_shadows
 from reticent.attacks.lira import Mode, one_of, shadow_threat
 from reticent.attacks.margins import require_shadows, shadow_margins, target_margins, views_of
 from reticent.attacks.records import Records
-from reticent.attacks.shadows import Flags, Shadows
+from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import Target
 from reticent.attacks.threat import Threat
 from reticent.validation import InputError, count, positive, real
-
-Floats = NDArray[np.float64]
 
 _NEARLY_UNDERFLOWN = 1e-290
 """Means of probabilities below are formed in logarithms."""
@@ -72,7 +69,7 @@ class Rmia(ScoreAttack):
 
     @property
     def name(self) -> str:
-        """With the mode."""
+        """What stands in tables: RMIA with its mode, online or offline."""
         return f"RMIA, {self.mode}"
 
     def _values(self, target: Target, records: Records) -> Floats:
@@ -198,3 +195,14 @@ def share(name: str, value: object) -> float:
     if not 0 <= number <= 1:
         raise InputError(f"{name} must be in [0, 1], got {number}")
     return number
+
+
+RMIA_OFFLINE = with_shadows(
+    lambda known: Rmia(shadows=known.offline, population=known.others, mode="offline"),
+    Need.QUERIES,
+)
+RMIA_ONLINE = with_online_shadows(
+    lambda known: Rmia(shadows=known.online, population=known.others),
+    Need.POPULATION,
+    Need.QUERIES,
+)

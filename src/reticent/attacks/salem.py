@@ -5,17 +5,17 @@ none at all. The first two see the three largest probabilities, sorted, and no l
 serves all classes and any number of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats
 from reticent.attacks.attack import ScoreAttack
 from reticent.attacks.attack_network import MembershipNetwork, NetworkRecipe, trained_network
+from reticent.attacks.builder import with_shadows
 from reticent.attacks.lira import one_of
 from reticent.attacks.metric import METRICS
 from reticent.attacks.records import Records
@@ -25,7 +25,6 @@ from reticent.attacks.targets import Target
 from reticent.attacks.threat import Access, Threat
 from reticent.validation import InputError, count, real
 
-Floats = NDArray[np.float64]
 Data = Literal["same", "other"]
 
 SALEM: Final = NetworkRecipe()
@@ -67,7 +66,7 @@ class SalemAttack(ScoreAttack):
 
     @property
     def decides_at(self) -> float:
-        """Even odds."""
+        """Even odds: the attack network's output ½."""
         return 0.0
 
     def _values(self, target: Target, records: Records) -> Floats:
@@ -127,3 +126,8 @@ def largest(probabilities: Floats) -> Floats:
 def _confidence(target: Target, inputs: ArrayLike) -> Floats:
     logits = target.logits(inputs)
     return METRICS["confidence"](logits, np.zeros(len(logits), dtype=np.int64))
+
+
+SALEM_ATTACK = with_shadows(
+    lambda known: SalemAttack(shadows=known.network_shadows, seed=known.seed)
+)

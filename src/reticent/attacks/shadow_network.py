@@ -11,19 +11,19 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Flags, Floats, Integers
 from reticent.attacks.attack import ScoreAttack
 from reticent.attacks.attack_network import MembershipNetwork, NetworkRecipe, trained_network
+from reticent.attacks.builder import with_shadows
 from reticent.attacks.records import Records
-from reticent.attacks.shadows import Flags, Shadows
+from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import Target
 from reticent.attacks.threat import Access, Threat
 from reticent.randomness import seeded
 from reticent.validation import InputError, count
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
+Places = Integers
 
 SHOKRI: Final = NetworkRecipe()
 ALM: Final = NetworkRecipe(hidden=(64,) * 5, penalty=0.0, learning_rate=1e-3, batch=32, passes=50)
@@ -38,7 +38,7 @@ class ShadowRows(NamedTuple):
     places: Places
     inside: Flags
 
-    def take(self, rows: NDArray[np.int64] | Flags) -> ShadowRows:
+    def take(self, rows: Integers | Flags) -> ShadowRows:
         """The rows at these positions, or of this mask."""
         return ShadowRows(self.probabilities[rows], self.places[rows], self.inside[rows])
 
@@ -96,7 +96,7 @@ class ShokriAttack(ScoreAttack):
 
     @property
     def decides_at(self) -> float:
-        """Even odds."""
+        """Even odds: the attack network's output ½."""
         return 0.0
 
     def _values(self, target: Target, records: Records) -> Floats:
@@ -167,7 +167,7 @@ class AlmAttack(ScoreAttack):
 
     @property
     def decides_at(self) -> float:
-        """Even odds."""
+        """Even odds: the attack network's output ½."""
         return 0.0
 
     def _values(self, target: Target, records: Records) -> Floats:
@@ -205,3 +205,9 @@ def _require_classes(target: Target, shadows: Shadows) -> None:
             f"target must have the shadows' {len(shadows.classes)} classes in the same order, got"
             f" {len(target.classes)} classes or another order"
         )
+
+
+SHOKRI_ATTACK = with_shadows(
+    lambda known: ShokriAttack(shadows=known.network_shadows, seed=known.seed)
+)
+ALM_ATTACK = with_shadows(lambda known: AlmAttack(shadows=known.network_shadows, seed=known.seed))

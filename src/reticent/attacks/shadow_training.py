@@ -6,19 +6,18 @@ attacks that compare both.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from reticent.arrays import Array, Flags
 from reticent.attacks.records import Records
-from reticent.attacks.shadow_store import ShadowFile, fingerprint, storable
-from reticent.attacks.shadows import Flags, Shadows
+from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import ModelTarget
 from reticent.parallel import map_tasks, workers
 from reticent.randomness import seeded
@@ -41,7 +40,6 @@ def train_shadows(  # noqa: PLR0913 - one argument for each thing an adversary c
     inside: ArrayLike | None = None,
     jobs: int = 1,
     stacked: bool = True,
-    store: str | os.PathLike[str] | None = None,
     on_done: OnDone | None = None,
 ) -> Shadows:
     """Fit ``count`` copies of ``head``, each on its own part of the pool.
@@ -61,10 +59,6 @@ def train_shadows(  # noqa: PLR0913 - one argument for each thing an adversary c
         inside: Which shadow sees which record (shadows × records), instead of count and share.
         jobs: How many are fitted at a time; -1 takes every core.
         stacked: False for one after the other, whatever the head.
-        store: A folder that keeps the weights of a SoftmaxHead's or MLPHead's shadows for the next
-            call with equal records and parameters (``usual_folder()`` of
-            ``reticent.training.encoders.cache`` is the usual one); it is as private as the pool.
-            Other estimators are never kept: they could be pickled only, which is refused here.
         on_done: Called with the number of shadows that are ready.
 
     >>> from sklearn.datasets import load_iris
@@ -77,14 +71,7 @@ def train_shadows(  # noqa: PLR0913 - one argument for each thing an adversary c
     chosen = (
         _given(inside, pool) if inside is not None else memberships(len(pool), count, share, seed)
     )
-    file = plan.file(store, chosen)
-    models = [] if file is None else plan.read(file, len(chosen))
-    if models and on_done is not None:
-        on_done(len(models))
-    if not models:
-        models = plan.fit_all(chosen, stacked=stacked, jobs=jobs, on_done=on_done)
-        if file is not None:
-            file.write(models)
+    models = plan.fit_all(chosen, stacked=stacked, jobs=jobs, on_done=on_done)
     _same_classes(models, plan)
     return Shadows(pool=pool, inside=chosen, models=[ModelTarget(model) for model in models])
 
@@ -135,8 +122,8 @@ class _Plan:
         return cls(copied, pool, seed)
 
     @property
-    def classes(self) -> NDArray[Any]:
-        """Of every shadow."""
+    def classes(self) -> Array:
+        """The classes of every shadow, in the order of its columns."""
         known = getattr(self.head, "classes", None)
         return np.unique(self.pool.labels) if known is None else np.asarray(known)
 
@@ -153,18 +140,6 @@ class _Plan:
             fit_parts = trainer("stacked_subsets").fit_parts
             return list(fit_parts(self.head, *data, seeds, threads=workers(jobs), on_done=on_done))
         return map_tasks(partial(_fitted, self), enumerate(inside), jobs=jobs, on_done=on_done)
-
-    def file(self, store: str | os.PathLike[str] | None, inside: Flags) -> ShadowFile | None:
-        """Where the shadows are kept, if at all."""
-        if store is None or not storable(self.head) or self.pool.inputs.ndim != 2:
-            return None
-        told = fingerprint(self.head, self.pool, inside, seed=self.seed)
-        return ShadowFile.of(store, told)
-
-    def read(self, file: ShadowFile, shadows: int) -> list[Any]:
-        """The shadows as they were trained before; none if they were not."""
-        untrained = [self.untrained(shadow) for shadow in range(shadows)]
-        return file.read(untrained, classes=self.classes, features=self.pool.inputs.shape[1])
 
     def untrained(self, shadow: int) -> Any:
         """The copy that becomes this shadow, with its own seed."""

@@ -13,12 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.arrays import Flags, Floats
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Target
 from reticent.validation import InputError
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,7 +47,7 @@ class Shadows:
 
     @property
     def classes(self) -> NDArray[np.generic]:
-        """Those of every model."""
+        """The classes of every model, in the order of their columns."""
         return self.models[0].classes
 
     def saw(self, records: Records) -> Flags:

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Flags, Floats, Integers
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Target, target_of
 from reticent.validation import InputError, count, float_rows, open_probability, sampling_rate
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Places = NDArray[np.int64]
+Places = Integers
 
 
 class SynthesisFailed(InputError):  # noqa: N818 - it says what happened
@@ -54,13 +53,13 @@ class FeatureSpace:
 
     @classmethod
     def bits(cls, features: int) -> FeatureSpace:
-        """0 or 1."""
+        """The space of so many features, each 0 or 1."""
         width = count("features", features)
         return cls(np.zeros(width), np.ones(width), whole=True)
 
     @property
     def width(self) -> int:
-        """The number of features."""
+        """The number of features of a record."""
         return len(self.low)
 
     def random(self, number: int, rng: np.random.Generator) -> Floats:

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from reticent.arrays import Array, Floats, Integers
 from reticent.attacks.threat import Access
 from reticent.data.columns import open_columns
 from reticent.training import SigmoidHead
 from reticent.validation import InputError, count, float_array
-
-Floats = NDArray[np.float64]
 
 _SMALLEST = 1e-300
 """A probability of 0 has no logarithm; all of them rank alike."""
@@ -35,17 +34,17 @@ class Target(ABC):
     """A model as an adversary sees it."""
 
     access: ClassVar[Access] = Access.SCORES
-    classes: NDArray[Any]
+    classes: Array
 
     @abstractmethod
     def logits(self, inputs: ArrayLike) -> Floats:
         """One row per query, one column per class."""
 
     def probabilities(self, inputs: ArrayLike) -> Floats:
-        """Softmax of the logits."""
+        """The softmax of the target's logits, a row per input."""
         return np.asarray(special.softmax(self.logits(inputs), axis=1))
 
-    def labels(self, inputs: ArrayLike) -> NDArray[np.int64]:
+    def labels(self, inputs: ArrayLike) -> Integers:
         """The index of the most probable class."""
         return np.asarray(self.logits(inputs).argmax(axis=1), dtype=np.int64)
 
@@ -282,7 +281,7 @@ def _logarithms(answers: Floats) -> Floats:
     return logarithms
 
 
-def _distinct(classes: Sequence[Any]) -> NDArray[Any]:
+def _distinct(classes: Sequence[Any]) -> Array:
     found = np.asarray(list(classes))
     if found.ndim != 1 or len(found) < 2 or len(set(found.tolist())) != len(found):
         raise InputError("classes must be at least 2 different ones, got fewer")

@@ -1,7 +1,5 @@
 """Who attacks: what the adversary sees of a model, and what else is known to it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,13 +1,10 @@
 """Where to draw the line between members and others, chosen on records that are not evaluated."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats
 from reticent.validation import InputError, float_array
-
-Floats = NDArray[np.float64]
 
 
 def best_threshold(members: ArrayLike, others: ArrayLike) -> float:

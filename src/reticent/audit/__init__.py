@@ -5,7 +5,7 @@ Metrics with intervals, lower bounds on ε, audits of claims.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reticent.audit.attack_report import AttackReport, measured_attack
 from reticent.audit.canaries import Canaries, insert_canaries
@@ -19,6 +19,7 @@ from reticent.audit.roc import Roc, ceiling, roc
 from reticent.audit.score_file import write_scores
 from reticent.audit.slices import Slice, Sliced, deciles, holm, sliced
 from reticent.audit.utility import UtilityLoss, utility_loss
+from reticent.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from reticent.audit.mechanism import FunctionAudit, audit_function
@@ -75,26 +76,4 @@ __all__ = [
     "write_scores",
 ]
 
-
-_HOMES = {
-    "ClaimsAudit": "releases",
-    "FunctionAudit": "mechanism",
-    "ReleaseAudit": "release_audit",
-    "SampledAudit": "sampled",
-    "TrainingAudit": "one_training",
-    "audit_function": "mechanism",
-    "audit_release": "release",
-    "audit_releases": "releases",
-    "audit_sampled": "sampled",
-    "audit_together": "releases",
-    "one_run_audit": "one_training",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Audits load with their first use: solvers of neighbours compile, classifiers are large."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_exports(__name__)

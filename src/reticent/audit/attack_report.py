@@ -19,19 +19,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from reticent.arrays import Flags, Floats
 from reticent.attacks import Scores
 from reticent.attacks.threat import Threat
 from reticent.attacks.threshold import best_threshold
 from reticent.audit.detectable import smallest_auc, smallest_leakage
-from reticent.audit.metrics import Floats, Measured, auc
+from reticent.audit.metrics import Measured, auc
 from reticent.audit.rates import balanced, leakage, precision, tpr_at_fpr
 from reticent.randomness import seeded
 from reticent.validation import InputError, count, open_probability
-
-Flags = NDArray[np.bool_]
 
 FPRS = (0.01, 0.001)
 """False positive rates at which the TPR is asked for."""

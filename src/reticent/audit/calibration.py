@@ -1,7 +1,5 @@
 """How often audits of true claims may refute them before the audits themselves are refuted."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from scipy import stats

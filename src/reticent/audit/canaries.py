@@ -10,23 +10,19 @@ with the auditor until all scores are there.
   label; canaries are orthogonal to each other as long as there are enough directions, then nearly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.training.features import clip_rows, scale_rows
 from reticent.training.records import indices_of
 from reticent.validation import InputError, describe, float_rows, positive
 from reticent.validation import count as whole
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class CanaryKind(StrEnum):
@@ -42,10 +38,10 @@ class Canaries:
     """All canaries, the coins, and the data with those canaries whose coin says so."""
 
     rows: Floats
-    labels: NDArray[Any]
-    inside: NDArray[np.bool_] = field(repr=False)
+    labels: Array
+    inside: Flags = field(repr=False)
     """The coins, for the audit; never for the trainer."""
-    data: tuple[Floats, NDArray[Any]] = field(repr=False)
+    data: tuple[Floats, Array] = field(repr=False)
     """What to train on: rows and labels in random order."""
     kind: CanaryKind
 
@@ -100,8 +96,8 @@ def insert_canaries(  # noqa: PLR0913 - the data, their public domain, and what 
 
 
 def _with_coins(
-    canaries: tuple[Floats, NDArray[Any]],
-    base: tuple[Floats, NDArray[Any]],
+    canaries: tuple[Floats, Array],
+    base: tuple[Floats, Array],
     kind: CanaryKind,
     rng: np.random.Generator,
 ) -> Canaries:
@@ -119,7 +115,7 @@ def _with_coins(
 
 def _taken(
     rows: Floats, places: Integers, classes: int, count: int, rng: np.random.Generator
-) -> tuple[Floats, Integers, NDArray[np.bool_]]:
+) -> tuple[Floats, Integers, Flags]:
     """Rows out of the data, wrong labels, and which rows stay."""
     usable = np.flatnonzero(rows.any(axis=1))  # a row of zeros cannot be stretched
     if count > len(usable):
@@ -144,7 +140,7 @@ def _directions(rows: Floats, count: int, rng: np.random.Generator) -> Floats:
     return np.asarray(signs * np.concatenate(frames)[:count])
 
 
-def _records(X: ArrayLike, y: ArrayLike, classes: NDArray[Any]) -> tuple[Floats, Integers]:
+def _records(X: ArrayLike, y: ArrayLike, classes: Array) -> tuple[Floats, Integers]:
     rows, labels = float_rows("X", X), np.asarray(y)
     if labels.shape != (len(rows),):
         raise InputError(
@@ -153,7 +149,7 @@ def _records(X: ArrayLike, y: ArrayLike, classes: NDArray[Any]) -> tuple[Floats,
     return rows, indices_of(labels, classes)
 
 
-def _classes(classes: Sequence[Any]) -> NDArray[Any]:
+def _classes(classes: Sequence[Any]) -> Array:
     known = np.asarray(list(classes))
     if known.ndim != 1 or len(known) < 2 or len(np.unique(known)) < len(known):
         raise InputError(f"classes must be two or more different labels, got {describe(classes)}")

@@ -4,8 +4,6 @@ An effect is shown where the lower end of its two-sided interval lies above gues
 shown with the given power.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

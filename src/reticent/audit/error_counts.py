@@ -12,16 +12,15 @@ bound on ε:
   bound, which needs fewer runs and promises nothing about how often it errs; labelled so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special
 
+from reticent.arrays import Floats
 from reticent.audit.lower_bound import (
     GAUSSIAN_DP,
     ErrorCounts,
@@ -30,8 +29,6 @@ from reticent.audit.lower_bound import (
     epsilon_of_mu,
 )
 from reticent.validation import open_probability, probability
-
-Floats = NDArray[np.float64]
 
 
 def _dense_at_the_ends(count: int) -> tuple[Floats, Floats]:

@@ -11,22 +11,16 @@ has learnt from. (DP-Sniper, Bichsel et al. 2021, learns one classifier on the v
 - ``laplace``, ``logistic``: whether textbook noise in floats could have led to the output at all.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Flags, Floats, Integers
 from reticent.audit.outputs import Answers, Outputs
 from reticent.audit.support import laplace_misfits, logistic_misfits, lowest_bits
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _COORDINATES: Final = 8
 """So many numbers of an output are looked at one by one, those that differ most."""

@@ -10,13 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import ClassifierTags, Tags, TargetTags, get_tags
 from sklearn.utils.metaestimators import available_if
 
+from reticent.arrays import Array, Integers
 from reticent.validation import InputError
-
-Rows = NDArray[np.int64]
 
 
 def _answered(method: str) -> Callable[[FrozenAnswers], bool]:
@@ -33,31 +31,31 @@ class FrozenAnswers:
         self._model = model
         self._queries = X
         self._records = records
-        self._answers: dict[str, NDArray[Any]] = {}
+        self._answers: dict[str, Array] = {}
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Array:
         """Those of the model, which has none if it is no classifier."""
         return np.asarray(self._model.classes_)
 
     @available_if(_answered("predict"))  # type: ignore[untyped-decorator]
-    def predict(self, rows: Rows) -> NDArray[Any]:
-        """Predictions."""
+    def predict(self, rows: Integers) -> Array:
+        """The labels that were recorded for these rows."""
         return self._answer("predict", rows)
 
     @available_if(_answered("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, rows: Rows) -> NDArray[Any]:
+    def predict_proba(self, rows: Integers) -> Array:
         """Probabilities, one column per class."""
         return self._answer("predict_proba", rows)
 
     @available_if(_answered("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, rows: Rows) -> NDArray[Any]:
-        """Logarithms of the probabilities."""
+    def predict_log_proba(self, rows: Integers) -> Array:
+        """The logarithms of the recorded probabilities."""
         return self._answer("predict_log_proba", rows)
 
     @available_if(_answered("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, rows: Rows) -> NDArray[Any]:
-        """Decision values."""
+    def decision_function(self, rows: Integers) -> Array:
+        """The decision values that were recorded for these rows."""
         return self._answer("decision_function", rows)
 
     def __sklearn_tags__(self) -> Tags:
@@ -71,7 +69,7 @@ class FrozenAnswers:
             classifier_tags=ClassifierTags() if kind else None,
         )
 
-    def _answer(self, method: str, rows: Rows) -> NDArray[Any]:
+    def _answer(self, method: str, rows: Integers) -> Array:
         if method not in self._answers:
             answers = np.asarray(getattr(self._model, method)(self._queries))
             if answers.shape[:1] != (self._records,):
@@ -80,5 +78,5 @@ class FrozenAnswers:
                     f"{answers.shape}"
                 )
             self._answers[method] = answers
-        chosen: NDArray[Any] = self._answers[method][rows]
+        chosen: Array = self._answers[method][rows]
         return chosen

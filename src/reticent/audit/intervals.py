@@ -17,16 +17,13 @@ The lower limit is the least p₁ − p₀ of the pairs that no test rejects; th
 with the shares exchanged.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from reticent.arrays import Floats
 
 _APART: Final = 0.1
 """The part of α for limits of each share alone."""
@@ -44,7 +41,7 @@ class Share:
 
     @property
     def value(self) -> float:
-        """The estimate."""
+        """The estimate itself, hits over trials."""
         return self.hits / self.of
 
     def low(self, tail: float) -> float:

@@ -5,8 +5,6 @@ So a bound above a claimed ε refutes the claim, and a bound below it proves not
 in one report hold together at risk β where each of them is taken at ``divided(beta, claims)``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass

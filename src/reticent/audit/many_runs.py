@@ -17,17 +17,15 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
+from reticent.arrays import Floats, Integers
 from reticent.audit.error_counts import CLOPPER_PEARSON, Reading, highest_rate
 from reticent.audit.lower_bound import LowerBound, checked_beta, divided
 from reticent.guarantee import Relation
 from reticent.randomness import seeded
 from reticent.validation import InputError, count, finite, float_array, open_probability
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

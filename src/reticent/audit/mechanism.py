@@ -10,15 +10,13 @@ taken for granted than that runs are independent.
 A claim that is not refuted is not proven: other inputs, other events or more runs may refute it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats, Progress
 from reticent.audit.error_counts import clopper_pearson_epsilon, highest_rate, log_ratio
 from reticent.audit.events import Scorer, scorers
 from reticent.audit.lower_bound import ErrorCounts, LowerBound, checked_beta
@@ -27,9 +25,7 @@ from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError, count, describe, non_negative, probability
 
 Mechanism = Callable[[Any], Any]
-Floats = NDArray[np.float64]
 Many = Callable[[Any, int], Any]
-Progress = Callable[[int, int], object]
 
 FEWEST_RUNS: Final = 100
 MOST_NUMBERS: Final = 200_000_000
@@ -61,7 +57,7 @@ class FunctionAudit:
 
     @property
     def verdict(self) -> str:
-        """One word, or two."""
+        """Either "refuted" or "not refuted", as JSON and pages say it."""
         return "refuted" if self.refuted else "not refuted"
 
     def __str__(self) -> str:

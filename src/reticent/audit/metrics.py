@@ -1,17 +1,14 @@
 """How well scores tell members from non-members, with intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from reticent.arrays import Floats
 from reticent.validation import InputError, float_array, open_probability
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +25,7 @@ class Measured:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
     def contains(self, value: float) -> bool:
-        """Whether the interval does."""
+        """Whether a value lies inside the interval."""
         return self.low <= value <= self.high
 
     def to_dict(self) -> dict[str, float]:

@@ -26,9 +26,10 @@ from statistics import NormalDist
 from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
+from reticent.arrays import Flags
 from reticent.audit.lower_bound import (
     GAUSSIAN_DP,
     GuessCounts,
@@ -48,9 +49,6 @@ from reticent.validation import (
     open_probability,
     probability,
 )
-
-Flags = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 
 _NORMAL: Final = NormalDist()
 _UNFAIR: Final = 1e-9

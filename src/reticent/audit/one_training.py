@@ -9,16 +9,15 @@ One run tells less than many: m canaries that are all guessed rightly show Îµ â‰
 more however much a model tells; the audit says how much that is (``reach``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from reticent.arrays import Array, Floats
 from reticent.attacks.margins import margins
 from reticent.attacks.targets import target_of
 from reticent.audit.canaries import Canaries, CanaryKind, insert_canaries
@@ -32,12 +31,11 @@ from reticent.audit.one_run import (
 from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import lower_text, upper_text
-from reticent.protect.public_numbers import unit_of
+from reticent.protect.terms import unit_of
 from reticent.training.records import indices_of
 from reticent.validation import InputError, count, describe, float_array, probability
 
-Floats = NDArray[np.float64]
-Labels = NDArray[Any]
+Labels = Array
 Train = Callable[[Floats, Labels], Any]
 """From rows and labels to a fitted classifier."""
 Score = Callable[[Any, Floats, Labels], ArrayLike]
@@ -70,7 +68,7 @@ class TrainingAudit:
 
     @property
     def verdict(self) -> str:
-        """One word, or two."""
+        """One of "refuted", "not refuted", and "no claim" where there is none."""
         if self.claim is None:
             return "no claim"
         return "refuted" if self.refuted else "not refuted"

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.validation import InputError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _LARGEST: Final = 1e150
 """Numbers beyond it count as this one, so that squares stay finite."""
@@ -81,16 +77,14 @@ def read_outputs(one: Sequence[Any], other: Sequence[Any]) -> tuple[Outputs, Out
     return _coded([[hash(row.tobytes()) for row in side] for side in tables], tables)
 
 
-def _coded(
-    keys: list[list[Hashable]], tables: list[NDArray[Any]] | None
-) -> tuple[Outputs, Outputs]:
+def _coded(keys: list[list[Hashable]], tables: list[Array] | None) -> tuple[Outputs, Outputs]:
     codes: dict[Hashable, int] = {}
     coded = [np.array([codes.setdefault(key, len(codes)) for key in side]) for side in keys]
     values = [None, None] if tables is None else [_finite(table) for table in tables]
     return Outputs(codes=coded[0], values=values[0]), Outputs(codes=coded[1], values=values[1])
 
 
-def _numbers(outputs: Sequence[Any]) -> NDArray[Any] | None:
+def _numbers(outputs: Sequence[Any]) -> Array | None:
     """The outputs as an array, if they are numbers or arrays of numbers of one shape."""
     if not isinstance(outputs, np.ndarray) and any(isinstance(part, str) for part in outputs):
         return None  # numpy would turn numbers beside them into text
@@ -101,7 +95,7 @@ def _numbers(outputs: Sequence[Any]) -> NDArray[Any] | None:
     return array if array.dtype.kind in "biuf" and array.size > 0 else None
 
 
-def _partly_numbers(one: Sequence[Any], other: Sequence[Any]) -> list[NDArray[Any]] | None:
+def _partly_numbers(one: Sequence[Any], other: Sequence[Any]) -> list[Array] | None:
     """Numbers where an output is one (a function may also answer None), if any is."""
     rows = [
         np.array([[part if isinstance(part, numbers.Real) else np.nan] for part in side], float)
@@ -124,7 +118,7 @@ def _has_nan(output: object) -> bool:
     return isinstance(output, numbers.Complex) and bool(output != output)  # noqa: PLR0124 - NaN
 
 
-def _finite(table: NDArray[Any]) -> Floats:
+def _finite(table: Array) -> Floats:
     return np.clip(table.astype(np.float64), -_LARGEST, _LARGEST)
 
 

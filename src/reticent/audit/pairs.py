@@ -4,26 +4,23 @@
 claims a sensitivity has made a claim about every pair, and one that is known is enough.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.attacks.released_weights import InfluenceMap, Worlds
 from reticent.audit.lower_bound import checked_beta
 from reticent.audit.many_runs import SeparateRuns, many_runs
 from reticent.audit.power import runs_to_refute
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.guarantee import Guarantee
-from reticent.mechanisms import AdditiveMechanism, Gaussian, L2Laplace
+from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.profiles import gaussian
 from reticent.validation import count
 
-Floats = NDArray[np.float64]
 Draw = Callable[[Floats], Floats]
 """One release of a vector: the code under audit."""
 
@@ -43,12 +40,12 @@ class WorstPair:
 
     @property
     def l1(self) -> float:
-        """The L1 distance."""
+        """The L1 distance of what the two worlds release."""
         return float(np.abs(self.present - self.absent).sum())
 
     @property
     def l2(self) -> float:
-        """The L2 distance."""
+        """The L2 distance of what the two worlds release."""
         return float(np.linalg.norm(self.present - self.absent))
 
 
@@ -116,7 +113,7 @@ def pair_epsilon(noise: AdditiveMechanism, pair: WorstPair, delta: float) -> flo
 def tightness_of(noise: AdditiveMechanism, pair: WorstPair) -> float:
     """The distance over the claimed sensitivity: the larger ratio of the norms that count."""
     claimed = noise.sensitivity
-    if isinstance(noise, (Gaussian, L2Laplace)) or claimed.l1 is None:
+    if noise.norm == "l2" or claimed.l1 is None:
         return pair.l2 / float(claimed.l2 or np.nan)
     return max(pair.l1 / claimed.l1, pair.l2 / (claimed.l2 or np.inf))
 
@@ -125,7 +122,7 @@ def drawn_ratios(worlds: Worlds, start: Floats, runs: int, draw: Draw | None) ->
     """The log likelihood ratio of each of many real releases of one world."""
     single = draw or worlds.noise.release
     # Additive noise is independent from entry to entry, but for L2-Laplace and for code unknown.
-    stacked = draw is None and not isinstance(worlds.noise, L2Laplace)
+    stacked = draw is None and not worlds.noise.is_joint
     block = max(_BLOCK // start.size, 1)
     found = []
     for first in range(0, runs, block):

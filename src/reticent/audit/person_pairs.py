@@ -7,22 +7,18 @@ one record each every row that was kept is a person, and nothing need say whose 
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats, Integers
 from reticent.data.dataset import persons_array
-from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.neighbours import LeaveOneOut
 from reticent.neighbours.differences import Differences
 from reticent.neighbours.search import most_influential, most_influential_groups, worst_built
-from reticent.protect.public_numbers import records_touched, unit_of
+from reticent.protect.terms import records_touched, unit_of
 from reticent.validation import InputError
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 class Changed(NamedTuple):
@@ -32,36 +28,26 @@ class Changed(NamedTuple):
     undone: str
     instead: str
     moved: Floats
-    sizes: Rows
+    sizes: Integers
     """The records that each change adds or leaves out."""
 
     @classmethod
-    def of(cls, heads: Differences, sizes: Rows, words: tuple[str, str, str]) -> Changed:
+    def of(cls, heads: Differences, sizes: Integers, words: tuple[str, str, str]) -> Changed:
         """By what was done, how it reads undone, and what stands instead under replace-one."""
         done, undone, instead = words
         moved = heads.coordinates.reshape(len(heads), -1)
         return cls(done=done, undone=undone, instead=instead, moved=moved, sizes=sizes)
 
 
-def records_of(unit: str) -> int | None:
-    """The most records of one person that a claim is about; None where it is about one record."""
-    found = re.fullmatch(r"one person with at most ([1-9][0-9]{0,8}) records?", unit)
-    each = int(found[1]) if found else None
-    if unit != unit_of(each):
-        raise InputError(
-            f"unit must be {ONE_RECORD} or one person with at most k records to be audited, got"
-            f" {unit}"
-        )
-    return each
-
-
-def rows_of_units(persons: ArrayLike | None, records: int, records_each: int | None) -> list[Rows]:
+def rows_of_units(
+    persons: ArrayLike | None, records: int, max_records_per_person: int | None
+) -> list[Integers]:
     """The rows of each unit of a claim: of each person, or every row by itself.
 
     Refused where they are not those that the claim is about.
     """
-    unit, most_rows = unit_of(records_each), records_touched(records_each)
-    if records_each is None and persons is not None:
+    unit, most_rows = unit_of(max_records_per_person), records_touched(max_records_per_person)
+    if max_records_per_person is None and persons is not None:
         raise InputError(f"persons must not be given: the claim is about {unit}, whoever owns it")
     if persons is None and most_rows > 1:
         raise InputError(f"persons must be given, one for each row: the claim is about {unit}")
@@ -94,7 +80,7 @@ def changed_by_records(solver: LeaveOneOut, most: int, *, owned: bool) -> list[C
 
 
 def changed_by_persons(
-    solver: LeaveOneOut, groups: list[Rows], most: int, *, copies: int
+    solver: LeaveOneOut, groups: list[Integers], most: int, *, copies: int
 ) -> list[Changed]:
     """Removed persons by influence, and persons who own equal copies of a built record."""
     chosen, removed = most_influential_groups(solver, groups, most)
@@ -108,5 +94,5 @@ def changed_by_persons(
     ]
 
 
-def _all(heads: Differences, records: int) -> Rows:
+def _all(heads: Differences, records: int) -> Integers:
     return np.full(len(heads), records, dtype=np.int64)

@@ -1,7 +1,5 @@
 """How many runs an audit needs before a claim that is false by so much is refuted."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

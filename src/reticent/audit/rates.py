@@ -4,14 +4,13 @@ The threshold must not have been chosen on the records that are measured, or the
 nothing; ``reticent.audit.attack_report`` sees to that.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from reticent.arrays import Flags, Floats
 from reticent.audit.intervals import Share, difference_interval, share_interval
-from reticent.audit.metrics import Floats, Measured, two_sides
+from reticent.audit.metrics import Measured, two_sides
 from reticent.validation import InputError, finite, float_array, open_probability
 
 _OTHERS_BEYOND = 10
@@ -139,5 +138,5 @@ def _above(scores: Floats, threshold: float) -> Share:
     return _share(scores > threshold)
 
 
-def _share(hits: NDArray[np.bool_]) -> Share:
+def _share(hits: Flags) -> Share:
     return Share(hits=int(hits.sum()), of=hits.size)

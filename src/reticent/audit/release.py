@@ -14,23 +14,22 @@ A claim graded *sampled* is about most pairs, so neither figure refutes it: fres
 population do (``reticent.audit.sampled``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from reticent.attacks.released_weights import noise_of, unfitted_head
+from reticent.arrays import Floats
+from reticent.attacks.released_weights import convex_head_of, noise_of
 from reticent.audit.lower_bound import checked_beta
+from reticent.audit.neighbouring import refuse_other_claim
 from reticent.audit.pairs import Draw, WorstPair, audit_pair, pair_epsilon, runs_for_half
 from reticent.audit.person_pairs import (
     Changed,
     changed_by_persons,
     changed_by_records,
-    records_of,
     rows_of_units,
 )
 from reticent.audit.release_audit import ReleaseAudit
@@ -38,10 +37,8 @@ from reticent.audit.sampled import PairNorms, SampledAudit, audit_sampled
 from reticent.guarantee import Guarantee, Relation
 from reticent.mechanisms import AdditiveMechanism
 from reticent.neighbours import LeaveOneOut
-from reticent.protect import ReleasedHead
+from reticent.protect import Release
 from reticent.validation import InputError, count, float_rows
-
-Floats = NDArray[np.float64]
 
 MOST_RUNS: Final = 200_000
 MOST_NUMBERS: Final = 200_000_000
@@ -51,7 +48,7 @@ _USUAL_RUNS: Final = 20_000
 
 
 def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
-    released: ReleasedHead,
+    released: Release,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -110,7 +107,7 @@ def _fresh_pairs(
 
 
 def worst_pair(
-    released: ReleasedHead,
+    released: Release,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -119,10 +116,11 @@ def worst_pair(
     persons: ArrayLike | None = None,
 ) -> WorstPair:
     """The neighbours furthest apart: removed by influence, and built, as the claim's unit says."""
-    each, most = records_of(released.guarantee.unit), count("candidates", candidates)
+    each, most = released.terms.max_records_per_person, count("candidates", candidates)
+    refuse_other_claim(released)
     _refuse_other_tables(released, X, y)
     groups = rows_of_units(persons, len(np.asarray(y)), each)
-    head = unfitted_head(released, class_weight).fit(X, y)
+    head = convex_head_of(released, class_weight).fit(X, y)
     solver = LeaveOneOut(head, X, y)
     if each is not None and each > 1:
         found = changed_by_persons(solver, groups, most, copies=each)
@@ -134,15 +132,13 @@ def worst_pair(
     return max(pairs, key=lambda pair: pair_epsilon(noise, pair, released.guarantee.delta))
 
 
-def _refuse_other_tables(released: ReleasedHead, X: ArrayLike, y: ArrayLike) -> None:
+def _refuse_other_tables(released: Release, X: ArrayLike, y: ArrayLike) -> None:
     """Another table is another claim's."""
     if len(np.asarray(y)) == 0:
         raise InputError("X must hold a record to audit a release on, got none")
     wide = float_rows("X", X).shape[1]
-    if wide != released.public.features:
-        raise InputError(
-            f"X must have the {released.public.features} features of the release, got {wide}"
-        )
+    if wide != released.features:
+        raise InputError(f"X must have the {released.features} features of the release, got {wide}")
 
 
 def _furthest(changes: Changed, full: Floats, replaced: bool) -> WorstPair:

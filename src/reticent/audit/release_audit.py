@@ -1,7 +1,5 @@
 """What the audit of a release found: the claim, both figures and the verdict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

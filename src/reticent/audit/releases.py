@@ -5,8 +5,6 @@ almost two reports of three. At β/m each, none falls with probability 1 − β 
 the audits depend on each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,7 +14,7 @@ from numpy.typing import ArrayLike
 from reticent.audit.lower_bound import checked_beta, divided
 from reticent.audit.release import audit_release
 from reticent.guarantee.rounding import upper_text
-from reticent.protect import ReleasedHead
+from reticent.protect import Release
 from reticent.validation import InputError
 
 
@@ -25,10 +23,10 @@ class ClaimAudit(Protocol):
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim fell."""
+        """Whether the audit contradicts the claim."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """All figures as plain values for a JSON file."""
 
 
 AuditAt = Callable[[float], ClaimAudit]
@@ -50,7 +48,7 @@ class ClaimsAudit:
 
     @property
     def refuted(self) -> bool:
-        """Whether any claim fell."""
+        """Whether any of the claims is contradicted."""
         return bool(self.fallen)
 
     @property
@@ -98,7 +96,7 @@ def audit_together(claims: Mapping[str, AuditAt], *, beta: float = 0.05) -> Clai
 
 
 def audit_releases(
-    releases: Sequence[ReleasedHead] | Mapping[str, ReleasedHead],
+    releases: Sequence[Release] | Mapping[str, Release],
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -118,13 +116,13 @@ def audit_releases(
     return audit_together(claims, beta=beta)
 
 
-def _audit_of(head: ReleasedHead, X: ArrayLike, y: ArrayLike, options: dict[str, Any]) -> AuditAt:
+def _audit_of(head: Release, X: ArrayLike, y: ArrayLike, options: dict[str, Any]) -> AuditAt:
     return lambda beta: audit_release(head, X, y, beta=beta, **options)
 
 
 def _named(
-    releases: Sequence[ReleasedHead] | Mapping[str, ReleasedHead],
-) -> Iterable[tuple[str, ReleasedHead]]:
+    releases: Sequence[Release] | Mapping[str, Release],
+) -> Iterable[tuple[str, Release]]:
     if isinstance(releases, Mapping):
         return releases.items()
     return ((str(number), head) for number, head in enumerate(releases, start=1))

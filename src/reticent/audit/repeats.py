@@ -1,7 +1,5 @@
 """A figure over repeated experiments: its mean, with an interval."""
 
-from __future__ import annotations
-
 import math
 
 from numpy.typing import ArrayLike

@@ -1,14 +1,13 @@
 """The ROC curve of an attack, and the ceiling that differential privacy puts over it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import roc_curve
 
-from reticent.audit.metrics import Floats, two_sides
+from reticent.arrays import Floats
+from reticent.audit.metrics import two_sides
 from reticent.validation import InputError, float_array, non_negative, probability
 
 

@@ -7,23 +7,20 @@ all pairs that do is above Clopper's and Pearson's one-sided limit BetaInv(β; x
 an event of probability β. A limit above γ refutes the claim.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats
 from reticent.audit.intervals import Share
 from reticent.audit.lower_bound import checked_beta
 from reticent.guarantee import Grade, Guarantee, Sensitivity
 from reticent.guarantee.rounding import lower_text, upper_text
-from reticent.mechanisms import AdditiveMechanism, Gaussian, L2Laplace
+from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.validation import InputError, NotCoveredError, float_array
-
-Floats = NDArray[np.float64]
 
 _ROUNDING: Final = 1e-9
 """Relative: a pair that is exactly as far apart as the claim allows does not exceed it."""
@@ -38,7 +35,7 @@ class PairNorms(Protocol):
 
     @property
     def l1(self) -> ArrayLike:
-        """The L1 distances."""
+        """The L1 distance of each sampled pair."""
 
     @property
     def l2(self) -> ArrayLike:
@@ -72,7 +69,7 @@ class SampledAudit:
 
     @property
     def verdict(self) -> str:
-        """One word, or two."""
+        """Either "refuted" or "not refuted", as JSON and pages say it."""
         return "refuted" if self.refuted else "not refuted"
 
     def __str__(self) -> str:
@@ -163,7 +160,7 @@ def _refuse_inexact(noise: AdditiveMechanism, delta: float) -> None:
 
 def _norms(noise: AdditiveMechanism, pairs: PairNorms) -> Floats:
     """The norm that the noise's ε is a function of."""
-    name = "l2" if isinstance(noise, (Gaussian, L2Laplace)) else "l1"
+    name = noise.norm
     found = float_array(f"{name} of the pairs", getattr(pairs, name))
     if found.ndim != 1 or not (found >= 0).all():
         raise InputError(f"{name} of the pairs must be one number >= 0 for each, got others")

@@ -3,8 +3,6 @@
 Such a file says who may have been a member: it can be read by its owner alone.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent.attacks import Scores
-from reticent.files import write_whole
+from reticent.files import write_atomic
 from reticent.validation import InputError
 
 
@@ -35,7 +33,7 @@ def write_scores(
     if file.suffix.lower() not in writers:
         raise InputError(f"path must end in .csv or .parquet, got {file.name!r}")
     table = _table([scores] if isinstance(scores, Scores) else list(scores), labels, members)
-    write_whole(file, writers[file.suffix.lower()](table), private=True)
+    write_atomic(file, writers[file.suffix.lower()](table), private=True)
 
 
 def _table(

@@ -7,20 +7,16 @@ others of a slice have the same distribution of scores, which is what "no leak" 
 hold all at once (Bonferroni).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from reticent.audit.metrics import Floats, Measured, auc
+from reticent.arrays import Array, Flags, Floats
+from reticent.audit.metrics import Measured, auc
 from reticent.validation import InputError, count, float_array, open_probability
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +118,7 @@ def holm(p_values: ArrayLike) -> Floats:
 
 def _parts(by: Mapping[str, ArrayLike], records: int) -> Iterator[tuple[str, str, Flags]]:
     for kind, given in by.items():
-        names: NDArray[Any] = np.asarray(given)
+        names: Array = np.asarray(given)
         if names.shape != (records,):
             raise InputError(
                 f"{kind} must name a slice for each of {records} records, got {names.shape}"

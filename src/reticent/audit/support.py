@@ -11,16 +11,13 @@ The privacy of noise is proven for real numbers. A float v + noise carries more 
 The second needs the scale b; the textbook's Δ₁/ε is tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from reticent.arrays import Flags, Floats
 
 _BITS: Final = 53
 """Of a float, and of the uniform numbers that samplers begin with."""
@@ -70,7 +67,7 @@ def _misfits(
     return np.where((asked >= 1) & (error < _RESOLVED), misfits, 0.0)
 
 
-def reached_by_logistic(outputs: Floats, answer: float, scale: float) -> NDArray[np.bool_]:
+def reached_by_logistic(outputs: Floats, answer: float, scale: float) -> Flags:
     """Whether answer + scale·log(u/(1 − u)) in floats is the very output for some u = k/2⁵³.
 
     >>> rng = np.random.default_rng(0)

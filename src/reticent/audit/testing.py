@@ -1,7 +1,5 @@
 """One line for a test suite: fail where a function's privacy claim can be refuted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reticent.audit.mechanism import FunctionAudit, Mechanism, audit_function

@@ -1,7 +1,5 @@
 """What the audit of a transcript found: the claim, the figures beside it and the verdict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,7 +18,7 @@ class TranscriptAudit(Verdict):
 
     claim: Guarantee
     mechanism: str
-    looks: int
+    queries: int
     """Noisy sums in a transcript."""
     tightness: float
     """The most by which a sum moved, over its claimed sensitivity: at most 1 if that holds."""
@@ -71,7 +69,7 @@ class TranscriptAudit(Verdict):
         mu = "" if self.mu is None else f", μ = {upper_text(self.mu)}"
         lines = (
             f"claim: {self.claim}",
-            f"transcript: {self.looks:,} noisy sums, {self.mechanism}; tightness"
+            f"transcript: {self.queries:,} noisy sums, {self.mechanism}; tightness"
             f" {self.tightness:.3f}",
             f"analytic: ε {'=' if self.exact else '≤'} {upper_text(self.analytic)} at δ = {delta}"
             f"{mu} for {'this pair' if self.exact else 'the furthest transcript'}: it checks the"
@@ -88,7 +86,7 @@ class TranscriptAudit(Verdict):
         return {
             "claim": self.claim.to_dict(),
             "mechanism": self.mechanism,
-            "looks": self.looks,
+            "queries": self.queries,
             "tightness": self.tightness,
             "analytic": {"epsilon": self.analytic, "exact": self.exact, "mu": self.mu},
             "sealed": self.sealed,

@@ -10,34 +10,38 @@ the worlds' sums are worth under the noise of the plan, which checks the theorem
 were equal, the models must be: a number that differs has passed by the noise.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats, Progress
 from reticent.audit.error_counts import GDP
 from reticent.audit.lower_bound import checked_beta
 from reticent.audit.many_runs import SeparateRuns, many_runs
-from reticent.audit.neighbouring import refuse_others
+from reticent.audit.neighbouring import refuse_other_claim, refuse_others
 from reticent.audit.power import runs_to_refute
 from reticent.audit.transcript_audit import TranscriptAudit
-from reticent.guarantee import Guarantee, Sensitivity
-from reticent.mechanisms import AdditiveMechanism, Gaussian, L2Laplace
+from reticent.guarantee import Guarantee, Relation, Sensitivity
+from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.profiles import gaussian
-from reticent.protect.budget import together
-from reticent.protect.learners.recipe import Watched
+from reticent.protect.estimators import AdaSSPRegressor, Learner, Prepared
 from reticent.protect.noisy_query import NoiseFunction
-from reticent.protect.public_numbers import records_touched
-from reticent.validation import InputError, count, describe
+from reticent.protect.recipe import (
+    Replay,
+    composed_epsilon_of,
+    noise_plan,
+    replay,
+    with_scales,
+)
+from reticent.protect.release import Release, claim_of
+from reticent.training.records import indices_of
+from reticent.validation import InputError, count, describe, float_rows
 
-Floats = NDArray[np.float64]
 World = tuple[ArrayLike, ArrayLike]
 """Rows and labels (or targets)."""
-Progress = Callable[[int, int], object]
 
 SHARE: Final = 0.2
 """Of the runs, for choosing the threshold."""
@@ -46,20 +50,7 @@ _VARIES: Final = 1e-6
 """Relative: transcripts whose distances differ by less were not steered by their answers."""
 
 
-class Learner(Protocol):
-    """What can be audited: the learners of ``reticent.protect.learners``."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Its public numbers."""
-
-    def planned_guarantee(self, X: ArrayLike, y: ArrayLike) -> Guarantee:
-        """What a fit on these records would promise."""
-
-    def watched(self, X: ArrayLike, y: ArrayLike) -> Watched:
-        """The fit, with its sums answered by the audit."""
-
-
-class Look(NamedTuple):
+class NoisyQuery(NamedTuple):
     """One sum over the records, the noise it is due, and what was answered."""
 
     noise: AdditiveMechanism
@@ -68,9 +59,9 @@ class Look(NamedTuple):
 
 
 class Transcript(NamedTuple):
-    """The looks of one fit in order, and the numbers of the model that came of the answers."""
+    """The noisy queries of one fit in order, and the model that came of the answers."""
 
-    looks: list[Look]
+    queries: list[NoisyQuery]
     model: Floats
 
 
@@ -84,7 +75,7 @@ class Shifts(NamedTuple):
     @property
     def distances(self) -> Floats:
         """In the norm that the noise is calibrated to."""
-        return self.l2 if isinstance(self.noise, (Gaussian, L2Laplace)) else self.l1
+        return self.l2 if self.noise.norm == "l2" else self.l1
 
     @property
     def spent(self) -> float:
@@ -95,10 +86,7 @@ class Shifts(NamedTuple):
     @property
     def tightness(self) -> float:
         """The largest share of the claimed sensitivity."""
-        claimed = self.noise.sensitivity
-        by_l2 = isinstance(self.noise, (Gaussian, L2Laplace))
-        bound = (claimed.require_l2 if by_l2 else claimed.require_l1)(self.noise.name)
-        return float(self.distances.max()) / bound
+        return float(self.distances.max()) / self.noise.bound
 
     def noises(self) -> Iterator[AdditiveMechanism]:
         """The same noise on sums that a record moves so far."""
@@ -108,7 +96,7 @@ class Shifts(NamedTuple):
                 yield type(self.noise)(scale=self.noise.scale, sensitivity=moved)
 
 
-class Path(NamedTuple):
+class PairedRun(NamedTuple):
     """What one run told: Λ, how far the worlds were apart on the way, whether models agree."""
 
     ratio: float
@@ -118,17 +106,17 @@ class Path(NamedTuple):
 
     @property
     def spent(self) -> float:
-        """What all sums spent."""
+        """What all noisy queries of the run spent together."""
         return sum(part.spent for part in self.shifts)
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, relation: Relation, delta: float) -> float:
         """The ε at δ of noisy sums at these distances; rounded up."""
         noises = [noise for part in self.shifts for noise in part.noises()]
-        return together(noises, delta=delta) if noises else 0.0
+        return composed_epsilon_of(noises, relation=relation, delta=delta) if noises else 0.0
 
 
 def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to look
-    learner: Learner,
+    learner: Learner | AdaSSPRegressor,
     one_world: World,
     other_world: World,
     *,
@@ -140,7 +128,7 @@ def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to loo
     """Try to refute what a learner's fit promises, on two neighbouring data sets.
 
     Args:
-        learner: A learner of ``reticent.protect.learners``; it is not changed, nothing is charged.
+        learner: An estimator of ``reticent.protect``; it is not changed, nothing is charged.
         one_world: Rows and labels (or targets).
         other_world: A neighbour under the learner's relation.
         runs: Transcripts drawn in each world.
@@ -149,7 +137,7 @@ def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to loo
             the noisy sum. By default the mechanism's own release.
         progress: Called with the runs done and in all.
 
-    >>> from reticent.protect.learners import ClassMeansHead
+    >>> from reticent.protect import ClassMeansHead
     >>> learner = ClassMeansHead(
     ...     classes=range(2), records=4, epsilon=1.0, delta=1e-5, relation="add-remove"
     ... )
@@ -157,22 +145,71 @@ def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to loo
     >>> audit_learner(learner, without, with_it, runs=50).verdict
     'not refuted'
     """
-    if not hasattr(learner, "watched"):
+    if not isinstance(learner, (Learner, AdaSSPRegressor)):
         raise InputError(f"learner must be one with the noise inside, got {describe(learner)}")
-    free = type(learner)(**learner.get_params(deep=False) | {"charge": None})
-    claim = free.planned_guarantee(*other_world)
-    refuse_others(one_world, other_world, claim.relation, _touched(free))
-    worlds = free.watched(*one_world), free.watched(*other_world)
-    return audit_transcripts(worlds, claim, runs=runs, beta=beta, draw=draw, progress=progress)
+    worlds = learner.prepared(*one_world), learner.prepared(*other_world)
+    return audit_prepared(worlds, runs=runs, beta=beta, draw=draw, progress=progress)
 
 
-def _touched(learner: Learner) -> int:
-    """The records by which two neighbours differ at most."""
-    return records_touched(getattr(learner, "records_each", None))
+def audit_release_queries(
+    released: Release, one_world: World, other_world: World, **options: Any
+) -> TranscriptAudit:
+    """Try to refute what a release claims, by all its noisy queries on two neighbouring data sets.
+
+    Args:
+        released: Its recipe is run again in either world, with noise of the released scales.
+        one_world: Rows and labels (or targets), as the release was fitted on.
+        other_world: A neighbour under the release's relation.
+        **options: As for ``audit_transcripts``: runs, beta, draw, progress.
+    """
+    refuse_other_claim(released)
+    worlds = _prepared(released, one_world), _prepared(released, other_world)
+    return audit_prepared(worlds, claim=released.guarantee, scales=released.scales, **options)
+
+
+def _prepared(released: Release, world: World) -> Prepared:
+    rows, labels = float_rows("world", world[0]), np.asarray(world[1])
+    if released.recipe.task == "classification" and labels.ndim == 1:  # several labels: a matrix
+        labels = indices_of(labels, released.classes_)
+    return Prepared(
+        recipe=released.recipe,
+        terms=released.terms,
+        rows=rows,
+        labels=labels,
+        classes=released.classes_,
+    )
+
+
+def audit_prepared(
+    worlds: tuple[Prepared, Prepared],
+    *,
+    claim: Guarantee | None = None,
+    scales: Mapping[str, float] | None = None,
+    **options: Any,
+) -> TranscriptAudit:
+    """The same for any recipe on two neighbouring data sets; nothing is charged.
+
+    Args:
+        worlds: One recipe under the same terms, on the records of either world.
+        claim: What is tried, by default what the recipe's plan would promise, declared.
+        scales: Of the noise, by default those that the recipe plans for its terms.
+        **options: As for ``audit_transcripts``: runs, beta, draw, progress.
+    """
+    one, other = worlds
+    recipe, terms = one.recipe, one.terms
+    if (other.recipe, other.terms) != (recipe, terms):
+        raise InputError("worlds must have one recipe and the same terms, got two")
+    plan = noise_plan(recipe, terms) if scales is None else with_scales(recipe, scales, terms)
+    refuse_others(
+        (one.rows, one.labels), (other.rows, other.labels), terms.relation, terms.records_touched
+    )
+    replays = tuple(replay(recipe, plan, world.rows, world.labels) for world in worlds)
+    promised = claim_of(recipe, terms, plan) if claim is None else claim
+    return audit_transcripts((replays[0], replays[1]), promised, **options)
 
 
 def audit_transcripts(
-    worlds: tuple[Watched, Watched],
+    worlds: tuple[Replay, Replay],
     claim: Guarantee,
     *,
     runs: int = 1_000,
@@ -199,7 +236,7 @@ def audit_transcripts(
     furthest = max(paths, key=lambda path: path.spent)
     noise = furthest.shifts[0].noise
     steady = furthest.spent - min(path.spent for path in paths) <= _VARIES * furthest.spent
-    analytic = furthest.epsilon(claim.delta)
+    analytic = furthest.epsilon(claim.relation, claim.delta)
     is_gaussian = isinstance(noise, Gaussian)
     mu = math.sqrt(furthest.spent) if is_gaussian else _equivalent_mu(analytic, claim.delta)
     rule: dict[str, Any] = {
@@ -211,7 +248,7 @@ def audit_transcripts(
     return TranscriptAudit(
         claim=claim,
         mechanism=noise.name,
-        looks=sum(len(part.l2) for part in furthest.shifts),
+        queries=sum(len(part.l2) for part in furthest.shifts),
         tightness=max(part.tightness for path in paths for part in path.shifts),
         analytic=analytic,
         exact=steady and (is_gaussian or claim.delta == 0),
@@ -227,21 +264,21 @@ def audit_transcripts(
     )
 
 
-def transcript(watched: Watched, answer: NoiseFunction) -> Transcript:
-    """Every look of one fit, each answered by ``answer``."""
-    looks: list[Look] = []
+def transcript(recipe: Replay, answer: NoiseFunction) -> Transcript:
+    """Every noisy query of one fit, each answered by ``answer``."""
+    queries: list[NoisyQuery] = []
 
-    def look(noise: AdditiveMechanism, value: Floats) -> Floats:
+    def recorded(noise: AdditiveMechanism, value: Floats) -> Floats:
         given = answer(noise, value)
-        looks.append(Look(noise, np.array(value).ravel(), np.array(given).ravel()))
+        queries.append(NoisyQuery(noise, np.array(value).ravel(), np.array(given).ravel()))
         return given
 
-    model = watched(look)
-    return Transcript(looks, model)
+    model = recipe(recorded)
+    return Transcript(queries, model)
 
 
-def replayed(watched: Watched, answers: Sequence[Look]) -> Transcript:
-    """The looks of a fit that gets the answers of another one."""
+def replayed(recipe: Replay, answers: Sequence[NoisyQuery]) -> Transcript:
+    """The queries of a fit that gets the answers of another one."""
     left = iter(answers)
 
     def again(noise: AdditiveMechanism, value: Floats) -> Floats:
@@ -250,7 +287,7 @@ def replayed(watched: Watched, answers: Sequence[Look]) -> Transcript:
             raise InputError(_OTHER_SUMS)
         return drawn.answer.reshape(np.shape(value)).copy()
 
-    found = transcript(watched, again)
+    found = transcript(recipe, again)
     if next(left, None) is not None:
         raise InputError(_OTHER_SUMS)
     return found
@@ -262,39 +299,39 @@ _OTHER_SUMS: Final = (
 )
 
 
-def path(own: Watched, other: Watched, draw: NoiseFunction) -> Path:
+def run_pair(own: Replay, other: Replay, draw: NoiseFunction) -> PairedRun:
     """One run: a transcript drawn in its own world, and the other world's sums beside it."""
     drawn = transcript(own, draw)
-    beside = replayed(other, drawn.looks)
+    beside = replayed(other, drawn.queries)
     ratio, shifts = 0.0, []
-    for places in _of_one_noise(drawn.looks):
-        noise = drawn.looks[places[0]].noise
-        here = np.stack([drawn.looks[place].value for place in places])
-        there = np.stack([beside.looks[place].value for place in places])
-        answers = np.stack([drawn.looks[place].answer for place in places])
+    for places in _of_one_noise(drawn.queries):
+        noise = drawn.queries[places[0]].noise
+        here = np.stack([drawn.queries[place].value for place in places])
+        there = np.stack([beside.queries[place].value for place in places])
+        answers = np.stack([drawn.queries[place].answer for place in places])
         densities = [noise.log_density(answers - sums) for sums in (here, there)]
         ratio += float((densities[1] - densities[0]).sum())
         moved = there - here
         shifts.append(Shifts(noise, np.abs(moved).sum(axis=1), np.linalg.norm(moved, axis=1)))
-    return Path(ratio, shifts, sealed=drawn.model.tobytes() == beside.model.tobytes())
+    return PairedRun(ratio, shifts, sealed=drawn.model.tobytes() == beside.model.tobytes())
 
 
-def _of_one_noise(looks: list[Look]) -> list[list[int]]:
+def _of_one_noise(queries: list[NoisyQuery]) -> list[list[int]]:
     """A hundred gradients share noise and size: the density of a hundred rows is soon computed."""
     places: dict[tuple[int, int], list[int]] = {}
-    for place, look in enumerate(looks):
-        places.setdefault((id(look.noise), look.value.size), []).append(place)
+    for place, query in enumerate(queries):
+        places.setdefault((id(query.noise), query.value.size), []).append(place)
     return list(places.values())
 
 
 def _arms(
-    worlds: tuple[Watched, Watched], runs: int, draw: NoiseFunction, tell: Progress
-) -> tuple[list[Path], list[Path]]:
+    worlds: tuple[Replay, Replay], runs: int, draw: NoiseFunction, tell: Progress
+) -> tuple[list[PairedRun], list[PairedRun]]:
     """Runs in either world, in turns."""
-    found: tuple[list[Path], list[Path]] = ([], [])
+    found: tuple[list[PairedRun], list[PairedRun]] = ([], [])
     for run in range(1, runs + 1):
         for arm, (own, other) in zip(found, (worlds, worlds[::-1]), strict=True):
-            arm.append(path(own, other, draw))
+            arm.append(run_pair(own, other, draw))
         tell(run, runs)
     return found
 

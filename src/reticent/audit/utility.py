@@ -16,8 +16,6 @@ The ratio is smooth and nearly unbiased, so corrections for bias and acceleratio
 one more score for each record, are left out; the tests measure the coverage.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Sequence
@@ -25,15 +23,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, get_scorer, get_scorer_names
 
-from reticent.audit.frozen_answers import FrozenAnswers, Rows
+from reticent.arrays import Array, Floats, Integers
+from reticent.audit.frozen_answers import FrozenAnswers
 from reticent.validation import InputError, count, describe, open_probability
 
-Floats = NDArray[np.float64]
 Scorer = Callable[..., float]
-Scores = Callable[[Rows], Floats]
+Scores = Callable[[Integers], Floats]
 """From row numbers to the metric of each model on these rows, the unprotected one first."""
 
 _LOSSES = ("_loss", "_error", "_deviance")
@@ -144,7 +142,7 @@ def _resampled(scores: Scores, *, records: int, resamples: int, rng: np.random.G
     return found
 
 
-def _score_again(scores: Scores, rows: Rows) -> Floats:
+def _score_again(scores: Scores, rows: Integers) -> Floats:
     try:
         return scores(rows)
     except ValueError:  # a metric may need each class, or a positive case
@@ -168,14 +166,14 @@ def _spread(observed: Floats, resampled: Floats, rng: np.random.Generator) -> Fl
     return np.asarray(means + error * rng.standard_t(losses.size - 1, size=means.size))
 
 
-def _scores(answers: Sequence[FrozenAnswers], y: NDArray[Any], scorer: str | Scorer) -> Scores:
+def _scores(answers: Sequence[FrozenAnswers], y: Array, scorer: str | Scorer) -> Scores:
     if scorer == "accuracy" or scorer is accuracy_score:
         return _accuracies(answers, y)
     call = _as_scorer(scorer)
     return lambda rows: np.array([float(call(model, rows, y[rows])) for model in answers])
 
 
-def _accuracies(answers: Sequence[FrozenAnswers], y: NDArray[Any]) -> Scores:
+def _accuracies(answers: Sequence[FrozenAnswers], y: Array) -> Scores:
     """Accuracy is a mean over records, which need not be compared anew for each resample."""
     answered = [model.predict(np.arange(len(y))) for model in answers]
     for labels in (y, *answered):
@@ -183,7 +181,7 @@ def _accuracies(answers: Sequence[FrozenAnswers], y: NDArray[Any]) -> Scores:
             raise InputError(f"accuracy takes one label per record, got shape {labels.shape}")
     right = np.array([labels == y for labels in answered], dtype=np.float64)
 
-    def accuracies(rows: Rows) -> Floats:
+    def accuracies(rows: Integers) -> Floats:
         times = np.bincount(rows, minlength=len(y)).astype(np.float64)
         return np.asarray(right @ times / len(rows))
 

@@ -1,7 +1,5 @@
 """What every audit of a claim ends with."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Literal
 
@@ -16,10 +14,10 @@ class Verdict(ABC):
 
     @property
     def refuted(self) -> bool:
-        """Whether something does."""
+        """Whether anything contradicts the claim."""
         return self.refuted_by is not None
 
     @property
     def verdict(self) -> Literal["refuted", "not refuted"]:
-        """One word, or two."""
+        """Either "refuted" or "not refuted", as JSON and pages say it."""
         return "refuted" if self.refuted else "not refuted"

@@ -1,19 +1,14 @@
 """Data on which one record moves a softmax head almost as far as the theorem allows."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats, Integers
 from reticent.validation import count, open_probability
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.int64]
 
 
 def held_records(
     *, directions: int = 200, each: int = 5, along: float = 0.25, spread: bool = False
-) -> tuple[Floats, Labels]:
+) -> tuple[Floats, Integers]:
     """Unit rows of two classes; the last two are mislabelled and opposed on a feature of their own.
 
     The others hold the head in ``directions``, a little of each of which (``along`` together) makes

@@ -6,8 +6,6 @@ change can have, and each is reached. Answers are bounded *as computed*: what fl
 charged too. Everything here is a public number; no data is looked at.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass
@@ -54,7 +52,7 @@ class SoftmaxAnswers:
     tolerance: float
     relation: Relation | str
     largest_weight: float = 1.0
-    records_each: int = 1
+    max_records_per_person: int = 1
 
     def __post_init__(self) -> None:
         """Sizes; the theorem about the head checks the rest."""

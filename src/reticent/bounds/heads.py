@@ -3,8 +3,6 @@
 Everything here is a public number; no data is looked at.
 """
 
-from __future__ import annotations
-
 import math
 
 from reticent.guarantee import Relation, Sensitivity
@@ -25,12 +23,12 @@ def softmax_head(  # noqa: PLR0913 - one argument for each public number of the 
     tolerance: float,
     relation: Relation | str,
     largest_weight: float = 1.0,
-    records_each: int = 1,
+    max_records_per_person: int = 1,
 ) -> Sensitivity:
     """Δ₂ = k·m·w·√2·R/(λN) + 2τ/λ, with k = 1 under add-remove and 2 under replace-one.
 
     λ ``penalty``, N ``records``, R ``radius``, τ ``tolerance``, w ``largest_weight``, and m
-    ``records_each`` the most records that one person owns.
+    ``max_records_per_person`` the most records that one person owns.
 
     >>> bound = softmax_head(
     ...     penalty=0.01, records=1000, radius=1.0, tolerance=1e-9, relation="add-remove"
@@ -41,13 +39,13 @@ def softmax_head(  # noqa: PLR0913 - one argument for each public number of the 
     weight = positive("weight", largest_weight)
     return _optimum_moves(
         f"softmax head, theory D: largest class weight {weight}",
-        steepness=weight * math.sqrt(2),
+        max_residual_norm=weight * math.sqrt(2),
         penalty=penalty,
         records=records,
         radius=radius,
         tolerance=tolerance,
         relation=relation,
-        records_each=records_each,
+        max_records_per_person=max_records_per_person,
     )
 
 
@@ -59,7 +57,7 @@ def sigmoid_head(  # noqa: PLR0913 - one argument for each public number of the 
     radius: float,
     tolerance: float,
     relation: Relation | str,
-    records_each: int = 1,
+    max_records_per_person: int = 1,
 ) -> Sensitivity:
     """Δ₂ = k·m·√C·R/(λN) + 2τ/λ for C ``labels``, any number of which may be true of a record.
 
@@ -72,26 +70,26 @@ def sigmoid_head(  # noqa: PLR0913 - one argument for each public number of the 
     outputs = count("labels", labels)
     return _optimum_moves(
         f"sigmoid head, theory D: C = {outputs}",
-        steepness=math.sqrt(outputs),
+        max_residual_norm=math.sqrt(outputs),
         penalty=penalty,
         records=records,
         radius=radius,
         tolerance=tolerance,
         relation=relation,
-        records_each=records_each,
+        max_records_per_person=max_records_per_person,
     )
 
 
 def _optimum_moves(  # noqa: PLR0913 - as above
     theorem: str,
     *,
-    steepness: float,
+    max_residual_norm: float,
     penalty: float,
     records: int,
     radius: float,
     tolerance: float,
     relation: Relation | str,
-    records_each: int,
+    max_records_per_person: int,
 ) -> Sensitivity:
     """A record's gradient has norm at most steepness·R/N, and J is λ-strongly convex."""
     relation = as_relation(relation)
@@ -99,9 +97,12 @@ def _optimum_moves(  # noqa: PLR0913 - as above
         raise InputError("relation must be add-remove or replace-one, got neither")
     penalty, radius = _within_range("penalty", penalty), _within_range("radius", radius)
     tolerance = positive("tolerance", tolerance)
-    records, each = _countable("records", records), _countable("records_each", records_each)
+    records, each = (
+        _countable("records", records),
+        _countable("max_records_per_person", max_records_per_person),
+    )
     touched = (1 if relation is Relation.ADD_REMOVE else 2) * each
-    moved = touched * steepness * radius / (penalty * records) * _SLACK
+    moved = touched * max_residual_norm * radius / (penalty * records) * _SLACK
     return proven(
         Sensitivity(
             l2=up(moved + 2 * tolerance / penalty),

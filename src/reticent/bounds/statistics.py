@@ -26,8 +26,6 @@ for at most 2N records, rounds 2N/2¹² + 1 times; √2 is rounded, and √2 tim
 2N/2¹² + 4 roundings in all, each by at most 2⁻⁵³ of 2N, in each of two neighbours.
 """
 
-from __future__ import annotations
-
 import math
 
 from reticent.bounds.sums import ROOM
@@ -49,7 +47,7 @@ def class_statistics(  # noqa: PLR0913 - one argument for each public number of 
     features: int,
     records: int,
     relation: Relation | str,
-    records_each: int = 1,
+    max_records_per_person: int = 1,
 ) -> Sensitivity:
     """Of second moment (weight α), class sums (β) and class counts (ν), released together.
 
@@ -60,7 +58,8 @@ def class_statistics(  # noqa: PLR0913 - one argument for each public number of 
     2.0
     """
     alpha, beta, nu = _weights(moment, sums, counts)
-    replaced = math.sqrt(2 * alpha**2 + max(4 * beta**2, 2 * beta**2 + 2 * nu**2))
+    root = math.sqrt(2.0)  # hypot: squares of tiny weights would vanish
+    replaced = math.hypot(root * alpha, max(2 * beta, math.hypot(root * beta, root * nu)))
     if alpha > 0 and nu <= beta**2 / (2 * alpha):
         replaced = min(replaced, math.sqrt(2.0) * (alpha + beta**2 / (2 * alpha)))
     return _moved(
@@ -71,7 +70,7 @@ def class_statistics(  # noqa: PLR0913 - one argument for each public number of 
         features=count("features", features),
         records=count("records", records),
         relation=as_relation(relation),
-        records_each=count("records_each", records_each),
+        max_records_per_person=count("max_records_per_person", max_records_per_person),
     )
 
 
@@ -83,7 +82,7 @@ def target_statistics(  # noqa: PLR0913 - as above
     features: int,
     records: int,
     relation: Relation | str,
-    records_each: int = 1,
+    max_records_per_person: int = 1,
 ) -> Sensitivity:
     """Of second moment (weight α), Σ x·t (β) and Σ t (ν) for targets |t| ≤ 1, released together.
 
@@ -92,7 +91,7 @@ def target_statistics(  # noqa: PLR0913 - as above
     4.5
     """
     alpha, beta, nu = _weights(moment, products, targets)
-    replaced = math.sqrt(2 * alpha**2 + 4 * beta**2 + 4 * nu**2)
+    replaced = math.hypot(math.sqrt(2.0) * alpha, 2 * beta, 2 * nu)
     if alpha > 0:
         whole = alpha + beta**2 / (2 * alpha) + alpha * (nu / beta) ** 2
         replaced = min(replaced, math.sqrt(2.0) * whole)
@@ -104,7 +103,7 @@ def target_statistics(  # noqa: PLR0913 - as above
         features=count("features", features),
         records=count("records", records),
         relation=as_relation(relation),
-        records_each=count("records_each", records_each),
+        max_records_per_person=count("max_records_per_person", max_records_per_person),
     )
 
 
@@ -121,7 +120,7 @@ def _moved(  # noqa: PLR0913 - as above
     features: int,
     records: int,
     relation: Relation,
-    records_each: int,
+    max_records_per_person: int,
 ) -> Sensitivity:
     """With rounding, and in L1: √entries times the norm, of the entries that a record touches."""
     if relation not in by:
@@ -129,14 +128,14 @@ def _moved(  # noqa: PLR0913 - as above
     most = ROOM * records
     rounding = 2 * most * (most / EXACT_BLOCK + 4) * 2.0**-53 * rounded
     alpha, beta, nu = weights
-    touched = (1 if relation is Relation.ADD_REMOVE else 2) * records_each
+    touched = (1 if relation is Relation.ADD_REMOVE else 2) * max_records_per_person
     entries = math.sqrt(features * (features + 1) // 2)
     l1 = touched * (alpha * entries + beta * math.sqrt(features) + nu)
     return proven(
         Sensitivity(
             l1=up(l1 + entries * rounding),
-            l2=up(records_each * by[relation] + rounding),
+            l2=up(max_records_per_person * by[relation] + rounding),
             relation=relation,
-            source=f"{what}, theory E.3: N = {records}, records each {records_each}",
+            source=f"{what}, theory E.3: N = {records}, records each {max_records_per_person}",
         )
     )

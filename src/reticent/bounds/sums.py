@@ -6,8 +6,6 @@ place, and the sum rounds differently. Both are bounded for up to 2N records, N 
 normaliser.
 """
 
-from __future__ import annotations
-
 import math
 
 from reticent.guarantee import Relation, Sensitivity
@@ -29,7 +27,7 @@ def rounded_sum(  # noqa: PLR0913 - one argument for each public number of the t
     records: int,
     relation: Relation | str,
     term_error: float = 0.0,
-    records_each: int = 1,
+    max_records_per_person: int = 1,
 ) -> Sensitivity:
     """Δ₂ = k·m·bound + 2·2N·(γ_{2N}·bound + term error), and √size times that in L1.
 
@@ -43,7 +41,7 @@ def rounded_sum(  # noqa: PLR0913 - one argument for each public number of the t
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     bound, most = positive("bound", bound), ROOM * count("records", records)
-    each = count("records_each", records_each)
+    each = count("max_records_per_person", max_records_per_person)
     touched = (1 if relation is Relation.ADD_REMOVE else 2) * each
     gamma = most * _UNIT / (1 - most * _UNIT)
     rounding = 2 * most * (gamma * bound + non_negative("term_error", term_error))

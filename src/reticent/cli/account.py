@@ -1,7 +1,5 @@
 """``reticent account``: the ε of a composition."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

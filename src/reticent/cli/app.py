@@ -1,7 +1,5 @@
 """All commands of the program, in the order in which they are listed."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.attacks.registry import ATTACKS
 from reticent.cli.gate import FailAbove, stop_above
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
@@ -27,8 +28,9 @@ from reticent.validation import InputError
 if TYPE_CHECKING:
     from reticent.attacks import Records
     from reticent.attacks.targets import Target
-    from reticent.pipeline.attacking import Attacked, AttackPlan
-    from reticent.pipeline.gate import Excess
+    from reticent.audit.attack_run import Attacked, AttackPlan
+    from reticent.results.gate import Excess
+    from reticent.results.steps import AttackStep
 
 RATE = 0.01
 """The false positive rate at which the table gives the true positive rate."""
@@ -68,7 +70,10 @@ Classes = Annotated[
     ),
 ]
 Names = Annotated[
-    str, typer.Option(help="all (those that are possible), or names, comma-separated.")
+    str,
+    typer.Option(
+        help="all (those that are possible), or names, comma-separated: " + ", ".join(ATTACKS) + "."
+    ),
 ]
 ShadowCount = Annotated[int, typer.Option("--shadows", help="How many shadow models.")]
 ShadowModel = Annotated[
@@ -110,7 +115,7 @@ def attack(
     label: Label = "label",
     classes: Classes = None,
     person: Person = None,
-    records_each: Each = 1,
+    max_records_per_person: Each = 1,
     embedding: Embedding = None,
     encoder: EncoderName = None,
     attacks: Names = "all",
@@ -133,12 +138,12 @@ def attack(
     trained on --shadow; those of online attacks on random halves of the records themselves. With
     --person the first rows of each person count, as in fit and protect.
     """
+    from reticent.attacks.open_target import described, open_target
     from reticent.audit import write_scores
     from reticent.audit.attack_report import FPRS
-    from reticent.pipeline.attack_target import described, open_target
-    from reticent.pipeline.attacking import AttackPlan, View, attack_model
-    from reticent.pipeline.gate import attack_limits_of, exceeded_by_attacks
-    from reticent.pipeline.user_code import this_folder_importable
+    from reticent.audit.attack_run import AttackPlan, View, attack_model
+    from reticent.audit.user_code import this_folder_importable
+    from reticent.results.gate import attack_limits_of, exceeded_by_attacks
 
     plan = AttackPlan(
         attacks=_names(attacks),
@@ -149,7 +154,7 @@ def attack(
         seed=seed,
         jobs=jobs,
     )
-    each = each_of(person, records_each)
+    each = each_of(person, max_records_per_person)
     limits = attack_limits_of(fail_above or (), fprs=FPRS)
     _refuse_early(scores_out)
     with this_folder_importable():
@@ -159,7 +164,7 @@ def attack(
     form = {
         "label": label,
         "person": person,
-        "records_each": each,
+        "max_records_per_person": each,
         "embedding": embedding,
         "encoder": encoder,
     }
@@ -184,7 +189,7 @@ def attack(
         )
     above = exceeded_by_attacks(found, limits)
     if json:
-        print_json({"target": described(opened), **_document(found, slices, above)})
+        print_json(_step(opened, found, slices, above).model_dump(mode="json"))
     else:
         _print(found, described(opened), plan)
         _print_rest(found, slices, scores_out)
@@ -224,29 +229,45 @@ def _refuse_other_order(label: str, first: Path, *files: Path | None) -> None:
 def _records(path: Path, target: Target, form: dict[str, Any], *, start: int = 0) -> Records:
     """Features and labels of a file; labels alone do where the target's answers were written."""
     from reticent.attacks import Records
+    from reticent.attacks.open_target import labels_alone
     from reticent.attacks.targets import AnsweredTarget
-    from reticent.pipeline.attack_target import labels_alone
-    from reticent.pipeline.protecting import capped
+    from reticent.protect.table import cap_rows_per_person
 
     answered = isinstance(target, AnsweredTarget)  # each row has its answer: none may be left out
     alone = labels_alone(path, label=form["label"], start=start) if answered else None
     if alone is not None:
         return alone
-    told = {name: value for name, value in form.items() if name != "records_each"}
+    told = {name: value for name, value in form.items() if name != "max_records_per_person"}
     data = read_private(path, classes=[str(name) for name in target.classes], **told)
     if data.persons is not None and not answered:
-        data = data.take(capped(data.persons, form["records_each"]))
+        data = data.take(cap_rows_per_person(data.persons, form["max_records_per_person"]))
     return Records.of(data)
 
 
-def _document(found: Attacked, slices: bool, above: Sequence[Excess]) -> dict[str, Any]:
-    document = found.to_dict() | {"above": [excess.to_dict() for excess in above]}
-    if slices:
-        document["slices"] = [
-            vars(part) | {"auc": part.auc.to_dict()} for part in found.slices.slices
-        ]
-        document["too_small_slices"] = list(found.slices.too_small)
-    return document
+def _step(target: Target, found: Attacked, slices: bool, above: Sequence[Excess]) -> AttackStep:
+    """The values of a run, for ``reticent card --attack``."""
+    from reticent.attacks.open_target import claimed, described
+    from reticent.results.conversions import attacks_of, claim_of
+    from reticent.results.steps import AttackStep
+
+    claim = claimed(target)
+    parts = found.slices if slices else None
+    return AttackStep(
+        target=described(target),
+        claim=None if claim is None else claim_of(claim),
+        attacks=attacks_of(found),
+        left_out=found.skipped,
+        notes=found.notes,
+        confidence=found.confidence,
+        strongest=found.strongest,
+        leaks=found.leaks,
+        verdict=found.verdict,
+        above=tuple(excess.to_dict() for excess in above),
+        slices=None
+        if parts is None
+        else tuple(vars(part) | {"auc": part.auc.to_dict()} for part in parts.slices),
+        too_small_slices=() if parts is None else tuple(parts.too_small),
+    )
 
 
 def _print(found: Attacked, target: str, plan: AttackPlan) -> None:

@@ -21,12 +21,13 @@ from reticent.cli.private_table import (
     read_private,
 )
 from reticent.cli.progress import progress_line
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.audit import FunctionAudit
-    from reticent.audit.releases import ClaimAudit
-    from reticent.pipeline.end_to_end.own_table import OwnTableAudit
+    from reticent.audit.end_to_end.own_table import OwnTableAudit
+    from reticent.audit.releases import ClaimAudit, ClaimsAudit
 
 REFUTED = 1
 FUNCTION_RUNS = 40_000
@@ -84,14 +85,16 @@ Pairs = Annotated[
 ]
 RecordsEach = Annotated[
     int | None,
-    typer.Option("--records-each", help="Rows that one person keeps at most.", show_default=False),
+    typer.Option(
+        "--max-records-per-person", help="Rows that one person keeps at most.", show_default=False
+    ),
 ]
 Relation = Annotated[
     str | None, typer.Option(help="add-remove or replace-one.", show_default=False)
 ]
 Mechanism = Annotated[
     str | None,
-    typer.Option(help="gaussian, logistic, laplace or l2-laplace.", show_default=False),
+    typer.Option(help=f"The noise: {', '.join(MECHANISMS)}.", show_default=False),
 ]
 Centre = Annotated[str | None, typer.Option(help="none or mean.", show_default=False)]
 Count = Annotated[
@@ -161,7 +164,7 @@ FORMS = {
         needs=("--private", "--label", "--classes", "--records", "--epsilon", "--relation"),
         takes=(
             *("--delta", "--pure", "--bound", "--penalty", "--norms", "--mechanism", "--centre"),
-            *("--person", "--records-each", "--embedding", "--pairs", "--seed"),
+            *("--person", "--max-records-per-person", "--embedding", "--pairs", "--seed"),
         ),
     ),
     "--train": _Form(
@@ -199,7 +202,7 @@ def audit(
     penalty: Penalty = None,
     norms: NormsName = None,
     centre: Centre = None,
-    records_each: RecordsEach = None,
+    max_records_per_person: RecordsEach = None,
     pairs: Pairs = None,
     beta: Beta = 0.05,
     runs: Runs = None,
@@ -223,7 +226,7 @@ def audit(
         "--epsilon": epsilon, "--delta": delta, "--pure": pure or None, "--runs": runs,
         "--candidates": candidates, "--seed": seed, "--relation": relation,
         "--mechanism": mechanism, "--penalty": penalty, "--norms": norms, "--centre": centre,
-        "--records-each": records_each, "--pairs": pairs,
+        "--max-records-per-person": max_records_per_person, "--pairs": pairs,
     }  # fmt: skip
     asked = {
         "RELEASED": released or None,
@@ -233,7 +236,7 @@ def audit(
     }
     form = _form_of(asked, said)
     if form == "RELEASED":
-        _finish(_of_releases(list(released or ()), said, beta), json)
+        _finish_releases(_of_releases(list(released or ()), said, beta), json)
     elif form == "--end-to-end":
         _finish(_of_own_table(str(end_to_end), said), json)
     elif form == "--function":
@@ -258,8 +261,8 @@ def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
     return named[0]
 
 
-def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) -> ClaimAudit:
-    from reticent.pipeline.auditing import Effort, audit_files, refuse_persons
+def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) -> ClaimsAudit:
+    from reticent.audit.release_files import Effort, audit_files, refuse_persons
     from reticent.protect import load
 
     names = [str(path) for path in paths]
@@ -269,25 +272,24 @@ def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) ->
     for name, released in releases.items():  # before the table is read: persons may be texts
         refuse_persons(name, released, named=said["--person"] is not None)
     with progress_line("runs") as progress:
-        found = audit_files(
+        return audit_files(
             releases,
             lambda classes: _read(said, classes),
             beta=beta,
             effort=Effort(runs=said["--runs"], candidates=said["--candidates"], progress=progress),
         )
-    return found if len(names) > 1 else found.audits[names[0]]
 
 
 _FOR_PROTECT = (
     *("--label", "--classes", "--records", "--epsilon", "--relation", "--delta", "--bound"),
-    *("--penalty", "--norms", "--mechanism", "--centre", "--person", "--records-each"),
+    *("--penalty", "--norms", "--mechanism", "--centre", "--person", "--max-records-per-person"),
     "--embedding",
 )
 
 
 def _of_own_table(learner: str, said: Mapping[str, Any]) -> OwnTableAudit:
-    from reticent.pipeline.end_to_end.commands import protect_command
-    from reticent.pipeline.end_to_end.own_table import audit_own_table
+    from reticent.audit.end_to_end.own_table import audit_own_table
+    from reticent.run.end_to_end_commands import protect_command
 
     words = ["protect", "--learner", learner, *(["--pure"] if said["--pure"] else [])]
     for option in _FOR_PROTECT:
@@ -307,7 +309,7 @@ def _of_own_table(learner: str, said: Mapping[str, Any]) -> OwnTableAudit:
 
 def _of_function(name: str, said: Mapping[str, Any], beta: float) -> FunctionAudit:
     from reticent.audit import audit_function
-    from reticent.pipeline.user_code import open_function, open_input, this_folder_importable
+    from reticent.audit.user_code import open_function, open_input, this_folder_importable
 
     if said["--one"] == said["--other"]:
         raise InputError("--one and --other must be two inputs, got the same twice")
@@ -327,8 +329,8 @@ def _of_function(name: str, said: Mapping[str, Any], beta: float) -> FunctionAud
 
 
 def _of_training(name: str, said: Mapping[str, Any], beta: float) -> ClaimAudit:
-    from reticent.pipeline.auditing import TrainingPlan, audit_named_training
-    from reticent.pipeline.user_code import this_folder_importable
+    from reticent.audit.release_files import TrainingPlan, audit_named_training
+    from reticent.audit.user_code import this_folder_importable
 
     chosen = {"canaries": said["--canaries"], "kind": said["--kind"], "seed": said["--seed"]}
     plan = TrainingPlan(
@@ -366,6 +368,19 @@ def _finish_function(found: FunctionAudit, json: bool) -> None:
         print_line(f"runs: {found.runs:,} on each input, of which half chose the event")
         print_line(f"verdict: {found.verdict}")
     _end(found, json)
+
+
+def _finish_releases(found: ClaimsAudit, json: bool) -> None:
+    """One release as it is; several with the verdict on all of them."""
+    alone = next(iter(found.audits.values())) if len(found.audits) == 1 else None
+    for text in () if json else str(alone or found).splitlines():
+        print_line(text)
+    if json:
+        from reticent.results.conversions import audit_steps
+
+        print_json(audit_steps(found).model_dump(mode="json"))
+    if found.refuted:
+        raise typer.Exit(REFUTED)
 
 
 def _finish(found: ClaimAudit | OwnTableAudit, json: bool) -> None:

@@ -89,8 +89,8 @@ def _evidence(
     results: Path | None, released: Path | None, attacks: tuple[Path, ...], audit: Path | None
 ) -> Evidence:
     from reticent.report.evidence import of_certificate, of_results, with_steps
-    from reticent.report.steps import read_attack, read_audit
     from reticent.results import read_results
+    from reticent.results.steps import read_attack, read_audit
 
     if results is not None:
         if attacks or audit is not None:

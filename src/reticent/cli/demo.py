@@ -1,7 +1,5 @@
 """``reticent demo``: the whole job on digits that come with the installation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +17,7 @@ Out = Annotated[Path, typer.Option(help="A folder for the page, results.json and
 def demo(quick: Quick = False, out: Out = Path("reticent-demo"), json: Json = False) -> None:
     """The whole job on real digits: encoder, head, bounds, releases, attacks, audits, one page."""
     from reticent.files import folder_for
-    from reticent.pipeline.demo import DemoSpec, demonstrate
+    from reticent.run.demo import DemoSpec, demonstrate
     from reticent.training.encoders.cache import usual_folder
 
     spec = DemoSpec.quick() if quick else DemoSpec.full()

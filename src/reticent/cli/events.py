@@ -1,7 +1,5 @@
 """From options to an event: one mechanism, repeated and sampled, or a file of events."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from enum import StrEnum

@@ -1,9 +1,7 @@
 """``reticent fit``: a softmax head at its certified optimum, before anything protects it."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +23,7 @@ from reticent.cli.private_table import (
     each_of,
     listed,
     read_private,
-    said,
+    required_option,
 )
 from reticent.validation import InputError
 
@@ -51,9 +49,9 @@ def fit(
     delta: LaterDelta = None,
     relation: RelationName = None,
     mechanism: MechanismOption = "gaussian",
-    norms: Norms = "clip",
+    norms: Norms = None,
     person: Person = None,
-    records_each: Each = 1,
+    max_records_per_person: Each = 1,
     embedding: Embedding = None,
     encoder: EncoderName = None,
     json: Json = False,
@@ -64,18 +62,21 @@ def fit(
     given, or chosen for the ε, δ and neighbours that the release will have.
     """
     from reticent.files import writable_file
-    from reticent.pipeline.protecting import HeadSpec, Wanted, fit_head
+    from reticent.protect import ReleaseRequest, Terms
+    from reticent.protect.table import HeadSpec, fit_head
     from reticent.training.features import as_norms
     from reticent.training.fit_file import fit_path, save_fit
 
     names = listed(classes)
     writable_file(fit_path(out))
-    public = {
-        "records": said("--records", records),
-        "bound": said("--bound", bound),
-        "norms": as_norms(norms),
-        "records_each": each_of(person, records_each),
+    public: dict[str, Any] = {
+        "bound": required_option("--bound", bound),
+        "norms": as_norms(norms or "clip"),
     }
+    each, normaliser = (
+        each_of(person, max_records_per_person),
+        required_option("--records", records),
+    )
     if penalty is None and (epsilon is None or delta is None):
         raise InputError(
             "penalty must be said, or --epsilon, --delta and --relation to choose it for; got "
@@ -85,18 +86,20 @@ def fit(
         private, label=label, person=person, embedding=embedding, classes=names, encoder=encoder
     )
     if penalty is not None:
-        spec = HeadSpec(penalty=penalty, **public)  # type: ignore[arg-type]
+        spec = HeadSpec(penalty=penalty, records=normaliser, max_records_per_person=each, **public)
     else:
         assert epsilon is not None
         assert delta is not None
-        wanted = Wanted(
+        terms = Terms(
             epsilon=epsilon,
             delta=delta,
             relation=relation_of(relation),
-            mechanism=mechanism,
-            **public,  # type: ignore[arg-type]
+            max_records_per_person=each,
         )
-        spec = wanted.head(data.features.shape[1], len(names))
+        request = ReleaseRequest(
+            terms=terms, records=normaliser, mechanism=mechanism, options=public
+        )
+        spec = HeadSpec.of(request.planned(data.features.shape[1], len(names)), terms)
     head = fit_head(data, spec)
     path = save_fit(head, out)
     if json:

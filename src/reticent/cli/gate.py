@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from reticent.pipeline.gate import Excess
+    from reticent.results.gate import Excess
 
 GATE = 3
 
@@ -32,7 +32,7 @@ RunFailAbove = Annotated[list[str] | None, _option(", loss=0.07 (utility), epsil
 
 def stop_above(excesses: Sequence[Excess]) -> None:
     """End with 3 and one line on the error stream where anything is above its limit."""
-    from reticent.pipeline.gate import in_one_line
+    from reticent.results.gate import in_one_line
 
     if excesses:
         typer.echo(f"reticent: {in_one_line(excesses)}", err=True)

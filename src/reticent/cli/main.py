@@ -4,8 +4,6 @@
 3 a ``--fail-above`` gate; 70 internal error; 130 interrupted.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Options that several commands share: the same words everywhere."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

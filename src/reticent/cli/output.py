@@ -1,7 +1,5 @@
 """Printing: one JSON document for programs, or tables and lines for people."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reticent.pipeline import Table
+from reticent.results.table import Table
 
 
 def print_json(document: Mapping[str, object]) -> None:

@@ -26,7 +26,7 @@ Radius = Annotated[
 Each = Annotated[
     int | None,
     typer.Option(
-        "--records-each",
+        "--max-records-per-person",
         help="The most records of one person, where persons are to be protected.",
         show_default=False,
     ),
@@ -65,7 +65,7 @@ def plan(
     pure: Pure = False,
     relation: RelationName = None,
     bound: Radius = 1.0,
-    records_each: Each = None,
+    max_records_per_person: Each = None,
     prototypes: Prototypes = False,
     loss: Losses = None,
     queries: Queries = None,
@@ -84,7 +84,7 @@ def plan(
         delta=delta_of(delta, pure),
         relation=relation_of(relation),
         bound=bound,
-        records_each=records_each,
+        max_records_per_person=max_records_per_person,
         prototypes=prototypes,
     )
     advice = advice_for(situation)
@@ -149,8 +149,8 @@ def _command(advice: Advice) -> str:
     asked = advice.situation
     budget = f"--delta {asked.delta}" if asked.delta else "--pure"
     bound = f" --bound {asked.bound:g}" if advice.learner == WEIGHTS else ""  # others refuse it
-    each = asked.records_each
-    whose = "" if each is None else f" --person COLUMN --records-each {each}"
+    each = asked.max_records_per_person
+    whose = "" if each is None else f" --person COLUMN --max-records-per-person {each}"
     return (
         f"reticent protect --private FILE --learner {advice.learner} --mechanism {advice.mechanism}"
         f" --epsilon {asked.epsilon} {budget} --relation {asked.relation}"

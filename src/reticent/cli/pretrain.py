@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from numpy.typing import NDArray
 
+from reticent.arrays import Array
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line
 from reticent.validation import InputError, count
@@ -146,13 +146,13 @@ def _spec(augmentation: str, architecture: str, seed: int, chosen: dict[str, Any
     return replace(preset, seed=seed, **given)
 
 
-def _public_images(public: str, folder: Path | None) -> NDArray[Any]:
+def _public_images(public: str, folder: Path | None) -> Array:
     from reticent.data import load
 
     return _stored_images(Path(public)) if public.endswith(".npz") else load(public, folder).images
 
 
-def _stored_images(path: Path) -> NDArray[Any]:
+def _stored_images(path: Path) -> Array:
     """The one array of images in a file, whatever its name; grey ones get their channel."""
     from reticent.data.columns import open_columns
 
@@ -168,7 +168,7 @@ def _stored_images(path: Path) -> NDArray[Any]:
 
 
 def _trained(
-    images: NDArray[Any], spec: SimCLRSpec, out: Path, *, restart: bool, quiet: bool
+    images: Array, spec: SimCLRSpec, out: Path, *, restart: bool, quiet: bool
 ) -> tuple[TorchEncoder, Path, Path]:
     """The encoder, its state file and its log; a bar on a terminal, never in a file."""
     from rich.console import Console

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from reticent.cli.progress import progress_line
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ Records = Annotated[
 Person = Annotated[
     str | None, typer.Option(help="The column that says whose record it is.", show_default=False)
 ]
-Each = Annotated[int, typer.Option("--records-each", help="Rows that one person keeps at most.")]
+Each = Annotated[
+    int, typer.Option("--max-records-per-person", help="Rows that one person keeps at most.")
+]
 Embedding = Annotated[
     str | None,
     typer.Option(
@@ -49,14 +52,18 @@ EncoderName = Annotated[
     ),
 ]
 Norms = Annotated[
-    str, typer.Option(help="clip: longer rows to the bound; scale: every row to the bound.")
+    str | None,
+    typer.Option(
+        help="clip: longer rows to the bound, the default; scale: every row to the bound.",
+        show_default=False,
+    ),
 ]
 Penalty = Annotated[
     float | None,
     typer.Option(help="λ, public; by default from the public numbers.", show_default=False),
 ]
 MechanismOption = Annotated[
-    str, typer.Option("--mechanism", help="gaussian, logistic, laplace or l2-laplace.")
+    str, typer.Option("--mechanism", help=f"The noise: {', '.join(MECHANISMS)}.")
 ]
 
 
@@ -84,25 +91,27 @@ def read_private(
 
 def listed(classes: str | None) -> list[str]:
     """The classes that were typed."""
-    names = [name.strip() for name in said("--classes", classes).split(",")]
+    names = [name.strip() for name in required_option("--classes", classes).split(",")]
     if len(names) < 2 or "" in names or len(set(names)) < len(names):
         raise InputError(f"--classes must be at least two different names, got {classes!r}")
     return names
 
 
-def each_of(person: str | None, records_each: int) -> int | None:
+def each_of(person: str | None, max_records_per_person: int) -> int | None:
     """The most rows that a person keeps where --person names a column, None where it does not.
 
     Nobody knows whose rows to count without a column of persons.
     """
     if person is not None:
-        return records_each
-    if records_each != 1:
-        raise InputError("--records-each must be said with --person, the column that says whose")
+        return max_records_per_person
+    if max_records_per_person != 1:
+        raise InputError(
+            "--max-records-per-person must be said with --person, the column that says whose"
+        )
     return None
 
 
-def said(option: str, value: Value | None) -> Value:
+def required_option(option: str, value: Value | None) -> Value:
     """The value of an option that has no default."""
     if value is None:
         raise InputError(f"{option} must be said: it is public, and nothing is read off the data")

@@ -1,7 +1,5 @@
 """Progress of long work: bars on a terminal's error stream, and nothing anywhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

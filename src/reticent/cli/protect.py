@@ -26,15 +26,15 @@ from reticent.cli.private_table import (
     each_of,
     listed,
     read_private,
-    said,
+    required_option,
 )
 from reticent.guarantee import Event, Guarantee
 from reticent.guarantee.rounding import scale_text
+from reticent.protect.registry import RECIPES, classifier_named, classifiers
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.pipeline.protecting import Wanted
-    from reticent.protect import ReleasedHead, ReleasedLinear
+    from reticent.protect import Release, ReleaseRequest
 
 Out = Annotated[Path, typer.Option(help="Where to write OUT.safetensors and OUT.json.")]
 Fit = Annotated[
@@ -48,8 +48,9 @@ LearnerName = Annotated[
     str,
     typer.Option(
         "--learner",
-        help="weights: noise on the optimum of a softmax head. With the noise inside: "
-        "noisy-gradient, class-means, adassp, lda.",
+        help="The recipe: "
+        + "; ".join(f"{name}, {RECIPES.summary(name)}" for name in classifiers())
+        + ".",
     ),
 ]
 Centre = Annotated[
@@ -86,11 +87,11 @@ def protect(
     learner: LearnerName = "weights",
     mechanism: MechanismOption = "gaussian",
     penalty: Penalty = None,
-    norms: Norms = "clip",
+    norms: Norms = None,
     centre: Centre = "none",
     mean_bound: MeanBound = None,
     person: Person = None,
-    records_each: Each = 1,
+    max_records_per_person: Each = 1,
     embedding: Embedding = None,
     encoder: EncoderName = None,
     ledger: LedgerPath = None,
@@ -98,98 +99,101 @@ def protect(
     json: Json = False,
 ) -> None:
     """Learn a linear classifier from private features and release it once, with a proven ε."""
-    from reticent.pipeline.learning import WEIGHTS, protect_with
-    from reticent.pipeline.protecting import Wanted
-    from reticent.protect import save
-    from reticent.training.features import as_norms
+    from reticent.protect import ReleaseRequest, Terms, release_table, save
 
-    asked: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta_of(delta, pure),
-        "relation": relation_of(relation),
-        "mechanism": mechanism,
-        "records_each": each_of(person, records_each),
-    }
+    terms = Terms(
+        epsilon=epsilon,
+        delta=delta_of(delta, pure),
+        relation=relation_of(relation),
+        max_records_per_person=each_of(person, max_records_per_person),
+    )
+    options = {"bound": bound, "penalty": penalty, "norms": norms}
+    centred = _is_centred(centre, mean_bound)
     start = None
     if fit is None:
         names = listed(classes)
-        wanted = Wanted(
-            **asked,
-            records=said("--records", records),
-            bound=said("--bound", bound) if learner == WEIGHTS else 1.0,
-            penalty=penalty,
-            norms=as_norms(norms),
-            centre=_centre(centre),
-            mean_bound=mean_bound,
+        _refuse_idle(learner, options, centred)
+        if centred:
+            options["mean_bound"] = bound if mean_bound is None else mean_bound
+        request = ReleaseRequest(
+            terms=terms,
+            records=required_option("--records", records),
+            recipe=learner,
+            mechanism=mechanism,
+            options=options,
         )
-        if learner != WEIGHTS:
-            _refuse_with_learner(learner, bound, penalty, centre)
     else:
-        _refuse_with_fit(classes, bound, records, penalty, centre)
-        names, wanted, start = _from_fit(fit, asked)
-    charge = _charger(ledger, data_set, wanted)
+        _refuse_with_fit(learner, {"classes": classes, "records": records, **options}, centred)
+        names, request, start = _from_fit(fit, terms, mechanism)
+    charge = _charger(ledger, data_set, request)
     _refuse_unwritable(out)
     data = read_private(
         private, label=label, person=person, embedding=embedding, classes=names, encoder=encoder
     )
-    released = protect_with(data, wanted, learner=learner, charge=charge, start=start)
+    released = release_table(data, request, charge=charge, start=start)
     weights, certificate = save(released, out)
     _print_released(released, weights, certificate, json)
     if ledger is None and not json:
         print_warning("not charged to a ledger: releases on the same data add up (--ledger)")
 
 
-def _centre(value: str) -> Any:
-    if value not in ("none", "mean"):
-        raise InputError(f"--centre must be none or mean, got {value!r}")
-    return value
+def _is_centred(centre: str, mean_bound: float | None) -> bool:
+    """Whether rows are centred by a noisy mean."""
+    if centre not in ("none", "mean"):
+        raise InputError(f"--centre must be none or mean, got {centre!r}")
+    if centre == "none" and mean_bound is not None:
+        raise InputError("--mean-bound must be said with --centre mean, got it alone")
+    return centre == "mean"
 
 
-def _refuse_with_learner(
-    learner: str, bound: float | None, penalty: float | None, centre: str
-) -> None:
-    """Learners with the noise inside scale rows to norm 1 and centre them by themselves."""
-    given = {"--bound": bound, "--penalty": penalty, "--centre": None if centre == "none" else 1}
-    idle = [option for option, value in given.items() if value is not None]
+def _refuse_idle(learner: str, options: dict[str, Any], centred: bool) -> None:
+    """Options that the recipe takes none of, by the recipe's own list; and one that it needs."""
+    taken = classifier_named(learner).options
+    idle = [
+        f"--{name}" for name, value in options.items() if value is not None and name not in taken
+    ]
+    if centred and "mean_bound" not in taken:
+        idle.append("--centre mean")
     if idle:
         raise InputError(f"{idle[0]} must not be given to the learner {learner}, which has no use")
+    if "bound" in taken:
+        required_option("--bound", options["bound"])
 
 
-def _refuse_with_fit(
-    classes: str | None,
-    bound: float | None,
-    records: int | None,
-    penalty: float | None,
-    centre: str,
-) -> None:
-    given = {"--classes": classes, "--bound": bound, "--records": records, "--penalty": penalty}
-    twice = [option for option, value in given.items() if value is not None]
-    if twice:
-        raise InputError(f"{twice[0]} must not be given beside --fit, which holds it")
-    if centre != "none":
+def _refuse_with_fit(learner: str, given: dict[str, Any], centred: bool) -> None:
+    """What a fit holds by itself, or was not made for."""
+    if learner != "weights":
+        raise InputError(f"--fit must be given to the learner weights, got {learner}")
+    if centred:
         raise InputError("--centre mean must be said without --fit: the fit was not centred by it")
+    twice = [name for name, value in given.items() if value is not None]
+    if twice:
+        raise InputError(f"--{twice[0]} must not be given beside --fit, which holds it")
 
 
-def _from_fit(path: Path, asked: dict[str, Any]) -> tuple[list[str], Wanted, Any]:
-    from reticent.pipeline.protecting import Wanted
+def _from_fit(path: Path, terms: Any, mechanism: str) -> tuple[list[str], ReleaseRequest, Any]:
+    from reticent.protect import ReleaseRequest
     from reticent.training.fit_file import load_fit
 
     head, start = load_fit(path)
     if head.centre is not None or head.tolerance is not None:
         raise InputError(f"{path} must come from reticent fit, got one with a centre or tolerance")
-    wanted = Wanted(
-        **asked,
-        records=said("--records", head.records),
-        bound=head.bound,
-        penalty=head.penalty,
-        intercept=head.intercept,
-        norms=head.norms,
+    request = ReleaseRequest(
+        terms=terms,
+        records=required_option("--records", head.records),
+        mechanism=mechanism,
+        options={
+            "bound": head.bound,
+            "penalty": head.penalty,
+            "intercept": head.intercept,
+            "norms": head.norms,
+        },
     )
-    return list(map(str, said("--classes", head.classes))), wanted, start
+    return list(map(str, required_option("--classes", head.classes))), request, start
 
 
 def _charger(
-    ledger: str | None, data_set: str | None, wanted: Wanted
+    ledger: str | None, data_set: str | None, request: ReleaseRequest
 ) -> Callable[[Event], object] | None:
     """What charges the plan before anything is computed from the records."""
     if ledger is None:
@@ -197,20 +201,19 @@ def _charger(
             raise InputError(f"--data-set must be said with --ledger, got {data_set!r} alone")
         return None
     from reticent.ledger import Ledger
-    from reticent.protect.public_numbers import unit_of
 
-    name = said("--data-set", data_set)
-    unit = unit_of(wanted.records_each)
+    name = required_option("--data-set", data_set)
+    terms = request.terms
 
     def charge(event: Event) -> None:
         with Ledger.open(ledger) as book:  # a mistyped path must not make one without budgets
             done = book.charge(
                 name,
                 event,
-                relation=wanted.relation,
-                unit=unit,
-                purpose=f"a linear classifier, {wanted.mechanism} noise",
-                claim=(wanted.epsilon, wanted.delta),
+                relation=terms.relation,
+                unit=terms.unit,
+                purpose=f"{request.recipe}, {request.mechanism} noise",
+                claim=(terms.epsilon, terms.delta),
             )
         if done.warning is not None:
             print_warning(done.warning)
@@ -227,18 +230,12 @@ def _refuse_unwritable(out: Path) -> None:
         writable_file(path)
 
 
-def _print_released(
-    released: ReleasedHead | ReleasedLinear, weights: Path, certificate: Path, json: bool
-) -> None:
+def _print_released(released: Release, weights: Path, certificate: Path, json: bool) -> None:
     if json:
+        from reticent.protect.certificate import document_of
+
         print_json(
-            {
-                "weights": str(weights),
-                "certificate": str(certificate),
-                "mechanism": released.mechanism,
-                "guarantee": released.guarantee.to_dict(),
-                **_numbers(released),
-            }
+            {"weights": str(weights), "certificate": str(certificate), **document_of(released)}
         )
         return
     print_line(str(released.guarantee))
@@ -246,29 +243,11 @@ def _print_released(
     print_assumptions(released.guarantee)
 
 
-def _numbers(released: ReleasedHead | ReleasedLinear) -> dict[str, Any]:
-    """The public numbers, as they stand in the certificate."""
-    from reticent.protect import ReleasedHead
-
-    if isinstance(released, ReleasedHead):
-        return {"scale": released.scale, "public": released.public.to_dict()}
-    return {
-        "learner": released.learner,
-        "recipe": released.recipe.to_dict(),
-        "scales": released.scales,
-    }
-
-
-def _noise(released: ReleasedHead | ReleasedLinear) -> str:
-    from reticent.protect import ReleasedHead
-
-    if isinstance(released, ReleasedHead):
-        return (
-            f"{released.mechanism} noise of scale {scale_text(released.scale)}, penalty "
-            f"{released.public.penalty:.6g}"
-        )
+def _noise(released: Release) -> str:
     scales = ", ".join(f"{name} {scale_text(s)}" for name, s in released.scales.items())
-    return f"{released.learner}: {released.mechanism} noise of scales {scales}"
+    penalty = released.recipe.to_dict().get("penalty")
+    decay = "" if penalty is None else f", penalty {penalty:.6g}"
+    return f"{released.recipe.name}: {released.mechanism} noise of scales {scales}{decay}"
 
 
 def print_assumptions(claim: Guarantee) -> None:

@@ -15,7 +15,7 @@ from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.protect import ReleasedHead, ReleasedLinear
+    from reticent.protect import Release
 
 MISMATCH = 1
 
@@ -61,12 +61,14 @@ def predict(
     json: Json = False,
 ) -> None:
     """Classify with a released head; free, because the head is public."""
-    from reticent.protect import ReleasedRegression, load
+    from reticent.protect import load
 
     head = load(released)
-    if isinstance(head, ReleasedRegression):
+    if head.recipe.task != "classification":
         if label is not None:
-            raise InputError("--label must not be given for a regression: it has no classes")
+            raise InputError(
+                f"--label must not be given for a {head.recipe.task}: it has no classes"
+            )
         rows = read_private(queries, person=person, embedding=embedding, encoder=encoder)
         _print_numbers(head.predict(rows.features), str(head.guarantee), json)
         return
@@ -92,9 +94,7 @@ def _print_numbers(values: Any, guarantee: str, json: bool) -> None:
     print_line(f"model: {guarantee}")
 
 
-def _print_predictions(
-    head: ReleasedHead | ReleasedLinear, chosen: Any, truth: Any, json: bool
-) -> None:
+def _print_predictions(head: Release, chosen: Any, truth: Any, json: bool) -> None:
     accuracy = None if truth is None or len(truth) == 0 else float((chosen == truth).mean())
     if json:
         found = {} if accuracy is None else {"accuracy": accuracy}

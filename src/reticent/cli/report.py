@@ -1,7 +1,5 @@
 """``reticent report``: what a run found, as one page with figures and tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -12,7 +12,7 @@ import typer
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table, print_titled
 from reticent.cli.progress import progress_line
-from reticent.files import write_whole
+from reticent.files import write_atomic
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """The papers' tables and figures: published value beside ours, with the verdict."""
-    from reticent.studies import STUDIES, items, study, trained
+    from reticent.studies import exact_items, items, study, trained
 
     if paper is None:
         _list(json)
@@ -66,7 +66,7 @@ def reproduce(
     found = None if item is None else trained(paper, item)
     if item is None or found is None:
         _refuse_training_options(on=on, data=data, out=out)
-        names = list(STUDIES[paper]) if item is None else [item]
+        names = exact_items(paper) if item is None else [item]
         results = [study(paper, name) for name in names]
     else:
         results = list(_trained(f"{paper} {item}", found, on, data, out, jobs).tables)
@@ -104,7 +104,7 @@ def _trained(
         text = json_text.dumps(
             record(outcome, command=command), ensure_ascii=False, allow_nan=False, indent=2
         )
-        write_whole(out, f"{text}\n".encode())
+        write_atomic(out, f"{text}\n".encode())
         cells.drop()
     return outcome
 
@@ -118,19 +118,15 @@ def _refuse_training_options(**given: object) -> None:
 
 
 def _list(json: bool) -> None:
-    from reticent.studies import STUDIES, TRAINED, items
+    from reticent.studies import STUDIES, Trained, items, papers
 
     if json:
-        print_json({paper: items(paper) for paper in STUDIES})
+        print_json({paper: items(paper) for paper in papers()})
         return
-    rows = [
-        (paper, item, "–", function.__doc__ or "")
-        for paper, exact in STUDIES.items()
-        for item, function in exact.items()
-    ]
-    rows += [
-        (paper, item, ", ".join(found.on), found.what)
-        for paper, named in TRAINED.items()
-        for item, found in named.items()
-    ]
+    rows = []
+    for name in (f"{paper} {item}" for paper in papers() for item in items(paper)):
+        paper, _, item = name.partition(" ")
+        found = STUDIES[name]
+        told = (", ".join(found.on), found.what) if isinstance(found, Trained) else None
+        rows.append((paper, item, *(told or ("–", found.__doc__ or ""))))
     print_table("What can be reproduced", ("paper", "item", "trained on", "what"), rows)

@@ -79,12 +79,12 @@ def run(
     bound: Bound = None,
     records: Records = None,
     person: Person = None,
-    records_each: Each = 1,
+    max_records_per_person: Each = 1,
     public: Public = None,
     test_is_public: TestIsPublic = False,
     embedding: Embedding = None,
     encoder: EncoderName = None,
-    norms: Norms = "clip",
+    norms: Norms = None,
     epsilons: Grid = None,
     draws: Draws = 5,
     shadows: Shadows = 32,
@@ -101,13 +101,13 @@ def run(
     data, and then no release is more than declared.
     """
     from reticent.files import folder_for
-    from reticent.pipeline.gate import exceeded, limits_of
-    from reticent.pipeline.running import RunData, RunSpec, run_job
-    from reticent.pipeline.running.spec import counted
+    from reticent.results.gate import exceeded, limits_of
+    from reticent.run import RunData, RunSpec, run_job
+    from reticent.run.spec import counted
     from reticent.training.features import as_norms
 
     neighbours, limits = relation_of(relation), limits_of(fail_above or ())
-    each = each_of(person, records_each)
+    each = each_of(person, max_records_per_person)
     with folder_for(out) as target:
         form: dict[str, Any] = {"embedding": embedding, "encoder": encoder}
         names = None if classes is None else listed(classes)
@@ -115,7 +115,7 @@ def run(
         whose = _column_in(test, person)
         unseen = read_private(test, label=label, person=whose, classes=list(data.classes), **form)
         around = None if public is None else _features_of(public, label, person, form)
-        roles = RunData.of(_declared(data), unseen, public=around, records_each=each, seed=seed)
+        roles = RunData.of(data, unseen, public=around, max_records_per_person=each, seed=seed)
         roles = dataclasses.replace(roles, test_is_public=test_is_public)
         missing = {"classes": classes, "bound": bound, "records": records}
         spec = RunSpec(
@@ -124,17 +124,17 @@ def run(
             relation=neighbours,
             records=counted(data, each) if records is None else records,
             bound=_longest(roles.private) if bound is None else bound,
-            read_off=tuple(name for name, value in missing.items() if value is None),
-            norms=as_norms(norms),
+            inferred_from_data=tuple(name for name, value in missing.items() if value is None),
+            norms=as_norms(norms or "clip"),
             epsilons=_grid(epsilons),
             draws=draws,
             shadows=shadows,
-            records_each=each,
+            max_records_per_person=each,
             seed=seed,
             jobs=jobs,
         )
-        if spec.read_off:
-            print_warning(_not_proven(spec.read_off))
+        if spec.inferred_from_data:
+            print_warning(_not_proven(spec.inferred_from_data))
         command = shlex.join(["reticent", *sys.argv[1:]])
         with stages() as stage:
             finished = run_job(roles, spec, command=command, stage=stage)
@@ -168,11 +168,6 @@ def _column_in(path: Path, name: str | None) -> str | None:
     return name if name is not None and name in open_columns(path).names else None
 
 
-def _declared(data: Dataset) -> Dataset:
-    """Classes that were read off count as said: the guarantee is then at most declared."""
-    return dataclasses.replace(data, public_classes=True)
-
-
 def _longest(data: Dataset) -> float:
     import numpy as np
 
@@ -180,9 +175,9 @@ def _longest(data: Dataset) -> float:
         return float(np.linalg.norm(data.features.astype(np.float64), axis=1).max())
 
 
-def _not_proven(read_off: tuple[str, ...]) -> str:
-    options = ", ".join(f"--{name}" for name in read_off)
+def _not_proven(inferred: tuple[str, ...]) -> str:
+    options = ", ".join(f"--{name}" for name in inferred)
     return (
-        f"declared, not proven: {', '.join(read_off)} read from the private data; say {options} for"
+        f"declared, not proven: {', '.join(inferred)} read from the private data; say {options} for"
         " a proven release"
     )

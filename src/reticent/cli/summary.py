@@ -13,8 +13,8 @@ from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.pipeline.running import Finished
-    from reticent.results import Release, Results
+    from reticent.results import ReleaseRow, Results
+    from reticent.run import Finished
 
 REFUTED = 1
 
@@ -62,7 +62,7 @@ def print_summary(results: Results) -> None:
         print_line(f"- {sentence}")
 
 
-def _row(release: Release, attack: str, *, recommended: bool) -> tuple[str, ...]:
+def _row(release: ReleaseRow, attack: str, *, recommended: bool) -> tuple[str, ...]:
     auc = next((one.auc for one in release.attacks if one.name == attack), None)
     return (
         f"{release.name}{' ← recommended' if recommended else ''}",

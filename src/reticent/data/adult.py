@@ -3,8 +3,6 @@
 Numbers are divided by round constants, so that no statistic of the records enters the features.
 """
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Final

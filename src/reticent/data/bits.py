@@ -1,7 +1,5 @@
 """Tables of zeros and ones by Shokri et al. 2017: Location, Purchase-100, Texas-100."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -9,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Integers
 from reticent.data.dataset import Dataset, where
 from reticent.data.folder import find
 from reticent.validation import InputError
@@ -69,9 +68,7 @@ def _labelled(name: str, layout: _Layout, folder: Path) -> Dataset:
     return _dataset(name, layout, np.stack(bits), np.array(labels))
 
 
-def _dataset(
-    name: str, layout: _Layout, bits: NDArray[np.uint8], labels: NDArray[np.int64]
-) -> Dataset:
+def _dataset(name: str, layout: _Layout, bits: NDArray[np.uint8], labels: Integers) -> Dataset:
     return Dataset(
         name=name,
         source=_SOURCE.format(name=layout.title),

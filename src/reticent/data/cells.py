@@ -5,8 +5,6 @@ float 2**53, which may be another class or another person. So neighbouring data 
 more than one record, and no sensitivity would hold (docs/theory.md, from the file to the theorem).
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

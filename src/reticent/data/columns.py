@@ -3,8 +3,6 @@
 No cell is shown in a message: cells are private.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array
 from reticent.data.csv_file import CsvFile
 from reticent.data.dataset import where
 from reticent.data.folder import archive
@@ -29,7 +27,7 @@ class Columns:
 
     file: str
     names: tuple[str, ...]
-    read: Callable[[str], NDArray[Any]]
+    read: Callable[[str], Array]
 
     def __post_init__(self) -> None:
         """Refuse two columns of one name."""
@@ -38,7 +36,7 @@ class Columns:
             shown = "a name" if _without_header(self.names) else repr(twice[0])
             raise InputError(f"{self.file} must name its columns differently, got {shown} twice")
 
-    def column(self, name: str, *, role: str) -> NDArray[Any]:
+    def column(self, name: str, *, role: str) -> Array:
         """One column; if there is none of that name, the error lists those that exist."""
         self.refuse_unknown(name, role=role)
         return self.read(name)
@@ -83,7 +81,7 @@ class _Kinds(NamedTuple):
 def _npz(path: Path, _kinds: _Kinds) -> Columns:
     arrays = archive(path)
 
-    def read(name: str) -> NDArray[Any]:
+    def read(name: str) -> Array:
         array = arrays[name]
         if array.dtype.kind not in "biufU" or array.ndim == 0:
             raise InputError(
@@ -103,7 +101,7 @@ def _csv(path: Path, kinds: _Kinds) -> Columns:
     types.update(dict.fromkeys(kinds.texts, arrow.string()))
     table = cache(lambda: file.table(types))  # when names are known to be no cells, or never
 
-    def read(name: str) -> NDArray[Any]:
+    def read(name: str) -> Array:
         return _plain(path.name, name, table().column(name).combine_chunks())
 
     return Columns(file=path.name, names=file.names, read=read)
@@ -141,13 +139,13 @@ def _arrow(path: Path) -> Any:
 
 
 def _arrow_columns(path: Path, table: Any) -> Columns:
-    def read(name: str) -> NDArray[Any]:
+    def read(name: str) -> Array:
         return _plain(path.name, name, table.column(name).combine_chunks())
 
     return Columns(file=path.name, names=tuple(table.column_names), read=read)
 
 
-def _plain(file: str, name: str, column: Any) -> NDArray[Any]:
+def _plain(file: str, name: str, column: Any) -> Array:
     """An Arrow column as numpy; dates and other types are refused."""
     from pyarrow import types
 
@@ -173,7 +171,7 @@ def _is_list(kind: Any) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _stacked(file: str, name: str, column: Any) -> NDArray[Any]:
+def _stacked(file: str, name: str, column: Any) -> Array:
     """Lists of numbers as the rows of one array."""
     from pyarrow import types
 

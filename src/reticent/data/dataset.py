@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.arrays import Array, Floats, Integers
 from reticent.data.cells import is_whole, plain_cells
 from reticent.validation import InputError, text, texts
 
@@ -45,11 +46,11 @@ class Dataset:
 
     name: str
     source: str
-    inputs: NDArray[Any]
-    labels: NDArray[Any] | None = None
+    inputs: Array
+    labels: Array | None = None
     classes: tuple[str, ...] = ()
     public_classes: bool = True
-    persons: NDArray[Any] | None = None
+    persons: Array | None = None
     columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -83,7 +84,7 @@ class Dataset:
         return np.divide(features, np.float32(255), out=features) if is_pixels else features
 
     @property
-    def images(self) -> NDArray[Any]:
+    def images(self) -> Array:
         """The images (n, height, width, channels), as stored."""
         if self.inputs.ndim != _IMAGES:
             raise InputError(f"{self.name} must hold images, got shape {self.inputs.shape}")
@@ -91,7 +92,7 @@ class Dataset:
 
     @property
     def texts(self) -> NDArray[np.str_]:
-        """The texts."""
+        """The records as texts; refused where they are numbers."""
         if self.inputs.dtype.kind != "U":
             raise InputError(f"{self.name} must hold texts, got shape {self.inputs.shape}")
         return self.inputs
@@ -122,7 +123,7 @@ class Dataset:
         object.__setattr__(self, field, value)
 
 
-def persons_array(value: ArrayLike, length: int) -> NDArray[Any]:
+def persons_array(value: ArrayLike, length: int) -> Array:
     """One person for each record: whole numbers or texts.
 
     In a list the person 1 is the person "1". Who somebody is depends on the own cell alone.
@@ -140,7 +141,7 @@ def persons_array(value: ArrayLike, length: int) -> NDArray[Any]:
     return persons.astype(np.str_ if wraps else np.int64)
 
 
-def _persons_of_cells(cells: list[Any]) -> NDArray[Any]:
+def _persons_of_cells(cells: list[Any]) -> Array:
     for row, cell in enumerate(cells):
         if not is_whole(cell) and not isinstance(cell, str):
             raise InputError(f"persons must be whole numbers or texts, got another in {where(row)}")
@@ -154,7 +155,7 @@ def where(row: int) -> str:
     return f"row {row} (counting from 0)"
 
 
-def _inputs(value: NDArray[Any], columns: tuple[str, ...]) -> NDArray[Any]:
+def _inputs(value: Array, columns: tuple[str, ...]) -> Array:
     inputs = np.asarray(value)
     if inputs.ndim == 0 or 0 in inputs.shape[1:]:
         raise InputError(f"inputs must have features, got shape {inputs.shape}")
@@ -173,7 +174,7 @@ def _inputs(value: NDArray[Any], columns: tuple[str, ...]) -> NDArray[Any]:
     return inputs
 
 
-def _refuse_not_finite(inputs: NDArray[Any], columns: tuple[str, ...]) -> None:
+def _refuse_not_finite(inputs: Array, columns: tuple[str, ...]) -> None:
     for start in range(0, len(inputs), 4096):
         wrong = np.argwhere(~np.isfinite(inputs[start : start + 4096]))
         if len(wrong):
@@ -190,7 +191,7 @@ def _place(place: tuple[int, ...]) -> str:
     return str(place[0]) if len(place) == 1 else str(place)
 
 
-def _labels(value: ArrayLike, length: int, classes: tuple[str, ...]) -> NDArray[Any]:
+def _labels(value: ArrayLike, length: int, classes: tuple[str, ...]) -> Array:
     labels = np.asarray(value)
     if labels.shape != (length,):
         raise InputError(f"labels must have shape ({length},), got {labels.shape}")
@@ -207,7 +208,7 @@ def _labels(value: ArrayLike, length: int, classes: tuple[str, ...]) -> NDArray[
     return labels.astype(np.int64)
 
 
-def _targets(labels: NDArray[Any]) -> NDArray[np.float64]:
+def _targets(labels: Array) -> Floats:
     if labels.dtype.kind != "f":
         raise InputError(
             f"labels without classes must be real numbers, got an array of {labels.dtype}"
@@ -224,7 +225,7 @@ def _distinct(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-def _rows(value: ArrayLike, length: int) -> NDArray[np.int64]:
+def _rows(value: ArrayLike, length: int) -> Integers:
     rows = np.asarray(value)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":  # an array of none is typed, a list is not
         raise InputError(
@@ -235,7 +236,7 @@ def _rows(value: ArrayLike, length: int) -> NDArray[np.int64]:
     return rows.astype(np.int64)
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def _read_only(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view
@@ -256,7 +257,7 @@ def _content(data: Dataset) -> Iterator[bytes]:
         yield from _texts_bytes(names)
 
 
-def _array_bytes(array: NDArray[Any]) -> Iterator[bytes]:
+def _array_bytes(array: Array) -> Iterator[bytes]:
     if array.dtype.kind == "U":
         yield from _texts_bytes(array.tolist())
         return

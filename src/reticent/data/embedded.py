@@ -1,7 +1,5 @@
 """Real digits that come inside Python packages: no network, no data folder."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

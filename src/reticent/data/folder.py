@@ -1,7 +1,5 @@
 """The data folder: where files are looked for, and the one line that says which is missing."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import zipfile
@@ -13,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Array
 from reticent.validation import InputError
 
 VARIABLE: Final = "RETICENT_DATA"
@@ -77,7 +76,7 @@ def records(path: Path, size: int) -> NDArray[np.uint8]:
     return np.memmap(path, dtype=np.uint8, mode="r", shape=(length // size, size))
 
 
-def archive(path: Path) -> dict[str, NDArray[Any]]:
+def archive(path: Path) -> dict[str, Array]:
     """The arrays of an .npz file by name; pickled objects are never opened."""
     try:
         with path.open("rb") as stream:
@@ -92,13 +91,13 @@ def archive(path: Path) -> dict[str, NDArray[Any]]:
         ) from None
 
 
-def _members(path: Path, stored: Any) -> dict[str, NDArray[Any]]:
+def _members(path: Path, stored: Any) -> dict[str, Array]:
     if not isinstance(stored, np.lib.npyio.NpzFile):
         raise InputError(f"{path.name} must be an .npz archive, got a single array")
     return {name: _member(path, stored, name) for name in stored.files}
 
 
-def _member(path: Path, stored: Any, name: str) -> NDArray[Any]:
+def _member(path: Path, stored: Any, name: str) -> Array:
     try:
         array = stored[name]
     except ValueError as error:

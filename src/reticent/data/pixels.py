@@ -3,8 +3,6 @@
 All images come out as uint8 (n, height, width, channels).
 """
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Final
@@ -12,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Integers
 from reticent.data.dataset import Dataset
 from reticent.data.folder import content, decoded, find, records
 from reticent.validation import InputError
@@ -102,7 +101,7 @@ def stl10(folder: Path, part: str) -> Dataset:
     )
 
 
-def _stl10_labels(folder: Path, part: str, images: int) -> NDArray[np.int64]:
+def _stl10_labels(folder: Path, part: str, images: int) -> Integers:
     path = find(folder, [f"stl10_binary/{part}_y.bin"], get=_GET_STL10)
     labels = records(path, 1)[:, 0]
     if len(labels) != images:

@@ -1,15 +1,13 @@
 """Prepared files of a data folder: ``features/*.npz``, ``tables/*.npz``, ``text/*.csv``."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array
 from reticent.data.dataset import Dataset
 from reticent.data.folder import archive, decoded, find
 from reticent.validation import InputError
@@ -77,7 +75,7 @@ def sst2(folder: Path, part: str) -> Dataset:
     return _text(f"sst2-{part}", "SST-2, Socher et al. 2013", path, _SST2)
 
 
-def _arrays(path: Path, *names: str) -> list[NDArray[Any]]:
+def _arrays(path: Path, *names: str) -> list[Array]:
     stored = archive(path)
     for name in names:
         if name not in stored:
@@ -85,7 +83,7 @@ def _arrays(path: Path, *names: str) -> list[NDArray[Any]]:
     return [stored[name] for name in names]
 
 
-def _numbered(path: Path, labels: NDArray[Any]) -> tuple[str, ...]:
+def _numbered(path: Path, labels: Array) -> tuple[str, ...]:
     if labels.dtype.kind not in "iu" or labels.size == 0 or labels.min() < 0:
         raise InputError(f"{path.name} must hold labels from 0 in 'y', got {labels.dtype}")
     return tuple(map(str, range(int(labels.max()) + 1)))

@@ -1,7 +1,5 @@
 """Every data set by its name."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,15 +1,14 @@
 """Disjoint parts of a data set: public, members, test, non-members, shadow, population."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.arrays import Array, Integers
 from reticent.data.dataset import Dataset, persons_array
 from reticent.randomness import seeded
 from reticent.validation import InputError, count, real, text
@@ -20,7 +19,7 @@ class _Units(NamedTuple):
 
     noun: str
     total: int
-    of_record: NDArray[np.int64]
+    of_record: Integers
 
 
 def split(
@@ -30,7 +29,7 @@ def split(
     seed: int,
     stratify: ArrayLike | None = None,
     persons: ArrayLike | None = None,
-) -> dict[str, NDArray[np.int64]]:
+) -> dict[str, Integers]:
     """Positions of the records of each part, in random order; no record is in two parts.
 
     A whole number counts records; a fraction is a share of all of them, so that shares that sum to
@@ -99,7 +98,7 @@ def _size(name: str, size: object) -> int | Fraction:
     return Fraction(repr(share))
 
 
-def _order(words: NDArray[np.uint64], strata: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def _order(words: NDArray[np.uint64], strata: Integers | None) -> Integers:
     """The units in random order, by sorting words whose stream numpy keeps for ever.
 
     With strata each of them is spread evenly over the order from a random start, so that every
@@ -117,8 +116,8 @@ def _order(words: NDArray[np.uint64], strata: NDArray[np.int64] | None) -> NDArr
     return grouped[np.lexsort((words[:total][grouped], key))]
 
 
-def _strata(value: ArrayLike, units: _Units) -> NDArray[np.int64]:
-    strata: NDArray[Any] = np.asarray(value)
+def _strata(value: ArrayLike, units: _Units) -> Integers:
+    strata: Array = np.asarray(value)
     if strata.shape != units.of_record.shape:
         raise InputError(f"stratify must have shape {units.of_record.shape}, got {strata.shape}")
     if strata.dtype.kind not in "biuU":

@@ -1,7 +1,5 @@
 """Users' own files: a label column, perhaps a person column, and features."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence
@@ -9,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array, Floats, Integers
 from reticent.data.columns import Columns, is_number, no_length, open_columns
 from reticent.data.dataset import Dataset, where
 from reticent.validation import InputError, text
@@ -80,7 +78,7 @@ def _opened(path: Path, roles: dict[str, str | None], *, public_classes: bool) -
 
 def _labelled(
     table: Columns, label: str | None, classes: Sequence[str | int] | None
-) -> tuple[tuple[str, ...], NDArray[np.int64] | None]:
+) -> tuple[tuple[str, ...], Integers | None]:
     """The classes, and the number of each record's class."""
     if label is None:
         return (), None
@@ -91,7 +89,7 @@ def _labelled(
     return names, _numbered(table, found, names, label)
 
 
-def _identities(table: Columns, name: str, *, role: str) -> NDArray[Any]:
+def _identities(table: Columns, name: str, *, role: str) -> Array:
     """A column of whole numbers or texts without empty cells; in CSV persons are texts."""
     values = table.column(name, role=role)
     if values.shape == (0,):
@@ -116,9 +114,7 @@ def _declared(classes: Sequence[str | int]) -> tuple[str, ...]:
     return tuple(map(str, classes))
 
 
-def _numbered(
-    table: Columns, found: NDArray[Any], classes: tuple[str, ...], label: str
-) -> NDArray[np.int64]:
+def _numbered(table: Columns, found: Array, classes: tuple[str, ...], label: str) -> Integers:
     values, of_record = np.unique(found, return_inverse=True)
     number = {name: position for position, name in enumerate(classes)}
     labels = np.array([number.get(str(value), -1) for value in values])[of_record]
@@ -131,7 +127,7 @@ def _numbered(
     return labels.astype(np.int64)
 
 
-def _embedding(table: Columns, name: str) -> tuple[tuple[str, ...], NDArray[Any]]:
+def _embedding(table: Columns, name: str) -> tuple[tuple[str, ...], Array]:
     values = table.column(name, role="embedding")
     if values.dtype.kind == "U" and values.ndim == 1:
         values = _from_json(table, name, values)
@@ -143,7 +139,7 @@ def _embedding(table: Columns, name: str) -> tuple[tuple[str, ...], NDArray[Any]
     return _block(name, values)
 
 
-def _from_json(table: Columns, name: str, cells: NDArray[Any]) -> NDArray[np.float64]:
+def _from_json(table: Columns, name: str, cells: Array) -> Floats:
     rows = [_json_row(table, name, row, cell) for row, cell in enumerate(cells.tolist())]
     if not rows:
         raise InputError(no_length(table.file, name))
@@ -169,7 +165,7 @@ def _json_row(table: Columns, name: str, row: int, cell: str) -> list[float]:
     )
 
 
-def _all_features(table: Columns, others: set[str | None]) -> tuple[tuple[str, ...], NDArray[Any]]:
+def _all_features(table: Columns, others: set[str | None]) -> tuple[tuple[str, ...], Array]:
     """All columns but the label and the person; they must be numbers."""
     names = [name for name in table.names if name not in others]
     if not names:
@@ -191,7 +187,7 @@ def _all_features(table: Columns, others: set[str | None]) -> tuple[tuple[str, .
     return tuple(names), features
 
 
-def _refuse_text(table: Columns, name: str, values: NDArray[Any]) -> None:
+def _refuse_text(table: Columns, name: str, values: Array) -> None:
     if values.dtype.kind != "U" or len(values) == 0:
         return
     cells = enumerate(values.ravel().tolist())
@@ -203,13 +199,13 @@ def _refuse_text(table: Columns, name: str, values: NDArray[Any]) -> None:
     )
 
 
-def _refuse_uneven(table: Columns, columns: dict[str, NDArray[Any]]) -> None:
+def _refuse_uneven(table: Columns, columns: dict[str, Array]) -> None:
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError(f"{table.file} must have columns of one length, got {lengths}")
 
 
-def _block(name: str, values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[Any]]:
+def _block(name: str, values: Array) -> tuple[tuple[str, ...], Array]:
     """One column as features; those of an array are named ``name[0]``, ``name[1]`` and so on.
 
     Images, which have three or four axes, go to encoders: they are bytes or float32.
@@ -223,7 +219,7 @@ def _block(name: str, values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[An
     return (), images if images.dtype == np.uint8 else _as(np.float32, images)
 
 
-def _as(kind: type[np.floating[Any]], values: NDArray[Any]) -> NDArray[Any]:
+def _as(kind: type[np.floating[Any]], values: Array) -> Array:
     """The nearest number of that type, cell by cell."""
     with np.errstate(over="ignore"):  # what does not fit becomes infinite, and Dataset refuses it
         return values.astype(kind)

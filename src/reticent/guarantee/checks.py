@@ -4,8 +4,6 @@ A line that nothing checks would be a promise of the code's author. So each ends
 in brackets, and a test breaks every one of these functions and sees that the line is found untrue.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from typing import Any

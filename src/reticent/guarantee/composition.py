@@ -4,8 +4,6 @@ These are the rules that need nothing but the (ε, δ) of the parts. Tighter tot
 noise come from ``reticent.accounting``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

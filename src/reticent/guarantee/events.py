@@ -91,7 +91,7 @@ class LogisticEvent(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class PureEvent(Event):
-    """Any ε-DP release."""
+    """Any release of which pure ε-DP alone is known."""
 
     epsilon: float
 
@@ -113,7 +113,7 @@ class BoundedRangeEvent(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximateEvent(Event):
-    """Any (ε, δ)-DP release."""
+    """Any release of which (ε, δ)-DP alone is known."""
 
     epsilon: float
     delta: float
@@ -126,7 +126,7 @@ class ApproximateEvent(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ZcdpEvent(Event):
-    """Any ρ-zCDP release."""
+    """Any release of which ρ-zCDP alone is known."""
 
     rho: float
 

@@ -1,7 +1,5 @@
 """How far a claim can be trusted, and which data sets count as neighbours."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -26,6 +24,22 @@ class Grade(StrEnum):
     def rank(self) -> int:
         """0 for the strongest grade."""
         return list(Grade).index(self)
+
+    @property
+    def meaning(self) -> str:
+        """What the grade says about a claim: the same words on every page and card."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Grade.PROVEN: "a theorem covers every pair of neighbours, under the assumptions listed below",
+    Grade.DECLARED: "somebody's word, and what follows from it; a certificate read from a file has"
+    " this grade at most: anybody can compute it anew, and nobody can see who wrote it",
+    Grade.SAMPLED: "it holds for pairs of records drawn at random, but for a share γ of them, and"
+    " says nothing about the worst case: an unusual record may have no protection",
+    Grade.PUBLISHED: "a paper's own claim, reproduced for comparison and known not to hold: this is"
+    " no guarantee",
+}
 
 
 class Relation(StrEnum):

@@ -4,8 +4,6 @@ Imported by ``reticent.bounds`` (sensitivities) and ``reticent.protect`` (guaran
 import contract in pyproject.toml refuses every other importer.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Rounding that keeps a claim true: upper bounds go up, lower bounds go down."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context

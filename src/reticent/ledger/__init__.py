@@ -5,8 +5,9 @@ SQL is loaded with the first use of ``Ledger``, so that a command that keeps no 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from reticent.lazy import lazy_exports
 from reticent.ledger.errors import BudgetExhausted, LedgerError
 
 if TYPE_CHECKING:
@@ -30,23 +31,4 @@ __all__ = [
     "claim_at",
 ]
 
-_HOMES = {
-    "Account": "accounts",
-    "Budget": "filters",
-    "BudgetChange": "accounts",
-    "Charged": "accounts",
-    "Costs": "costs",
-    "Entry": "accounts",
-    "FilterKind": "filters",
-    "Ledger": "ledger",
-    "Spent": "accounts",
-    "claim_at": "costs",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_exports(__name__)

@@ -1,7 +1,5 @@
 """What the ledger answers: accounts, entries, what was spent and what is left."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

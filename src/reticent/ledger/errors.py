@@ -1,7 +1,5 @@
 """What can go wrong with a ledger, each said in one line."""
 
-from __future__ import annotations
-
 from reticent.validation import InputError
 
 

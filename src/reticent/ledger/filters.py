@@ -159,7 +159,7 @@ class Budget:
         }
 
     def to_json(self) -> str:
-        """One JSON object."""
+        """The budget as one JSON object, for the tables."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     @staticmethod

@@ -171,7 +171,7 @@ class Ledger:
         return None if row is None else _account(row)
 
     def accounts(self) -> list[Account]:
-        """All accounts, by name."""
+        """All accounts of the ledger, ordered by name."""
         with self._storage.reading() as connection:
             return [_account(row) for row in connection.execute(_by_name())]
 

@@ -6,11 +6,12 @@ import dataclasses
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats
 from reticent.guarantee import Guarantee, LaplaceEvent, LogisticEvent, Sensitivity
 from reticent.guarantee.checks import checked_by
 from reticent.guarantee.rounding import quotient_down, upper_text
@@ -25,8 +26,6 @@ from reticent.validation import (
     renyi_order,
 )
 
-Floats = NDArray[np.float64]
-
 CORRECTLY_ROUNDED = (
     "each output is the grid point nearest to value + noise in exact real arithmetic, so no "
     "floating-point attack applies"
@@ -35,7 +34,18 @@ CORRECTLY_ROUNDED = (
 
 @dataclass(frozen=True, kw_only=True)
 class AdditiveMechanism(Mechanism):
-    """value + noise."""
+    """value + noise.
+
+    A new mechanism says these facts of itself, so that budgets, recipes and audits need not ask
+    for its type.
+    """
+
+    norm: ClassVar[Literal["l1", "l2"]] = "l1"
+    """The norm of the sensitivity that its noise is calibrated to."""
+    needs_delta: ClassVar[bool] = False
+    """Whether it has no pure ε."""
+    is_joint: ClassVar[bool] = False
+    """Whether the noise of a vector is drawn as one: each row of several is a query of its own."""
 
     _drawn_by = "_rounded"
 
@@ -43,6 +53,22 @@ class AdditiveMechanism(Mechanism):
     @abstractmethod
     def std(self) -> float:
         """The standard deviation of the noise on one entry."""
+
+    def std_in(self, size: int) -> float:  # noqa: ARG002 - for noise that depends on it
+        """The standard deviation of the noise on one of ``size`` entries."""
+        return self.std
+
+    def length(self, moved: Floats) -> Floats:
+        """How far vectors moved, in the norm that the noise is calibrated to; the last axis."""
+        if self.norm == "l2":
+            return np.asarray(np.linalg.norm(moved, axis=-1))
+        return np.asarray(np.abs(moved).sum(axis=-1))
+
+    @property
+    def bound(self) -> float:
+        """The sensitivity in that norm."""
+        claimed = self.sensitivity
+        return (claimed.require_l2 if self.norm == "l2" else claimed.require_l1)(self.name)
 
     def release(self, value: ArrayLike, *, grid: float | None = None) -> Floats:
         """A noisy copy of a vector of any shape, without a floating-point leak.
@@ -63,7 +89,7 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def sampler(self) -> str:
-        """How ``release`` draws."""
+        """How ``release`` draws its noise, in words for a guarantee."""
         return CORRECTLY_ROUNDED
 
     @abstractmethod

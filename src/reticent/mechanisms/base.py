@@ -1,13 +1,12 @@
 """What every mechanism offers: calibration, its exact privacy, an event, and a guarantee."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Array
 from reticent.guarantee import Event, Grade, Guarantee, Sensitivity, weakest
 from reticent.guarantee.checks import checked_by
 from reticent.guarantee.guarantee import ONE_RECORD
@@ -74,7 +73,7 @@ class Mechanism(ABC):
         """The ρ of zero-concentrated differential privacy: the supremum of rdp(order)/order."""
 
     @abstractmethod
-    def release(self, value: ArrayLike) -> NDArray[Any]:
+    def release(self, value: ArrayLike) -> Array:
         """The value with fresh noise from the system's randomness; each call composes."""
 
     @abstractmethod

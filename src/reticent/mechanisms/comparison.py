@@ -11,6 +11,7 @@ from reticent.mechanisms.gaussian import ClassicalGaussian, Gaussian
 from reticent.mechanisms.l2_laplace import L2Laplace
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.logistic import Logistic
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import positive, probability
 
 
@@ -51,8 +52,19 @@ def calibrated(
         _coordinatewise(Logistic, sensitivity, epsilon, delta),
         _gaussian(sensitivity, epsilon, delta),
         _l2_laplace(sensitivity, epsilon, delta, dimension),
+        *(_plug_in(MECHANISMS[name], sensitivity, epsilon, delta) for name in MECHANISMS.others),
     ]
     return [row for row in rows if row is not None]
+
+
+def _plug_in(
+    kind: type[AdditiveMechanism], sensitivity: Sensitivity, epsilon: float, delta: float
+) -> Calibrated | None:
+    known = sensitivity.l2_bound if kind.norm == "l2" else sensitivity.l1
+    if known is None or (kind.needs_delta and delta == 0):
+        return None
+    spent = delta if kind.needs_delta else 0.0
+    return _row(kind, sensitivity, epsilon, spent, f"plug-in, {kind.norm.upper()}")
 
 
 def _coordinatewise(

@@ -1,18 +1,17 @@
 """The Gaussian mechanism, analytic (Balle & Wang 2018) and as the textbooks calibrate it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from reticent.arrays import Floats
 from reticent.guarantee import GaussianEvent, Grade, Guarantee, Sensitivity, weakest
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import quotient_down
-from reticent.mechanisms.additive import AdditiveMechanism, Floats
+from reticent.mechanisms.additive import AdditiveMechanism
 from reticent.mechanisms.profiles import gaussian
 from reticent.validation import (
     InputError,
@@ -34,6 +33,8 @@ class Gaussian(AdditiveMechanism):
     0.0516
     """
 
+    norm: ClassVar[Literal["l1", "l2"]] = "l2"
+    needs_delta: ClassVar[bool] = True
     name = "gaussian"
     curve = "exact"
 
@@ -50,31 +51,31 @@ class Gaussian(AdditiveMechanism):
 
     @property
     def std(self) -> float:
-        """The scale itself."""
+        """The standard deviation of the noise: the scale itself."""
         return self.scale
 
     def gdp(self) -> float:
-        """μ = Δ₂/scale, exact."""
+        """μ = Δ₂/scale of Gaussian DP, exact."""
         return self.sensitivity.require_l2(self.name) / self.scale
 
     def epsilon(self, *, delta: float) -> float:
-        """ε(δ), exact."""
+        """The smallest ε at this δ, exact."""
         return gaussian.epsilon(self.gdp(), probability("delta", delta))
 
     def delta(self, *, epsilon: float) -> float:
-        """δ(ε), exact."""
+        """The smallest δ at this ε, exact."""
         return gaussian.delta(self.gdp(), non_negative("epsilon", epsilon))
 
     def rdp(self, *, order: float) -> float:
-        """α·μ²/2."""
+        """The Rényi divergence α·μ²/2 at this order."""
         return gaussian.rdp(self.gdp(), renyi_order("order", order))
 
     def zcdp(self) -> float:
-        """μ²/2."""
+        """ρ = μ²/2 of zero-concentrated DP."""
         return gaussian.zcdp(self.gdp())
 
     def event(self) -> GaussianEvent:
-        """One release."""
+        """One release, as an accountant sees it."""
         bound = self.sensitivity.require_l2(self.name)
         return GaussianEvent(noise_multiplier=quotient_down(self.scale, bound))
 
@@ -106,7 +107,7 @@ class ClassicalGaussian(Gaussian):
 
     @classmethod
     def calibrate(cls, sensitivity: Sensitivity, *, epsilon: float, delta: float) -> Self:
-        """The textbook's σ."""
+        """The textbook's σ = Δ₂·√(2 ln(1.25/δ))/ε."""
         epsilon = positive("epsilon", epsilon)
         delta = open_probability("delta", delta)
         bound = sensitivity.require_l2(cls.name)

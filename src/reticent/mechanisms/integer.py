@@ -3,17 +3,15 @@
 An independent way to the same guarantees: no floats touch the draw, so counts need no rounding.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Integers
 from reticent.guarantee import Sensitivity, ZcdpEvent
 from reticent.guarantee.rounding import up
 from reticent.mechanisms.base import Mechanism
@@ -27,8 +25,6 @@ from reticent.validation import (
     probability,
     renyi_order,
 )
-
-Integers = NDArray[np.int64]
 
 _SCALE_BITS = 20
 """Calibrated scales keep this many bits, so that the exact samplers' integers stay small."""
@@ -56,7 +52,7 @@ class IntegerMechanism(Mechanism):
 
     @property
     def sampler(self) -> str:
-        """How ``release`` draws."""
+        """How ``release`` draws its noise, in words for a guarantee."""
         return (
             "integers drawn by exact rejection, without floats, up to a total variation of e^-255"
         )
@@ -121,19 +117,19 @@ class DiscreteGaussian(IntegerMechanism):
         return (self.sensitivity.require_l2(self.name) / self.scale) ** 2 / 2
 
     def epsilon(self, *, delta: float) -> float:
-        """By way of zCDP."""
+        """The ε at this δ that its ρ-zCDP gives."""
         return conversions.zcdp_to_epsilon(self.zcdp(), probability("delta", delta))
 
     def delta(self, *, epsilon: float) -> float:
-        """By way of zCDP."""
+        """The δ at this ε that its ρ-zCDP gives."""
         return conversions.zcdp_to_delta(self.zcdp(), non_negative("epsilon", epsilon))
 
     def rdp(self, *, order: float) -> float:
-        """α·ρ."""
+        """The Rényi divergence α·ρ at this order."""
         return renyi_order("order", order) * self.zcdp()
 
     def event(self) -> ZcdpEvent:
-        """One release."""
+        """One release, as an accountant sees it."""
         return ZcdpEvent(rho=up(self.zcdp()))
 
     def _noise(self, size: int) -> Integers:

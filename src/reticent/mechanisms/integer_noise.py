@@ -11,8 +11,6 @@ stops at 255, which moves the distribution by less than e⁻²⁵⁵ in total va
 the cipher behind the tape can promise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,11 +20,11 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Integers
 from reticent.mechanisms.rounded.compiled import compiled
 from reticent.randomness import SecureBits
 from reticent.validation import InputError, positive
 
-Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Tape = tuple[Words, Integers]
 """Random words, and the place of the next unread one (an array of one entry)."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from reticent.arrays import Floats
 from reticent.guarantee import Sensitivity
-from reticent.mechanisms.additive import AdditiveMechanism, Floats
+from reticent.mechanisms.additive import AdditiveMechanism
 from reticent.mechanisms.pure import PureMechanism
 from reticent.validation import InputError, count
 
@@ -25,6 +27,8 @@ class L2Laplace(PureMechanism, AdditiveMechanism):
     5.0
     """
 
+    norm: ClassVar[Literal["l1", "l2"]] = "l2"
+    is_joint: ClassVar[bool] = True
     name = "l2-laplace"
     dimension: int | None = None
 
@@ -49,6 +53,10 @@ class L2Laplace(PureMechanism, AdditiveMechanism):
         if self.dimension is None:
             raise InputError("dimension must be known for the std of l2-laplace noise, got None")
         return self.scale * math.sqrt(self.dimension + 1)
+
+    def std_in(self, size: int) -> float:
+        """The standard deviation scale·√(size + 1) on one of ``size`` entries."""
+        return self.in_dimension(size).std
 
     def _rounded(self, value: Floats, grid: float | None) -> Floats:
         from reticent.mechanisms.rounded import rounded_l2_laplace

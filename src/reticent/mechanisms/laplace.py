@@ -1,15 +1,14 @@
 """The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006): value + Laplace(0, scale)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from reticent.arrays import Floats
 from reticent.guarantee import LaplaceEvent
-from reticent.mechanisms.additive import CoordinatewiseMechanism, Floats, Profile
+from reticent.mechanisms.additive import CoordinatewiseMechanism, Profile
 from reticent.mechanisms.profiles import laplace
 
 
@@ -29,7 +28,7 @@ class Laplace(CoordinatewiseMechanism):
 
     @property
     def std(self) -> float:
-        """√2·scale."""
+        """The standard deviation √2·scale of the noise."""
         return math.sqrt(2) * self.scale
 
     def _rounded(self, value: Floats, grid: float | None) -> Floats:

@@ -3,16 +3,15 @@
 Pure ε = Δ₁/scale. The exact profile used below is derived in docs/theory.md, section A.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from reticent.arrays import Floats
 from reticent.guarantee import LogisticEvent
-from reticent.mechanisms.additive import CoordinatewiseMechanism, Floats, Profile
+from reticent.mechanisms.additive import CoordinatewiseMechanism, Profile
 from reticent.mechanisms.profiles import logistic
 
 
@@ -32,7 +31,7 @@ class Logistic(CoordinatewiseMechanism):
 
     @property
     def std(self) -> float:
-        """π/√3·scale."""
+        """The standard deviation π/√3·scale of the noise."""
         return math.pi / math.sqrt(3) * self.scale
 
     def _rounded(self, value: Floats, grid: float | None) -> Floats:

@@ -1,7 +1,5 @@
 """Mechanisms of which no more is used than that they are ε-DP: bounds, not exact curves."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -45,7 +43,7 @@ class PureMechanism(Mechanism):
         return pure.rdp(self.pure_epsilon, renyi_order("order", order))
 
     def zcdp(self) -> float:
-        """ε₀·tanh(ε₀/2) at most."""
+        """ρ of zero-concentrated DP that a pure ε₀ implies: at most ε₀·tanh(ε₀/2)."""
         return pure.zcdp(self.pure_epsilon)
 
     def gdp(self) -> float:
@@ -53,5 +51,5 @@ class PureMechanism(Mechanism):
         return pure.gdp(self.pure_epsilon)
 
     def event(self) -> PureEvent:
-        """One release."""
+        """One release, as an accountant sees it."""
         return PureEvent(epsilon=math.nextafter(self.pure_epsilon, math.inf))

@@ -1,14 +1,13 @@
 """Mechanisms that choose one of several candidates by their scores."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
+from reticent.arrays import Floats, Integers
 from reticent.guarantee import BoundedRangeEvent, Sensitivity
 from reticent.guarantee.rounding import up
 from reticent.mechanisms.base import Mechanism
@@ -16,8 +15,7 @@ from reticent.mechanisms.profiles import logistic, pure
 from reticent.mechanisms.pure import PureMechanism
 from reticent.validation import InputError, float_array, non_negative, probability, renyi_order
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
+Indices = Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +41,7 @@ class SelectionMechanism(Mechanism):
 
     @property
     def sampler(self) -> str:
-        """How ``release`` draws."""
+        """How ``release`` draws its choice, in words for a guarantee."""
         return "the choice is a certified argmax of scores + noise in exact real arithmetic"
 
     @abstractmethod
@@ -69,7 +67,7 @@ class Exponential(SelectionMechanism):
 
     @property
     def pure_epsilon(self) -> float:
-        """ε₀ = range/scale."""
+        """The pure ε₀ = range/scale of one choice."""
         return self.sensitivity.range_bound / self.scale
 
     def epsilon(self, *, delta: float) -> float:
@@ -85,7 +83,7 @@ class Exponential(SelectionMechanism):
         return pure.bounded_range_rdp(self.pure_epsilon, renyi_order("order", order))
 
     def zcdp(self) -> float:
-        """ε₀²/8 at most."""
+        """ρ of one choice: at most ε₀²/8 by its bounded range."""
         return pure.bounded_range_zcdp(self.pure_epsilon)
 
     def gdp(self) -> float:
@@ -93,11 +91,11 @@ class Exponential(SelectionMechanism):
         return pure.gdp(self.pure_epsilon)
 
     def event(self) -> BoundedRangeEvent:
-        """One choice."""
+        """One choice, as an accountant sees it."""
         return BoundedRangeEvent(epsilon=up(self.pure_epsilon))
 
     def log_probabilities(self, scores: ArrayLike) -> Floats:
-        """log softmax(scores/scale)."""
+        """log softmax(scores/scale): the chance of each candidate."""
         return np.asarray(special.log_softmax(_score_rows(scores) / self.scale, axis=-1))
 
     def _argmax(self, scores: Floats) -> Indices:

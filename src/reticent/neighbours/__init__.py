@@ -6,7 +6,9 @@ nor scikit-learn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from reticent.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from reticent.neighbours.differences import Differences, Norms
@@ -58,35 +60,4 @@ __all__ = [
     "search_worse_neighbours",
 ]
 
-_HOMES = {
-    "Differences": "differences",
-    "Draws": "sampled",
-    "LeaveOneOut": "leave_one_out",
-    "Norms": "differences",
-    "RefittedPairs": "published",
-    "SampledPairs": "sampled",
-    "WorseNeighbours": "search",
-    "delivered_gamma": "random_dp",
-    "exchangeable_gamma": "random_dp",
-    "gamma_of": "random_dp",
-    "local_sensitivity": "head_sensitivity",
-    "order_statistic": "random_dp",
-    "pairs_for": "random_dp",
-    "published_head_sensitivity": "head_sensitivity",
-    "published_of": "head_sensitivity",
-    "published_sensitivity": "published",
-    "refitted_pairs": "published",
-    "sampled_head_pairs": "sampled",
-    "sampled_pairs": "sampled",
-    "sampled_sensitivity": "sampled",
-    "search_from": "search",
-    "search_worse_neighbours": "search",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_exports(__name__)

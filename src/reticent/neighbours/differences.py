@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.neighbours.kernels import Singles
 from reticent.training.softmax import zero_sum_basis
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +37,7 @@ class Norms:
 
     @classmethod
     def joined(cls, parts: list[Norms]) -> Norms:
-        """One after the other."""
+        """Several blocks of norms, one after the other."""
         return cls(
             l1=np.concatenate([part.l1 for part in parts]),
             l1_weights=np.concatenate([part.l1_weights for part in parts]),

@@ -5,13 +5,12 @@ functions of the private records, so noise that is calibrated with them tells ab
 and a neighbour that nobody drew can be further away. They are graded *published*.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.neighbours.differences import Norms
 from reticent.neighbours.leave_one_out import LeaveOneOut
@@ -20,7 +19,6 @@ from reticent.training.softmax_head import SoftmaxHead
 from reticent.validation import InputError, count
 
 Measured = Literal["weights", "coordinates"]
-Floats = NDArray[np.float64]
 
 
 def published_head_sensitivity(

@@ -5,8 +5,6 @@ Everything is a difference to the full optimum: with e = expm1(Δz) and t = Σ p
 of the *change*, where a refit in float64 loses them in the weights.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 from numpy.typing import NDArray

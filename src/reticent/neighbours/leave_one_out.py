@@ -5,8 +5,6 @@ nothing else. A head that the stacked passes do not bring to the accuracy is sol
 method in float64 until a certificate holds.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from reticent.arrays import Floats, Integers
 from reticent.neighbours.differences import Differences, Norms
 from reticent.neighbours.kernels import Singles
 from reticent.neighbours.preconditioner import (
@@ -33,9 +32,6 @@ from reticent.training.records import indices_of
 from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
 from reticent.training.softmax_head import SoftmaxHead
 from reticent.validation import InputError, count, float_rows, integer_array, open_probability
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 HEADS = 64
 """Heads in one product; fixed, so that one thread and many give equal heads."""
@@ -120,7 +116,7 @@ class LeaveOneOut:
         chosen = [self._checked_group(group) for group in groups]
         full = self._prepared(len(chosen)).point
 
-        def solve(group: Rows) -> tuple[Singles, float]:
+        def solve(group: Integers) -> tuple[Singles, float]:
             changed = _without(self.objective, group)
             return self._certified(changed, full, self._group_steps([group])[0])
 
@@ -164,7 +160,7 @@ class LeaveOneOut:
         """The same for each record of the data."""
         return self._influence(self.objective.rows, self.objective.labels)
 
-    def _influence(self, rows: Floats, labels: Rows) -> Floats:
+    def _influence(self, rows: Floats, labels: Integers) -> Floats:
         ready = self._prepared(len(rows))
         own = _own(replace(self.objective, rows=rows, labels=labels), ready.point, sign=1.0)
         sizes = []
@@ -173,7 +169,7 @@ class LeaveOneOut:
             sizes.append(Norms.of(_by_head(ready.stack.first_steps(part), self.objective.shape)).l2)
         return np.concatenate(sizes)
 
-    def _checked_group(self, group: ArrayLike) -> Rows:
+    def _checked_group(self, group: ArrayLike) -> Integers:
         rows = integer_array("group", group).ravel()
         distinct = np.unique(rows)
         if not 0 < len(distinct) == len(rows) or distinct[0] < 0 or distinct[-1] >= self.records:
@@ -182,7 +178,7 @@ class LeaveOneOut:
             )
         return rows
 
-    def _group_steps(self, groups: list[Rows]) -> Singles:
+    def _group_steps(self, groups: list[Integers]) -> Singles:
         """H⁻¹Σ∇loss: what leaving does to first order, heads × K × d."""
         ready = self._ready
         assert ready is not None
@@ -193,7 +189,7 @@ class LeaveOneOut:
         columns = np.stack(gradients, axis=-1).reshape(-1, len(groups))
         return _by_head(ready.stack.preconditioner.solve(columns), self.objective.shape)
 
-    def _group_distances(self, pairs: Rows) -> Norms:
+    def _group_distances(self, pairs: Integers) -> Norms:
         needed, places = np.unique(pairs, return_inverse=True)
         heads = self.without(needed).relative
         left, right = places.reshape(pairs.shape).T
@@ -204,7 +200,7 @@ class LeaveOneOut:
         return Norms.joined(parts)
 
     def _neighbours(
-        self, rows: Floats, labels: Rows, *, removed: Rows | None, copies: int = 1
+        self, rows: Floats, labels: Integers, *, removed: Integers | None, copies: int = 1
     ) -> Iterator[Differences]:
         ready = self._prepared(len(rows))
         self._solved += len(rows)
@@ -235,7 +231,7 @@ class LeaveOneOut:
         """Newton's method in float64, to a gradient that bounds the error."""
         turn = _relative(len(full) + 1)
         start = full + np.linalg.solve(turn, guess) if np.isfinite(guess).all() else full
-        one = changed.steepness * changed.radius / changed.records
+        one = changed.max_residual_norm * changed.radius / changed.records
         tolerance = max(POLISHED * one, 8 * changed.worst_rounding())
         found = certified_minimum(changed, tolerance=tolerance, start=start)
         change = found.point - full
@@ -332,7 +328,7 @@ def _polished(objective: SoftmaxObjective, point: Floats, preconditioner: Precon
     What is left of the full gradient is in every difference.
     """
     turn = _relative(len(point) + 1)
-    one = objective.steepness * objective.radius / objective.records
+    one = objective.max_residual_norm * objective.radius / objective.records
     gradient = objective.gradient(point)
     size = float(np.linalg.norm(gradient))
     while size > POLISHED * one / 2:
@@ -354,7 +350,7 @@ def _changed(
     full: SoftmaxObjective,
     records: SoftmaxObjective,
     place: int,
-    removed: Rows | None,
+    removed: Integers | None,
     copies: int,
 ) -> SoftmaxObjective:
     """The objective of one neighbour."""
@@ -367,11 +363,11 @@ def _changed(
     )
 
 
-def _without(full: SoftmaxObjective, group: Rows) -> SoftmaxObjective:
+def _without(full: SoftmaxObjective, group: Integers) -> SoftmaxObjective:
     return _taken(full, np.delete(np.arange(len(full.rows)), group))
 
 
-def _taken(full: SoftmaxObjective, rows: Rows) -> SoftmaxObjective:
+def _taken(full: SoftmaxObjective, rows: Integers) -> SoftmaxObjective:
     return replace(full, rows=full.rows[rows], labels=full.labels[rows])
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from reticent.arrays import Floats, Integers
 from reticent.neighbours.kernels import Singles
 from reticent.randomness import seeded
 
@@ -49,7 +49,7 @@ class Curved:
 
     @property
     def unknowns(self) -> int:
-        """d·K."""
+        """d·K, the number of entries of a head's coordinates."""
         return int(self.rows.shape[1] * self.probabilities.shape[1])
 
 
@@ -74,7 +74,7 @@ def exact_pays(curved: Curved, *, heads: int) -> bool:
     return curved.unknowns <= EXACT or heads * saved > blocks * records * features**2
 
 
-def penalty_shape(classes: int) -> NDArray[np.float64]:
+def penalty_shape(classes: int) -> Floats:
     """B = I − 11ᵀ/C, K × K."""
     return np.eye(classes - 1) - 1 / classes
 
@@ -134,7 +134,7 @@ def mean_bend(probabilities: Singles, weights: Singles | None = None) -> Singles
     return np.asarray(np.diag(mean) - moment, dtype=np.float32)
 
 
-def grouped(points: Singles, groups: int, *, rounds: int = 6) -> NDArray[np.int64]:
+def grouped(points: Singles, groups: int, *, rounds: int = 6) -> Integers:
     """Which of at most ``groups`` centres each point is nearest to (k-means)."""
     rng = seeded("groups of probabilities")
     centres = points[rng.choice(len(points), groups, replace=len(points) < groups)].copy()
@@ -148,7 +148,7 @@ def grouped(points: Singles, groups: int, *, rounds: int = 6) -> NDArray[np.int6
     return nearest
 
 
-def _nearest(points: Singles, centres: Singles) -> NDArray[np.int64]:
+def _nearest(points: Singles, centres: Singles) -> Integers:
     distance = points @ (-2 * centres.T)
     distance += np.einsum("gc,gc->g", centres, centres)
     return np.asarray(distance.argmin(axis=1), dtype=np.int64)

@@ -4,22 +4,18 @@ Pairs d∖i, d∖j are drawn from the one private data set, so the result bounds
 records that are all 0 gives Δ = 0. What is calibrated with it is graded *published*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats, Integers
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.parallel import map_tasks
 from reticent.randomness import seeded
 from reticent.validation import InputError, count, float_array
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Refit = Callable[[Rows], Floats]
+Refit = Callable[[Integers], Floats]
 """From the positions of the records to train on to the trained weights, as one vector."""
 
 

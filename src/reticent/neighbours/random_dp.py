@@ -5,8 +5,6 @@ norms. The release is then (ε, γ)-random DP: for all but a share γ of pairs t
 follows for the worst pair. Derivations: docs/theory.md, section B.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

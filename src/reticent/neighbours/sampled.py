@@ -5,15 +5,14 @@ each other, so every pair draws its own n − 1 records: m pairs cost m fits and
 (or 2m refits), which one data set's n neighbours do not. Derivations: docs/theory.md, section B.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from reticent.arrays import Floats, Integers
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.neighbours.head_sensitivity import Measured, as_measured, enough_records, l1_of
 from reticent.neighbours.leave_one_out import LeaveOneOut
@@ -29,9 +28,7 @@ from reticent.randomness import seeded
 from reticent.training.softmax_head import SoftmaxHead
 from reticent.validation import InputError, count, float_array, float_rows
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Refit = Callable[[Rows], Floats]
+Refit = Callable[[Integers], Floats]
 """From positions in the pool to the trained weights, as one vector."""
 Sizes = tuple[float, float]
 
@@ -69,7 +66,7 @@ class Draws:
 
     @property
     def total(self) -> int:
-        """m."""
+        """m, the number of pairs that are drawn."""
         if self.pairs is not None:
             return count("pairs", self.pairs)
         assert self.gamma is not None
@@ -77,7 +74,7 @@ class Draws:
 
     @property
     def chosen(self) -> int:
-        """k."""
+        """k, the rank of the order statistic that is taken."""
         if self.k is not None:
             return count("k", self.k)
         if self.gamma is None or self.pairs is None:
@@ -145,7 +142,7 @@ def sampled_pairs(
     Cost: 2m refits. ``refit`` must be a function of the positions alone.
     """
 
-    def sizes(drawn: Rows) -> Sizes:
+    def sizes(drawn: Integers) -> Sizes:
         one, other = (float_array("weights", refit(side)).ravel() for side in sides(drawn))
         change = one - other
         return float(np.abs(change).sum()), float(np.linalg.norm(change))
@@ -190,7 +187,7 @@ def sampled_head_pairs(  # noqa: PLR0913 - a pool and the private records are tw
     enough_records(draws.size, len(head.classes))
     as_measured(measured)
 
-    def sizes(drawn: Rows) -> Sizes:
+    def sizes(drawn: Integers) -> Sizes:
         solver = LeaveOneOut(
             clone(head).fit(rows[drawn], labels[drawn]), rows[drawn], labels[drawn], threads=1
         )
@@ -211,13 +208,13 @@ def refuse_overlap(pool: Floats, private: Floats) -> None:
         raise InputError("pool must share no row with the private records, got shared rows")
 
 
-def sides(drawn: Rows) -> tuple[Rows, Rows]:
+def sides(drawn: Integers) -> tuple[Integers, Integers]:
     """n − 1 shared records and one fresh record each, from n + 1 positions."""
     return drawn[:-1], np.append(drawn[:-2], drawn[-1])
 
 
 def _measured(
-    sizes: Callable[[Rows], Sizes], pool: int, draws: Draws, jobs: int | None
+    sizes: Callable[[Integers], Sizes], pool: int, draws: Draws, jobs: int | None
 ) -> SampledPairs:
     drawn, population = drawn_from(pool, draws)
     found = map_tasks(sizes, drawn, jobs=jobs)
@@ -229,7 +226,7 @@ def _measured(
     )
 
 
-def drawn_from(pool: int, draws: Draws) -> tuple[list[Rows], str]:
+def drawn_from(pool: int, draws: Draws) -> tuple[list[Integers], str]:
     """n + 1 positions for each pair, and of which population the pairs are i.i.d.
 
     A pool that is large enough is dealt out without repetition: its records are i.i.d. from P, so

@@ -6,22 +6,19 @@ public domain: as long as the bound allows, where the data constrain the head le
 that the head expects least.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.arrays import Floats, Integers
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.neighbours.differences import Differences, Norms
 from reticent.neighbours.head_sensitivity import Measured, as_measured, largest_of
 from reticent.neighbours.leave_one_out import LeaveOneOut
 from reticent.training.softmax_head import SoftmaxHead
 from reticent.validation import count
-
-Floats = NDArray[np.float64]
 
 EIGEN = 4096
 """Features up to which directions of little curvature are found by eigenvectors."""
@@ -118,8 +115,8 @@ def most_influential(solver: LeaveOneOut, most: int) -> Differences:
 
 
 def most_influential_groups(
-    solver: LeaveOneOut, groups: Sequence[NDArray[np.int64]], most: int
-) -> tuple[NDArray[np.int64], Differences]:
+    solver: LeaveOneOut, groups: Sequence[Integers], most: int
+) -> tuple[Integers, Differences]:
     """Which groups of records have the largest influence ‖H⁻¹Σ∇loss‖, and the heads without them.
 
     Influences add up to first order: two records of a group may cancel each other.

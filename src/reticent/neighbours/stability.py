@@ -4,22 +4,19 @@ Lu et al., Definition 3: the mean over records of l(W without i, x_i) − l(W, x
 record are solved (SoftmaxHead) or trained (MLPHead), one for each record.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import clone
 
+from reticent.arrays import Floats, Integers
 from reticent.neighbours.leave_one_out import LeaveOneOut, objective_of
 from reticent.training.mlp_head import MLPHead, trainer
 from reticent.training.softmax_head import SoftmaxHead
 from reticent.validation import InputError, count, non_negative
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +26,7 @@ class RemovedOnes:
     full: Floats
     """Records × classes."""
     without: Floats
-    labels: NDArray[np.int64]
+    labels: Integers
     norms: Floats
     """Of each record as the last layer sees it."""
     distances: Floats
@@ -65,7 +62,7 @@ class RemovedOnes:
         return np.array(both), np.array(one)
 
 
-def losses(logits: Floats, labels: NDArray[np.int64]) -> Floats:
+def losses(logits: Floats, labels: Integers) -> Floats:
     """The cross-entropy of each row."""
     own = logits[np.arange(len(logits)), labels]
     return np.asarray(special.logsumexp(logits, axis=1) - own)

@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Flags, Floats
 from reticent.neighbours.kernels import Singles, probability_changes
 from reticent.neighbours.preconditioner import Curved, Preconditioner
 from reticent.training.anderson import AndersonMixing
-
-Floats = NDArray[np.float64]
 
 ROWS = 2048
 """Rows of data multiplied at a time; their changes stay in the cache."""
@@ -37,8 +35,8 @@ class OwnRecords:
     def __len__(self) -> int:
         return len(self.signs)
 
-    def part(self, chosen: slice | NDArray[np.bool_]) -> OwnRecords:
-        """Those of some heads."""
+    def part(self, chosen: slice | Flags) -> OwnRecords:
+        """The own records of some of the heads."""
         return OwnRecords(
             rows=self.rows[chosen],
             probabilities=self.probabilities[chosen],

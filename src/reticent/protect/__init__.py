@@ -1,46 +1,53 @@
-"""Releases: what leaves the house, with its guarantee. The only layer that mints proven ones."""
+"""Releases: what leaves, with noise and a guarantee; recipes, certificates, answers per query."""
 
-from reticent.protect.answers import (
-    Answered,
-    AnswerPlan,
-    PrivateAnswers,
-    calibrated_answers,
-    charge_answers,
-    numbers_of,
-    private_answers,
-    set_answer_budget,
-)
-from reticent.protect.certificate import Verification, load, save, verify
-from reticent.protect.learners import (
-    AdaSSPHead,
-    AdaSSPRegressor,
-    ClassMeansHead,
-    LDAHead,
-    NoisyGradientHead,
-    ReleasedLinear,
-    ReleasedRegression,
-)
-from reticent.protect.mean import ReleasedMean, release_mean
-from reticent.protect.penalty import mean_share, public_penalty
-from reticent.protect.public_numbers import MeanNumbers, PublicNumbers
-from reticent.protect.released_head import ReleasedHead
-from reticent.protect.weights import release_weights
+from typing import TYPE_CHECKING
+
+from reticent.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from reticent.protect.answers import (
+        Answered,
+        AnswerPlan,
+        PrivateAnswers,
+        calibrated_answers,
+        charge_answers,
+        numbers_of,
+        private_answers,
+        set_answer_budget,
+    )
+    from reticent.protect.certificate import Verification, load, save, verify
+    from reticent.protect.estimators import (
+        AdaSSPHead,
+        AdaSSPRegressor,
+        ClassMeansHead,
+        LDAHead,
+        NoisyGradientHead,
+    )
+    from reticent.protect.mean import release_mean
+    from reticent.protect.penalty import mean_share, public_penalty
+    from reticent.protect.recipe import Recipe, Step
+    from reticent.protect.registry import RECIPES
+    from reticent.protect.release import Release, release_records
+    from reticent.protect.table import ReleaseRequest, release_table
+    from reticent.protect.terms import Source, Terms
+    from reticent.protect.weights import release_weights
 
 __all__ = [
+    "RECIPES",
     "AdaSSPHead",
     "AdaSSPRegressor",
     "AnswerPlan",
     "Answered",
     "ClassMeansHead",
     "LDAHead",
-    "MeanNumbers",
     "NoisyGradientHead",
     "PrivateAnswers",
-    "PublicNumbers",
-    "ReleasedHead",
-    "ReleasedLinear",
-    "ReleasedMean",
-    "ReleasedRegression",
+    "Recipe",
+    "Release",
+    "ReleaseRequest",
+    "Source",
+    "Step",
+    "Terms",
     "Verification",
     "calibrated_answers",
     "charge_answers",
@@ -50,8 +57,12 @@ __all__ = [
     "private_answers",
     "public_penalty",
     "release_mean",
+    "release_records",
+    "release_table",
     "release_weights",
     "save",
     "set_answer_budget",
     "verify",
 ]
+
+__getattr__ = lazy_exports(__name__)

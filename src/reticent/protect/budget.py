@@ -1,34 +1,34 @@
-"""What adds up when releases share one budget, and the noise for a part of it.
+"""How a budget (ε, δ) is split: what adds up, and the noise for a share of it.
 
 Gaussian noise adds μ², other noise adds ρ (zCDP) where δ > 0, and ε where δ = 0 or nothing better
-is known. Each of the three composes adaptively: the second release may depend on the first.
+is known. These currencies choose scales alone; the ε of a certificate is the accountants' word
+(``recipe.composed_epsilon``).
 """
-
-from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
-from reticent.guarantee import Event, Sensitivity
-from reticent.guarantee.rounding import sum_up, up
-from reticent.mechanisms import AdditiveMechanism, Gaussian, L2Laplace, Laplace, Logistic
+from reticent.guarantee import Sensitivity
+from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.additive import CoordinatewiseMechanism
 from reticent.mechanisms.base import SCALE_SLACK
 from reticent.mechanisms.profiles import conversions, gaussian
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import InputError, positive, probability
 
-MECHANISMS: dict[str, type[AdditiveMechanism]] = {
-    kind.name: kind for kind in (Gaussian, Logistic, Laplace, L2Laplace)
-}
-_PART = 1 - 2.0**-40
-"""Parts are cut a little smaller, so that their rounded-up sum stays within the whole."""
+_SLACK = 1 - 2.0**-40
+"""Shares are cut a little smaller, so that their rounded-up sum stays within the whole."""
+_SPLIT_SLACK = 1 - 1e-9
+"""The same where several steps share a budget."""
+
+Share = tuple[Sensitivity, float, int]
+"""How far one unit moves a step, its share of the budget, and how often it is released."""
 
 
 def mechanism_of(name: str) -> type[AdditiveMechanism]:
     """The mechanism of that name."""
-    if not isinstance(name, str) or name not in MECHANISMS:
-        raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}")
-    return MECHANISMS[name]
+    return MECHANISMS.named(name)
 
 
 class Currency(ABC):
@@ -39,63 +39,58 @@ class Currency(ABC):
         """How much of it (ε, δ) buys."""
 
     @abstractmethod
-    def scale(self, kind: type[AdditiveMechanism], sensitivity: Sensitivity, part: float) -> float:
-        """The scale of the noise that spends ``part``."""
+    def scale(
+        self, kind: type[AdditiveMechanism], sensitivity: Sensitivity, amount: float
+    ) -> float:
+        """The scale of the noise that spends ``amount``."""
 
     @abstractmethod
     def spent(self, noise: AdditiveMechanism) -> float:
         """What one release with this noise spends."""
-
-    @abstractmethod
-    def epsilon(self, amount: float, delta: float) -> float:
-        """The ε at δ that ``amount`` is worth."""
 
 
 class _SquaredMu(Currency):
     def total(self, epsilon: float, delta: float) -> float:
         return gaussian.shift(epsilon, delta) ** 2
 
-    def scale(self, kind: type[AdditiveMechanism], sensitivity: Sensitivity, part: float) -> float:
-        return sensitivity.require_l2(kind.name) / math.sqrt(part)
+    def scale(
+        self, kind: type[AdditiveMechanism], sensitivity: Sensitivity, amount: float
+    ) -> float:
+        return sensitivity.require_l2(kind.name) / math.sqrt(amount)
 
     def spent(self, noise: AdditiveMechanism) -> float:
         return noise.gdp() ** 2
-
-    def epsilon(self, amount: float, delta: float) -> float:
-        return gaussian.epsilon(math.sqrt(amount), delta)
 
 
 class _Rho(Currency):
     def total(self, epsilon: float, delta: float) -> float:
         return conversions.zcdp_for(epsilon, delta)
 
-    def scale(self, kind: type[AdditiveMechanism], sensitivity: Sensitivity, part: float) -> float:
+    def scale(
+        self, kind: type[AdditiveMechanism], sensitivity: Sensitivity, amount: float
+    ) -> float:
         assert issubclass(kind, CoordinatewiseMechanism)
-        return sensitivity.require_l2(kind.name) / kind.profile.shift_l2(part)
+        return sensitivity.require_l2(kind.name) / kind.profile.shift_l2(amount)
 
     def spent(self, noise: AdditiveMechanism) -> float:
         return noise.zcdp()
-
-    def epsilon(self, amount: float, delta: float) -> float:
-        return conversions.zcdp_to_epsilon(amount, delta)
 
 
 class _Epsilon(Currency):
     def total(self, epsilon: float, delta: float) -> float:  # noqa: ARG002 - no δ is needed
         return epsilon
 
-    def scale(self, kind: type[AdditiveMechanism], sensitivity: Sensitivity, part: float) -> float:
-        return kind.calibrate(sensitivity, epsilon=part, delta=0.0).scale
+    def scale(
+        self, kind: type[AdditiveMechanism], sensitivity: Sensitivity, amount: float
+    ) -> float:
+        return kind.calibrate(sensitivity, epsilon=amount, delta=0.0).scale
 
     def spent(self, noise: AdditiveMechanism) -> float:
         return noise.epsilon(delta=0.0)
 
-    def epsilon(self, amount: float, delta: float) -> float:  # noqa: ARG002 - as above
-        return amount
-
 
 def currencies_of(kind: type[AdditiveMechanism], delta: float) -> list[Currency]:
-    """In what releases with this noise add up at this δ; each gives a bound of its own."""
+    """In what releases with this noise add up at this δ; the first is the usual one."""
     if issubclass(kind, Gaussian):
         return [_SquaredMu()]
     if issubclass(kind, CoordinatewiseMechanism) and delta > 0:
@@ -103,30 +98,24 @@ def currencies_of(kind: type[AdditiveMechanism], delta: float) -> list[Currency]
     return [_Epsilon()]
 
 
-def calibrated(
-    kind: type[AdditiveMechanism],
-    sensitivity: Sensitivity,
-    *,
-    epsilon: float,
-    delta: float,
-    before: AdditiveMechanism | None = None,
-) -> AdditiveMechanism:
-    """The least noise with which this release, and the one ``before`` it, are (ε, δ)-DP."""
-    if before is None:
-        return kind.calibrate(sensitivity, epsilon=epsilon, delta=delta)
-    epsilon, scales = positive("epsilon", epsilon), []
-    for currency in currencies_of(kind, probability("delta", delta)):
-        left = (currency.total(epsilon, delta) - currency.spent(before)) * _PART
-        if left > 0:
-            scales.append(currency.scale(kind, sensitivity, left))
-    if not scales:
-        raise InputError(
-            f"epsilon must be more than the mean alone has spent, got {epsilon} at delta = {delta}"
-        )
-    return _rounded_up(kind, sensitivity, min(scales))
+def share_scales(
+    kind: type[AdditiveMechanism], shares: Mapping[str, Share], *, epsilon: float, delta: float
+) -> dict[str, float]:
+    """The scale of each step's noise, so that all of them together spend (ε, δ)."""
+    scales = {}
+    for name, (sensitivity, share, times) in shares.items():
+        alone = len(shares) == 1 and times == 1
+        scales[name] = noise_for_budget_share(
+            kind,
+            sensitivity,
+            epsilon=epsilon,
+            delta=delta,
+            share=1.0 if alone else share / times * _SPLIT_SLACK,
+        ).scale
+    return scales
 
 
-def part(
+def noise_for_budget_share(
     kind: type[AdditiveMechanism],
     sensitivity: Sensitivity,
     *,
@@ -141,29 +130,13 @@ def part(
     if share == 1:
         return whole
     currency = currencies_of(kind, delta)[0]
-    amount = currency.total(epsilon, delta) * share * _PART
-    return _rounded_up(kind, sensitivity, currency.scale(kind, sensitivity, amount))
-
-
-def event_of(noise: AdditiveMechanism, *, delta: float) -> Event:
-    """One release as an accountant sees it, through the norm that gives the smaller ε at δ."""
-    if not isinstance(noise, CoordinatewiseMechanism) or noise.shift is None:
-        return noise.event()
-    exact = noise.profile.epsilon(noise.shift, delta)
-    return noise.event_l2() if noise.epsilon(delta=delta) < exact else noise.event()
-
-
-def together(noises: list[AdditiveMechanism], *, delta: float) -> float:
-    """The ε at δ of releases with these noises, of one kind, on the same data; rounded up."""
-    if len(noises) == 1:
-        return noises[0].epsilon(delta=delta)
-    return min(
-        up(currency.epsilon(sum_up(currency.spent(noise) for noise in noises), delta))
-        for currency in currencies_of(type(noises[0]), delta)
-    )
-
-
-def _rounded_up(
-    kind: type[AdditiveMechanism], sensitivity: Sensitivity, scale: float
-) -> AdditiveMechanism:
+    amount = currency.total(epsilon, delta) * share * _SLACK
+    scale = currency.scale(kind, sensitivity, amount)
     return kind(scale=scale * (1 + SCALE_SLACK), sensitivity=sensitivity)
+
+
+def spent_share(noise: AdditiveMechanism, *, epsilon: float, delta: float) -> float:
+    """The share of (ε, δ) that a release with this noise has spent; 1 or more leaves nothing."""
+    currency = currencies_of(type(noise), probability("delta", delta))[0]
+    whole = currency.total(positive("epsilon", epsilon), delta)
+    return currency.spent(noise) / whole if whole > 0 else math.inf

@@ -1,38 +1,38 @@
-"""Released models on disk. ``verify`` computes ε anew from public numbers, without the data.
+"""Releases on disk. ``verify`` computes ε anew from public numbers, without the data.
 
-A kind of release has one format: how its claims are written, and what must follow from them.
+One format for every recipe: the numbers of the recipe, the terms, the scales of the noise, and the
+guarantee that must follow from them by the accountants' word.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import upper_text
-from reticent.mechanisms import AdditiveMechanism
-from reticent.protect.budget import mechanism_of, together
-from reticent.protect.learners.recipe import Recipe, reached, with_scales
-from reticent.protect.learners.recipes import recipe_of
-from reticent.protect.learners.registry import recipe_misfits
-from reticent.protect.learners.regression_recipe import RegressionRecipe
-from reticent.protect.learners.released_linear import ReleasedLinear
-from reticent.protect.learners.released_regression import ReleasedRegression
-from reticent.protect.public_numbers import PublicNumbers
-from reticent.protect.released_head import ReleasedHead
+from reticent.protect.recipe import Recipe, composed_epsilon, with_scales
+from reticent.protect.registry import RECIPES
+from reticent.protect.release import Release, claim_of, shape_misfits
 from reticent.protect.sealed_pair import Pair, read_pair, write_pair
+from reticent.protect.terms import Terms
 from reticent.validation import InputError, describe, positive
 from reticent.version import INSTALLED
 
-Claims = Mapping[str, Any]
-Released = ReleasedHead | ReleasedLinear | ReleasedRegression
-
-HEAD, LINEAR, REGRESSION = "reticent-head-2", "reticent-linear-1", "reticent-regression-1"
-_COMMON = {"format", "version", "classes", "mechanism", "guarantee"}
+FORMAT: Final = "reticent-release-1"
+_FIELDS: Final = {
+    "format",
+    "version",
+    "recipe",
+    "numbers",
+    "terms",
+    "scales",
+    "classes",
+    "guarantee",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,200 +49,136 @@ class Verification:
         return not self.problems
 
 
-def save(released: Released, path: str | Path) -> tuple[Path, Path]:
+class _Claims(NamedTuple):
+    """The values of a certificate, each checked by itself."""
+
+    recipe: Recipe
+    terms: Terms
+    scales: dict[str, float]
+    classes: list[Any]
+    guarantee: Guarantee
+
+
+def save(release: Release, path: str | Path) -> tuple[Path, Path]:
     """Write PATH.safetensors and PATH.json; neither is there half-written."""
-    claims: dict[str, Any] = {
+    return write_pair(path, document_of(release), dict(release.tensors))
+
+
+def document_of(release: Release) -> dict[str, Any]:
+    """The certificate as plain values, but for the hash of the weights."""
+    return {
+        "format": FORMAT,
         "version": INSTALLED,
-        "classes": [],
-        "mechanism": released.mechanism,
-        "guarantee": released.guarantee.to_dict(),
+        "recipe": release.recipe.name,
+        "numbers": release.recipe.to_dict(),
+        "terms": release.terms.to_dict(),
+        "scales": dict(release.scales),
+        "classes": release.classes_.tolist(),
+        "guarantee": release.guarantee.to_dict(),
     }
-    if isinstance(released, ReleasedHead):
-        own = {"format": HEAD, "scale": released.scale, "public": released.public.to_dict()}
-        tensors = {"coordinates": released.coordinates}
-        if released.centre is not None:
-            tensors["centre"] = released.centre
-    else:
-        own = {
-            "format": LINEAR if isinstance(released, ReleasedLinear) else REGRESSION,
-            "learner": released.learner,
-            "recipe": released.recipe.to_dict(),
-            "scales": released.scales,
-        }
-        tensors = {"weights": released.weights, "offsets": _offsets(released)}
-    if not isinstance(released, ReleasedRegression):
-        claims["classes"] = released.classes_.tolist()
-    return write_pair(path, claims | own, tensors)
 
 
-def _offsets(released: ReleasedLinear | ReleasedRegression) -> Any:
-    return released.offsets if isinstance(released, ReleasedLinear) else np.array([released.offset])
-
-
-def load(path: str | Path) -> Released:
+def load(path: str | Path) -> Release:
     """The released model, if weights and certificate belong together and ε follows.
 
     Its guarantee is graded declared: a file proves nothing, and who wrote it is not known here.
     """
     pair = read_pair(path)
-    found = _verified(pair, path)
-    if not found.holds:
-        raise InputError(f"{path} must match its certificate, got: {'; '.join(found.problems)}")
-    return _format(pair, path).load(pair, found.guarantee)
+    claims = _claims(pair, path)
+    verified = _verified(pair, claims)
+    if not verified.holds:
+        raise InputError(f"{path} must match its certificate, got: {'; '.join(verified.problems)}")
+    return Release(
+        recipe=claims.recipe,
+        terms=claims.terms,
+        scales=claims.scales,
+        tensors=pair.tensors,
+        guarantee=claims.guarantee,
+        classes_=np.asarray(claims.classes),
+    )
 
 
 def verify(path: str | Path) -> Verification:
     """Compute ε anew from the certificate's public numbers, and compare weights and certificate."""
-    return _verified(read_pair(path), path)
+    pair = read_pair(path)
+    return _verified(pair, _claims(pair, path))
 
 
-def _verified(pair: Pair, path: str | Path) -> Verification:
-    format_ = _format(pair, path)
-    claim = Guarantee.from_dict(pair.claims["guarantee"])
-    epsilon, misfits = format_.follows(pair, claim)
-    problems = [*pair.problems, *misfits]
+def _verified(pair: Pair, claims: _Claims) -> Verification:
+    recipe, terms, claim = claims.recipe, claims.terms, claims.guarantee
+    problems = [
+        *pair.problems,
+        *shape_misfits(recipe, pair.tensors, len(claims.classes)),
+        *recipe.misfits(terms),
+        *_other_terms(recipe, terms, claim),
+    ]
+    try:
+        plan = with_scales(recipe, claims.scales, terms)
+        epsilon = composed_epsilon(plan, relation=terms.relation, delta=terms.delta)
+    except (OverflowError, MemoryError):
+        epsilon, plan = math.inf, {}
     if not epsilon <= claim.epsilon:
         problems.append(
             f"the noise gives epsilon = {upper_text(epsilon)}, not {upper_text(claim.epsilon)}"
         )
+    elif plan and not problems:
+        problems += _other_lines(claim_of(recipe, terms, plan), claim)
     return Verification(guarantee=claim, epsilon=epsilon, problems=tuple(problems))
 
 
-class _Format(NamedTuple):
-    """Its fields; the ε that follows with what does not fit; and how it is loaded."""
-
-    fields: set[str]
-    follows: Callable[[Pair, Guarantee], tuple[float, list[str]]]
-    load: Callable[[Pair, Guarantee], Released]
-
-
-def _format(pair: Pair, path: str | Path) -> _Format:
-    claims = pair.claims
-    found = _FORMATS.get(str(claims.get("format")))
-    if found is None:
-        known = " or ".join(_FORMATS)
-        raise InputError(f"{path} must be a certificate of format {known}, got another file")
-    if odd := sorted(set(claims) ^ (_COMMON | found.fields)):
-        raise InputError(f"{path} must have the fields of a certificate, got {odd[0]!r} wrong")
-    classes = claims["classes"]
-    if not isinstance(classes, list) or not all(type(c) in (str, int, float) for c in classes):
-        raise InputError(f"classes must be a list of texts or numbers, got {describe(classes)}")
-    if len(set(classes)) < len(classes):
-        raise InputError("classes must be distinct, got one twice")
-    return found
-
-
-def _head_follows(pair: Pair, claim: Guarantee) -> tuple[float, list[str]]:
-    public = PublicNumbers.from_dict(pair.claims["public"])
-    problems = _head_misfits(pair, public)
-    if public.tolerance < public.least_tolerance():
-        problems.append("the tolerance is below what float64 can certify")
-    if claim.unit != public.unit:
-        problems.append(f"the unit is {public.unit}, not {claim.unit}")
-    return together(_head_noises(pair.claims, public, claim), delta=claim.delta), problems
-
-
-def _head_noises(
-    claims: Claims, public: PublicNumbers, claim: Guarantee
-) -> list[AdditiveMechanism]:
-    """The noise of the mean, where there is one, and that of the weights."""
-    kind = mechanism_of(claims["mechanism"])
-    noises = []
-    if public.mean is not None:
-        moved = public.mean.sensitivity(claim.relation, public.records_each)
-        noises.append(kind(scale=public.mean.scale, sensitivity=moved))
-    moved = public.sensitivity(claim.relation)
-    return [*noises, kind(scale=claims["scale"], sensitivity=moved)]
-
-
-def _head_misfits(pair: Pair, public: PublicNumbers) -> list[str]:
-    """Where the tensors are not those of the public numbers."""
-    problems, classes = [], len(pair.claims["classes"])
-    coordinates, centre = pair.tensors.get("coordinates"), pair.tensors.get("centre")
-    if coordinates is None or coordinates.shape != public.shape:
-        problems.append(f"the weights do not have the shape {public.shape}")
-    if classes != public.classes:
-        problems.append(f"{classes} classes do not fit {public.shape}")
-    if centre is not None and centre.shape != (public.features,):
-        problems.append(f"the centre does not have {public.features} entries")
-    if public.mean is not None and (centre is None or public.mean.features != public.features):
-        problems.append("the noisy mean is not the centre of the weights")
+def _other_lines(own: Guarantee, claim: Guarantee) -> list[str]:
+    """Where a certificate prints assumptions that its recipe has not, or leaves some out."""
+    problems = []
+    if claim.checked != own.checked:
+        problems.append("the lines under checked are not those of the recipe")
+    if missing := [line for line in own.stated if line not in claim.stated]:
+        problems.append(f"the lines under stated lack: {missing[0]}")
     return problems
 
 
-def _load_head(pair: Pair, claim: Guarantee) -> ReleasedHead:
-    return ReleasedHead(
-        coordinates=pair.tensors["coordinates"],
-        classes_=np.asarray(pair.claims["classes"]),
-        centre=pair.tensors.get("centre"),
-        guarantee=claim,
-        mechanism=str(pair.claims["mechanism"]),
-        scale=float(pair.claims["scale"]),
-        public=PublicNumbers.from_dict(pair.claims["public"]),
+def _other_terms(recipe: Recipe, terms: Terms, claim: Guarantee) -> list[str]:
+    """Where a guarantee is not about its terms, or they leave a number's source out."""
+    unsaid = [name for name in recipe.public_numbers if name not in terms.sources]
+    pairs = {
+        "epsilon": (terms.epsilon, claim.epsilon),
+        "delta": (terms.delta, claim.delta),
+        "relation": (str(terms.relation), str(claim.relation)),
+        "unit": (terms.unit, claim.unit),
+    }
+    return [
+        *(
+            f"the {name} is {one}, not {other}"
+            for name, (one, other) in pairs.items()
+            if one != other
+        ),
+        *(f"the source of {name} is not said" for name in unsaid),
+    ]
+
+
+def _claims(pair: Pair, path: str | Path) -> _Claims:
+    values = pair.claims
+    if values.get("format") != FORMAT:
+        raise InputError(f"{path} must be a certificate of format {FORMAT}, got another file")
+    if odd := sorted(set(values) ^ _FIELDS):
+        raise InputError(f"{path} must have the fields of a certificate, got {odd[0]!r} wrong")
+    return _Claims(
+        recipe=RECIPES.named(values["recipe"]).from_dict(values["numbers"]),
+        terms=Terms.from_dict(values["terms"]),
+        scales=_scales(values["scales"]),
+        classes=_classes(values["classes"]),
+        guarantee=Guarantee.from_dict(values["guarantee"]),
     )
 
 
-def _linear_follows(pair: Pair, claim: Guarantee) -> tuple[float, list[str]]:
-    recipe, scales = _recipe(pair.claims), _scales(pair.claims["scales"])
-    plan = with_scales(recipe, scales, relation=claim.relation, mechanism=pair.claims["mechanism"])
-    regression = isinstance(recipe, RegressionRecipe)
-    problems = []
-    shape = (recipe.features,) if regression else (recipe.classes, recipe.features)
-    weights, offsets = pair.tensors.get("weights"), pair.tensors.get("offsets")
-    if weights is None or weights.shape != shape:
-        problems.append(f"the weights do not have the shape {shape}")
-    if offsets is None or offsets.shape != (1 if regression else recipe.classes,):
-        problems.append("the offsets do not fit the weights")
-    if len(pair.claims["classes"]) != (0 if regression else recipe.classes):
-        problems.append(f"{len(pair.claims['classes'])} classes do not fit {shape}")
-    if regression != (pair.claims["format"] == REGRESSION):
-        problems.append("the format is not that of the learner")
-    if claim.unit != recipe.unit:
-        problems.append(f"the unit is {recipe.unit}, not {claim.unit}")
-    learner, mechanism = str(pair.claims["learner"]), str(pair.claims["mechanism"])
-    problems += recipe_misfits(learner, recipe, claim, mechanism)
-    return reached(plan, delta=claim.delta), problems
-
-
-def _recipe(claims: Claims) -> Recipe:
-    return recipe_of(claims["learner"], claims["recipe"])
+def _classes(values: object) -> list[Any]:
+    if not isinstance(values, list) or not all(type(one) in (str, int, float) for one in values):
+        raise InputError(f"classes must be a list of texts or numbers, got {describe(values)}")
+    if len(set(values)) < len(values):
+        raise InputError("classes must be distinct, got one twice")
+    return values
 
 
 def _scales(values: object) -> dict[str, float]:
     if not isinstance(values, Mapping):
         raise InputError(f"scales must be a JSON object, got {describe(values)}")
     return {str(name): positive("scale", value) for name, value in values.items()}
-
-
-def _load_linear(pair: Pair, claim: Guarantee) -> ReleasedLinear:
-    return ReleasedLinear(
-        learner=str(pair.claims["learner"]),
-        weights=pair.tensors["weights"],
-        offsets=pair.tensors["offsets"],
-        classes_=np.asarray(pair.claims["classes"]),
-        guarantee=claim,
-        mechanism=str(pair.claims["mechanism"]),
-        recipe=_recipe(pair.claims),
-        scales=_scales(pair.claims["scales"]),
-    )
-
-
-def _load_regression(pair: Pair, claim: Guarantee) -> ReleasedRegression:
-    recipe = _recipe(pair.claims)
-    assert isinstance(recipe, RegressionRecipe)
-    return ReleasedRegression(
-        learner=str(pair.claims["learner"]),
-        weights=pair.tensors["weights"],
-        offset=float(pair.tensors["offsets"][0]),
-        guarantee=claim,
-        mechanism=str(pair.claims["mechanism"]),
-        recipe=recipe,
-        scales=_scales(pair.claims["scales"]),
-    )
-
-
-_FORMATS = {
-    REGRESSION: _Format({"learner", "recipe", "scales"}, _linear_follows, _load_regression),
-    HEAD: _Format({"scale", "public"}, _head_follows, _load_head),
-    LINEAR: _Format({"learner", "recipe", "scales"}, _linear_follows, _load_linear),
-}

@@ -1,16 +1,14 @@
 """What every release of a certified head asks of it, before anything is noised."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from reticent.guarantee import Relation
-from reticent.protect.mean import ReleasedMean
 from reticent.protect.noisy_query import is_minted
-from reticent.protect.public_numbers import records_touched
+from reticent.protect.release import Release
+from reticent.protect.terms import Terms
 from reticent.training import SigmoidHead, SoftmaxHead
 from reticent.training.enclosing import steps_before
 from reticent.training.linear_head import CertifiedFit, LinearHead
@@ -33,7 +31,7 @@ def head_of(model: object) -> tuple[Any, tuple[str, ...]]:
     return model.steps[-1][1], before.stated
 
 
-def refuse_unproven(head: object, relation: Relation, records_each: int | None) -> None:
+def refuse_unproven(head: object, terms: Terms) -> None:
     """Whatever would make a claim about this head unproven, in one line."""
     if hasattr(head, "best_estimator_"):
         raise InputError(
@@ -49,14 +47,12 @@ def refuse_unproven(head: object, relation: Relation, records_each: int | None) 
         raise InputError("classes must be given to the head for a proven release, got None")
     if isinstance(getattr(head, "class_weight", None), str):
         raise InputError("class_weight must be public for a proven release, got 'balanced'")
-    several = records_touched(records_each) > 1  # else replace-one keeps n, the number of units
-    if head.records is None and (relation is Relation.ADD_REMOVE or several):
+    several = terms.records_touched > 1  # else replace-one keeps n, the number of units
+    if head.records is None and (terms.relation is Relation.ADD_REMOVE or several):
         raise InputError(
             "records must be given to the head under add-remove and for persons with several"
             " records, got None"
         )
-    if relation is Relation.AS_DECLARED:
-        raise InputError("relation must be add-remove or replace-one, got neither")
 
 
 def certified_fit(head: LinearHead, steps: tuple[str, ...]) -> tuple[CertifiedFit, tuple[str, ...]]:
@@ -71,11 +67,7 @@ def certified_fit(head: LinearHead, steps: tuple[str, ...]) -> tuple[CertifiedFi
 
 
 def refuse_other_mean(
-    head: LinearHead,
-    mean: ReleasedMean | None,
-    relation: Relation,
-    mechanism: str | None,
-    records_each: int | None,
+    head: LinearHead, mean: Release | None, terms: Terms, mechanism: str | None = None
 ) -> None:
     """The mean must be the very one that the head was centred by, under the same terms.
 
@@ -83,13 +75,15 @@ def refuse_other_mean(
     """
     if mean is None:
         return
-    if type(mean) is not ReleasedMean or not is_minted(mean.guarantee):
+    own = type(mean) is Release and mean.recipe.name == "mean"
+    if not own or not (is_minted(mean.guarantee) or mean.terms.inferred):
         raise InputError("mean must be as release_mean returned it, got a changed one")
     centre = None if head.centre is None else np.asarray(head.centre, dtype=np.float64)
-    if centre is None or centre.tobytes() != mean.values.tobytes():
+    if centre is None or centre.tobytes() != mean.tensors["mean"].tobytes():
         raise InputError("centre of the head must be the values of the mean, got others")
-    terms = (mean.guarantee.relation, mean.mechanism, mean.records_each)
-    if terms != (relation, mechanism or mean.mechanism, records_each):
+    common = (mean.terms.relation, mean.mechanism, mean.terms.max_records_per_person)
+    if common != (terms.relation, mechanism or mean.mechanism, terms.max_records_per_person):
         raise InputError(
-            f"mean must have the relation, mechanism and records_each of the release, got {terms}"
+            "mean must have the relation, mechanism and max_records_per_person of the release, got"
+            f" {common}"
         )

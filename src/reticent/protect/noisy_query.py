@@ -5,8 +5,6 @@ an audit can stand at one place, see the exact values of a whole fit and give th
 (``with_noise_function``). Nothing that is made meanwhile is minted: ``minted`` leaves it declared.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,14 +12,13 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array, Floats
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
-from reticent.mechanisms import L2Laplace, Mechanism
+from reticent.mechanisms import Mechanism
 
-Floats = NDArray[np.float64]
-NoiseFunction = Callable[[Any, Floats], NDArray[Any]]
+NoiseFunction = Callable[[Any, Floats], Array]
 """The mechanism that a value is due and the value in, what the world sees of it out."""
 
 REPLACED: Final = "the noise was replaced by an audit: nothing is promised"
@@ -29,15 +26,15 @@ REPLACED: Final = "the noise was replaced by an audit: nothing is promised"
 _FUNCTION: ContextVar[NoiseFunction | None] = ContextVar("noise function", default=None)
 
 
-def noisy_query(noise: Mechanism, value: Floats) -> NDArray[Any]:
+def noisy_query(noise: Mechanism, value: Floats) -> Array:
     """The value with the mechanism's own noise, or what an audit answers in its place."""
     function = _FUNCTION.get()
     return noise.release(value) if function is None else function(noise, value)
 
 
-def noisy_rows(noise: Mechanism, values: Floats) -> NDArray[Any]:
+def noisy_rows(noise: Mechanism, values: Floats) -> Array:
     """Each row with noise of its own, as a query of its own: the answers to several questions."""
-    if _FUNCTION.get() is None and not isinstance(noise, L2Laplace):
+    if _FUNCTION.get() is None and not getattr(noise, "is_joint", False):
         return noise.release(values)  # its noise is i.i.d. over all entries, or row by row
     return np.stack([noisy_query(noise, row) for row in values])
 

@@ -5,16 +5,13 @@ penalty put the standard deviation of the noise on one logit at about 0.3, whate
 Δ₂·(std of the noise per unit of Δ₂)·R = 0.3 for λ gives the rule below.
 """
 
-from __future__ import annotations
-
 import math
 
 from reticent.guarantee import Relation, Sensitivity
 from reticent.guarantee.grade import as_relation
-from reticent.mechanisms import L2Laplace
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.budget import mechanism_of
-from reticent.protect.public_numbers import records_touched
+from reticent.protect.terms import records_touched
 from reticent.validation import count, positive
 
 LOGIT_NOISE = 0.3
@@ -31,7 +28,7 @@ def public_penalty(  # noqa: PLR0913 - one argument for each public number
     delta: float,
     relation: Relation | str,
     mechanism: str = "gaussian",
-    records_each: int | None = None,
+    max_records_per_person: int | None = None,
 ) -> float:
     """λ = k·m·√2·R²·c/(0.3·N), c the std of the noise for Δ₂ = 1 at (ε, δ).
 
@@ -53,11 +50,9 @@ def public_penalty(  # noqa: PLR0913 - one argument for each public number
     p = count("coordinates", coordinates)
     unit = Sensitivity(l1=math.sqrt(p), l2=1.0)
     noise = mechanism_of(mechanism).calibrate(unit, epsilon=epsilon, delta=delta)
-    if isinstance(noise, L2Laplace):
-        noise = noise.in_dimension(p)
     touched = 1 if as_relation(relation) is Relation.ADD_REMOVE else 2
-    moved = touched * records_touched(records_each) * math.sqrt(2)
-    scale = positive("radius", radius) ** 2 * noise.std
+    moved = touched * records_touched(max_records_per_person) * math.sqrt(2)
+    scale = positive("radius", radius) ** 2 * noise.std_in(p)
     return moved * scale / (LOGIT_NOISE * count("records", records))
 
 

@@ -5,8 +5,6 @@ on public data sets (``reticent reproduce beyond plan-grid``); a test fits them 
 committed results and compares.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,17 +12,18 @@ from typing import Any
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
 from reticent.mechanisms.profiles import gaussian
-from reticent.protect.learners.class_means import ClassMeansHead
-from reticent.protect.learners.gradient_recipe import GRADIENT
-from reticent.protect.learners.noisy_gradient import NoisyGradientHead
-from reticent.protect.learners.preconditioner import UNKNOWN_SPREAD
-from reticent.protect.learners.recipe import planned
-from reticent.protect.learners.statistics import STATISTICS, std_of
 from reticent.protect.penalty import LOGIT_NOISE
-from reticent.protect.public_numbers import checked_each, records_touched
+from reticent.protect.recipe import noise_plan
+from reticent.protect.recipes.class_means import ClassMeansRecipe
+from reticent.protect.recipes.noisy_gradient import GRADIENT, GradientRecipe
+from reticent.protect.recipes.preconditioner import UNKNOWN_SPREAD
+from reticent.protect.recipes.statistics import STATISTICS
+from reticent.protect.recipes.weights import WeightsRecipe
+from reticent.protect.terms import Terms, checked_each, records_touched
 from reticent.validation import InputError, count, open_probability, positive, probability
 
-NOISY_GRADIENT, CLASS_MEANS, WEIGHTS = "noisy-gradient", "class-means", "weights"
+NOISY_GRADIENT, CLASS_MEANS = GradientRecipe.name, ClassMeansRecipe.name
+WEIGHTS = WeightsRecipe.name
 
 PROTOTYPE_SIGNAL = 2.5
 """Where labels are clusters of the features: the signal above which class means are better."""
@@ -79,8 +78,8 @@ class Situation:
 
     ``prototypes`` says that the labels themselves were made by the nearest prototype (clusters of
     the features, as in Shokri's Location and Purchase data): a fact about the labels' making, which
-    is public or is not used. ``records_each`` is the most records of one person, None where no
-    persons are named.
+    is public or is not used. ``max_records_per_person`` is the most records of one person, None
+    where no persons are named.
     """
 
     records: int
@@ -90,14 +89,14 @@ class Situation:
     delta: float
     relation: Relation | str
     bound: float = 1.0
-    records_each: int | None = None
+    max_records_per_person: int | None = None
     prototypes: bool = False
 
     def __post_init__(self) -> None:
         """Every number is checked."""
         for name in ("records", "features"):
             count(name, getattr(self, name))
-        checked_each(self.records_each)
+        checked_each(self.max_records_per_person)
         count("classes", self.classes, at_least=2)
         positive("epsilon", self.epsilon)
         probability("delta", self.delta)
@@ -105,10 +104,20 @@ class Situation:
         as_relation(self.relation)
 
     @property
+    def terms(self) -> Terms:
+        """The terms that a release in this situation would have."""
+        return Terms(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=as_relation(self.relation),
+            max_records_per_person=self.max_records_per_person,
+        )
+
+    @property
     def moved(self) -> int:
         """How many terms of a sum one neighbour step touches."""
         touched = 1 if as_relation(self.relation) is Relation.ADD_REMOVE else 2
-        return touched * records_touched(self.records_each)
+        return touched * records_touched(self.max_records_per_person)
 
     @property
     def shift(self) -> float:
@@ -135,7 +144,7 @@ class Advice:
     """None where no data were measured: δ = 0, or class means."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """The advice as plain values for a JSON file."""
         return asdict(self)
 
 
@@ -230,38 +239,29 @@ def _advice(
 
 def _gradient_noise(situation: Situation) -> float:
     """By the recipe that the learner will follow; whitened rows may spread over all directions."""
-    recipe = NoisyGradientHead(**_numbers(situation))._recipe(situation.features, situation.classes)
-    noise = planned(recipe, mechanism="gaussian", **_budget(situation))[GRADIENT].noise
+    recipe = GradientRecipe.planned(situation.terms, **_numbers(situation))
+    noise = noise_plan(recipe, situation.terms)[GRADIENT].noise
     spread = situation.features if recipe.preconditioned else UNKNOWN_SPREAD
-    std = std_of(noise, situation.features * situation.classes)
+    std = noise.std_in(situation.features * situation.classes)
     gathered = recipe.gathered(std, records=situation.records, spread=spread)
     return recipe.step_length(gathered) * gathered
 
 
 def _class_means_noise(situation: Situation, mechanism: str) -> float:
     """σ·C/N on a mean of one class, over the variance that scores are divided by."""
-    head = ClassMeansHead(mechanism=mechanism, **_numbers(situation))
-    recipe = head._recipe(situation.features, situation.classes)
-    noise = planned(recipe, mechanism=mechanism, **_budget(situation))[STATISTICS].noise
+    numbers = _numbers(situation)
+    recipe = ClassMeansRecipe.planned(situation.terms, mechanism=mechanism, **numbers)
+    noise = noise_plan(recipe, situation.terms)[STATISTICS].noise
     size = (situation.features + 1) * situation.classes
-    std = std_of(noise, size) / recipe.sums * situation.classes / situation.records
+    std = noise.std_in(size) / recipe.sums * situation.classes / situation.records
     return std * min(UNKNOWN_SPREAD, situation.features)
 
 
 def _numbers(situation: Situation) -> dict[str, Any]:
     return {
-        "classes": range(situation.classes),
         "records": situation.records,
-        "records_each": situation.records_each,
-        **_budget(situation),
-    }
-
-
-def _budget(situation: Situation) -> dict[str, Any]:
-    return {
-        "epsilon": situation.epsilon,
-        "delta": situation.delta,
-        "relation": as_relation(situation.relation),
+        "features": situation.features,
+        "classes": situation.classes,
     }
 
 

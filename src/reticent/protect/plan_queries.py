@@ -6,21 +6,17 @@ The noise that is compared is the standard deviation on a difference of two logi
 is that of one logit where each has noise of its own (docs/theory.md D.6).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from reticent.guarantee.grade import as_relation
-from reticent.mechanisms import Gaussian, L2Laplace
+from reticent.mechanisms.registry import MECHANISMS
+from reticent.protect.answers.answer_mechanisms import LABEL, WAYS, is_pure
 from reticent.protect.answers.plan import calibrated_answers
-from reticent.protect.answers.ways import LABEL, WAYS, is_pure
-from reticent.protect.budget import MECHANISMS
+from reticent.protect.head_numbers import PublicNumbers
 from reticent.protect.penalty import public_penalty
 from reticent.protect.plan import Situation
-from reticent.protect.public_numbers import PublicNumbers
-from reticent.protect.weights import release_noises
 from reticent.training import SoftmaxHead
 from reticent.training.features import radius
 from reticent.validation import count
@@ -97,7 +93,7 @@ class QueryAdvice:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """The comparison as plain values for a JSON file."""
         return {
             "queries": self.queries,
             "for_logits": asdict(self.for_logits),
@@ -155,7 +151,7 @@ def compared_head(situation: Situation) -> PublicNumbers:
         delta=situation.delta,
         relation=situation.relation,
         mechanism="gaussian" if situation.delta > 0 else "l2-laplace",
-        records_each=situation.records_each,
+        max_records_per_person=situation.max_records_per_person,
     )
     head = SoftmaxHead(
         penalty=penalty,
@@ -165,18 +161,22 @@ def compared_head(situation: Situation) -> PublicNumbers:
         intercept=_INTERCEPT,
     )
     numbers = head.planned(situation.features)
-    return PublicNumbers.of(numbers, records_each=situation.records_each, mean=None)
+    return PublicNumbers.of(
+        numbers, max_records_per_person=situation.max_records_per_person, mean=None
+    )
 
 
 def _once(situation: Situation, public: PublicNumbers) -> list[Way]:
     found = []
     for name, kind in MECHANISMS.items():
-        if issubclass(kind, Gaussian) and situation.delta == 0:
+        if kind.needs_delta and situation.delta == 0:
             continue
-        noise = release_noises(public, mechanism=name, before=None, **_budget(situation))[-1]
-        if isinstance(noise, L2Laplace):
-            noise = noise.in_dimension(public.shape[0] * public.shape[1])
-        std = noise.std * public.radius
+        noise = kind.calibrate(
+            public.sensitivity(situation.terms.relation),
+            epsilon=situation.epsilon,
+            delta=situation.delta,
+        )
+        std = noise.std_in(public.shape[0] * public.shape[1]) * public.radius
         found.append(
             Way(release=ONCE, mechanism=name, gives=LOGITS, logit_noise=std, composed_by=None)
         )

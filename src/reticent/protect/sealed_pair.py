@@ -3,8 +3,6 @@
 The seal finds damage and mix-ups. It is no signature: whoever can write both can seal them anew.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
@@ -14,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import safetensors
-from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+from reticent.arrays import Floats
 from reticent.files import write_together
 from reticent.validation import InputError
 
@@ -30,12 +28,12 @@ class Pair:
     """What was read: claims, those tensors that are finite float64, and what does not fit."""
 
     claims: Mapping[str, Any]
-    tensors: Mapping[str, NDArray[np.float64]]
+    tensors: Mapping[str, Floats]
     problems: tuple[str, ...]
 
 
 def write_pair(
-    path: str | Path, claims: Mapping[str, Any], tensors: dict[str, NDArray[np.float64]]
+    path: str | Path, claims: Mapping[str, Any], tensors: dict[str, Floats]
 ) -> tuple[Path, Path]:
     """Write PATH.safetensors and PATH.json; neither is there half-written, or alone."""
     weights_path, certificate_path = paths_of(path)
@@ -62,11 +60,13 @@ def read_pair(path: str | Path) -> Pair:
         problems.append("the weights are not those that were certified")
     if _seal(content) != _digest(claims):
         problems.append("the certificate is not the one that the weights were sealed with")
-    return Pair(claims=claims, tensors=_tensors(content), problems=tuple(problems))
+    tensors, odd = _tensors(content)
+    problems += [f"the tensor {name} is not finite float64 numbers" for name in odd]
+    return Pair(claims=claims, tensors=tensors, problems=tuple(problems))
 
 
 def paths_of(path: str | Path) -> tuple[Path, Path]:
-    """PATH.safetensors and PATH.json."""
+    """The two files of a release: PATH.safetensors and PATH.json."""
     base = Path(path)
     if not base.name:
         raise InputError(f"path must name a file, got {str(path)!r}")
@@ -77,7 +77,7 @@ def paths_of(path: str | Path) -> tuple[Path, Path]:
 
 def _claims(document: str, path: Path) -> dict[str, Any]:
     try:
-        claims = json.loads(document)
+        claims = json.loads(document, parse_constant=_refuse_constant, object_pairs_hook=_distinct)
     except RecursionError:
         raise InputError(f"{path} must be JSON, got one nested too deeply") from None
     except ValueError:  # whole numbers of thousands of digits raise it too
@@ -87,17 +87,30 @@ def _claims(document: str, path: Path) -> dict[str, Any]:
     return claims
 
 
-def _tensors(content: bytes) -> dict[str, NDArray[np.float64]]:
-    """The tensors that are finite float64 arrays; none where the file is another."""
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a field that stands twice the last would win silently."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a field stands twice")
+    return dict(pairs)
+
+
+def _refuse_constant(name: str) -> None:
+    """NaN and the infinities are none of JSON's numbers, though Python reads them."""
+    raise ValueError(name)
+
+
+def _tensors(content: bytes) -> tuple[dict[str, Floats], list[str]]:
+    """The tensors that are finite float64 arrays, and the names of others; none of another file."""
     try:
         tensors = load_tensors(content)
     except (safetensors.SafetensorError, TypeError, ValueError, KeyError):
-        return {}
-    return {
+        return {}, []
+    sound = {
         name: tensor.copy()
         for name, tensor in tensors.items()
         if tensor.dtype == np.float64 and np.isfinite(tensor).all()
     }
+    return sound, sorted(set(tensors) - set(sound))
 
 
 def _digest(claims: Mapping[str, Any]) -> str:

@@ -3,8 +3,6 @@
 Matplotlib and Jinja2 (``pip install 'reticent[report]'``) are loaded with the first page.
 """
 
-from __future__ import annotations
-
 from reticent.report.writing import page, write_report
 
 __all__ = ["page", "write_report"]

@@ -5,8 +5,6 @@ context of AI models, adopted on 17 December 2024) asks for a case-by-case asses
 gives technical facts for it. It claims no compliance, and says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from reticent.report.card import (

@@ -4,19 +4,16 @@ Attacks, audits and accuracies are computed from private records without noise. 
 with them; ``public`` leaves them out, and all that no guarantee covers.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable
 
 from reticent.audit import ceiling
 from reticent.audit.lower_bound import percent
 from reticent.guarantee.rounding import lower_text, upper_text
-from reticent.report.evidence import WEIGHTS, Evidence, Trial
+from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import analytic_of, delta_of, epsilon_of, scale_of
 from reticent.report.wording import (
-    GRADES,
     INTERNAL,
     LEFT_OUT,
     NEIGHBOURS,
@@ -76,7 +73,7 @@ def guarantee(evidence: Evidence, *, public: bool) -> str:
     name = (evidence.file or "this model") if public else evidence.title
     lines = [
         f"**{escaped(name)}:** {escaped(claim.text)}",
-        f"**Grade:** {claim.grade}. {GRADES[claim.grade]}",
+        f"**Grade:** {claim.grade}: {claim.grade.meaning}.",
         *meaning(claim),
         f"**Who is protected:** {escaped(claim.unit)}; what a record is stands among the stated"
         " assumptions.",
@@ -104,7 +101,7 @@ def mechanism(evidence: Evidence) -> str:
     """What was noised, by which noise, and the public numbers of its certificate."""
     noised = (
         "noise on the optimum of a regularised linear head, drawn once"
-        if evidence.learner == WEIGHTS
+        if evidence.learner == "weights"
         else f"the learner {escaped(evidence.learner)}, with the noise inside"
     )
     lines = [
@@ -122,7 +119,7 @@ def mechanism(evidence: Evidence) -> str:
 
 
 def assumptions(claim: Claim) -> str:
-    """Both lists."""
+    """Both lists of a claim: checked by the code, and stated."""
     return "\n\n".join(
         (
             "Checked by the code:",

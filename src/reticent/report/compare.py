@@ -1,14 +1,12 @@
 """Two runs side by side, and whether their figures may be compared at all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reticent.guarantee.rounding import upper_text
 from reticent.report.markdown import plain
 from reticent.report.numbers import NOTHING, measured_of
-from reticent.results import Attack, Claim, Interval, Release, Results
+from reticent.results import Attack, Claim, Interval, ReleaseRow, Results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +141,7 @@ def _terms(claim: Claim) -> tuple[object, ...]:
     return claim.delta, claim.relation, claim.unit, claim.grade, claim.gamma
 
 
-def _named(release: Release) -> str:
+def _named(release: ReleaseRow) -> str:
     """A name may hold an ε; the grade stands beside it."""
     return plain(release.graded_name)
 
@@ -179,7 +177,7 @@ def _strongest(name: str, one: Iterable[Attack], other: Iterable[Attack]) -> Row
                change=row.change)  # fmt: skip
 
 
-def _audit(release: Release) -> str:
+def _audit(release: ReleaseRow) -> str:
     audit = release.audit
     return "not audited" if audit is None else f"{audit.verdict}, {measured_of(audit)}"
 

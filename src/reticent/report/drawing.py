@@ -79,12 +79,12 @@ class Look:
 
     @property
     def line(self) -> dict[str, Any]:
-        """For a line."""
+        """The keyword arguments of Matplotlib for a line."""
         return {"color": LIGHT[self.colour], "linestyle": self.dash}
 
     @property
     def point(self) -> dict[str, Any]:
-        """For a marker."""
+        """The keyword arguments of Matplotlib for a marker."""
         colour = LIGHT[self.colour]
         face = colour if self.filled else LIGHT["surface"]
         return {
@@ -167,7 +167,7 @@ class Drawing:
 
     @cached_property
     def png(self) -> bytes:
-        """For slides."""
+        """The figure as a PNG, for slides."""
         return self._saved("png", dpi=160, metadata={"Software": None})
 
     def _tree(self) -> ElementTree.Element:

@@ -1,25 +1,20 @@
 """What a card and an annex are written from, whether one run or single commands found it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reticent.protect import load, verify
-from reticent.protect.certificate import Released
-from reticent.protect.released_head import ReleasedHead
+from reticent.protect import Release, load, verify
 from reticent.protect.sealed_pair import paths_of, read_pair
-from reticent.report.steps import AttackFile, AuditFile, claim_of
-from reticent.results import Attack, Audit, Claim, Interval, Release, Results
+from reticent.results import Attack, Audit, Claim, Interval, ReleaseRow, Results
+from reticent.results.conversions import claim_of
+from reticent.results.steps import AttackStep, AuditStep
 from reticent.validation import InputError
-
-WEIGHTS = "weights"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """Attacks on one model."""
+    """The attacks that were made on one model."""
 
     target: str
     protected: bool
@@ -129,9 +124,9 @@ def of_certificate(released: str | Path) -> Evidence:
     return Evidence(
         title=name,
         claim=claim,
-        learner=WEIGHTS if isinstance(model, ReleasedHead) else model.learner,
+        learner=model.recipe.name,
         mechanism=model.mechanism,
-        scales=_scales(model),
+        scales=dict(model.scales),
         certificate=Checked(epsilon=verified.epsilon, grade=claim.grade, numbers=_numbers(model)),
         file=name,
         versions={"reticent": str(read_pair(released).claims["version"])},
@@ -139,10 +134,10 @@ def of_certificate(released: str | Path) -> Evidence:
 
 
 def with_steps(
-    evidence: Evidence, attacked: tuple[AttackFile, ...] = (), audited: AuditFile | None = None
+    evidence: Evidence, attacked: tuple[AttackStep, ...] = (), audited: AuditStep | None = None
 ) -> Evidence:
     """With what ``reticent attack --json`` and ``reticent audit --json`` found."""
-    trials = tuple(_trial(file, evidence.claim) for file in attacked)
+    trials = tuple(_trial(step, evidence.claim) for step in attacked)
     if audited is not None and _terms(audited.claim) != _terms(evidence.claim):
         raise InputError(
             f"audit must be of the release, {evidence.claim.text}, got one of {audited.claim.text}"
@@ -151,7 +146,7 @@ def with_steps(
     return replace(evidence, trials=trials, audit=audit)
 
 
-def _trials(results: Results, release: Release) -> tuple[Trial, ...]:
+def _trials(results: Results, release: ReleaseRow) -> tuple[Trial, ...]:
     before = results.unprotected
     return (
         Trial(target=before.name, protected=False, attacks=before.attacks),
@@ -163,17 +158,16 @@ def _trials(results: Results, release: Release) -> tuple[Trial, ...]:
     )
 
 
-def _trial(file: AttackFile, claim: Claim) -> Trial:
-    """The target names its claim where it is a release: another claim is another release."""
-    protected = file.target.endswith(claim.text)
-    if not protected and "ε ≤" in file.target:
-        raise InputError(f"attack must be on the release, {claim.text}, got {file.target}")
+def _trial(step: AttackStep, claim: Claim) -> Trial:
+    """On the release itself, or on a model without a claim; another claim is another release."""
+    if step.claim is not None and _terms(step.claim) != _terms(claim):
+        raise InputError(f"attack must be on the release, {claim.text}, got {step.target}")
     return Trial(
-        target=file.target,
-        protected=protected,
-        attacks=file.found,
-        left_out=file.skipped,
-        notes=file.notes,
+        target=step.target,
+        protected=step.claim is not None,
+        attacks=step.attacks,
+        left_out=step.left_out,
+        notes=step.notes,
     )
 
 
@@ -183,29 +177,18 @@ def _terms(claim: Claim) -> tuple[object, ...]:
 
 
 def _differing(run: Evidence, file: Evidence) -> list[str]:
-    """By what a file is seen not to be the release of a run; public numbers stand in ``checked``.
-
-    A run names the noise of a head's weights alone, where a file may name that of the mean, too.
-    """
-    scales = {name: file.scales.get(name) for name in run.scales}
+    """By what a file is not the release of a run; public numbers stand in ``checked``."""
     parts = {
         "claim": (_terms(run.claim), _terms(file.claim)),
-        "learner": tuple(one.learner.replace("-", " ") for one in (run, file)),
+        "recipe": (run.learner, file.learner),
         "mechanism": (run.mechanism, file.mechanism),
-        "scale of noise": (run.scales, scales),
+        "scale of noise": (run.scales, file.scales),
         "list of public numbers": (run.claim.checked, file.claim.checked),
         "list of assumptions": (run.claim.stated, file.claim.stated),
     }
     return [name for name, (one, other) in parts.items() if one != other]
 
 
-def _scales(model: Released) -> dict[str, float]:
-    if not isinstance(model, ReleasedHead):
-        return model.scales
-    mean = model.public.mean
-    return {WEIGHTS: model.scale} | ({} if mean is None else {"mean": mean.scale})
-
-
-def _numbers(model: Released) -> dict[str, object]:
-    numbers = model.public if isinstance(model, ReleasedHead) else model.recipe
-    return {name: value for name, value in numbers.to_dict().items() if value is not None}
+def _numbers(model: Release) -> dict[str, object]:
+    numbers = {**model.recipe.to_dict(), **model.terms.to_dict()}
+    return {name: value for name, value in numbers.items() if value is not None}

@@ -4,8 +4,6 @@ Labels, names of files and notes are somebody else's words. Where a page shows t
 become a heading, a link, an image or a tag.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Numbers as the page prints them; an ε never stands without its grade."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from reticent.audit.lower_bound import percent
@@ -105,7 +103,7 @@ def analytic_of(audit: Audit) -> str:
 
 
 def scale_of(value: float) -> str:
-    """A scale of noise."""
+    """A scale of noise as it is printed, rounded up."""
     return scale_text(value)
 
 

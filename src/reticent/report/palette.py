@@ -4,8 +4,6 @@ Figures are drawn in the light colours. Inside the page each becomes a CSS varia
 theme sets. Series have Okabe and Ito's colours, which differ for colour-blind readers too.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 LIGHT: Final = {

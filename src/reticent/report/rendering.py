@@ -4,8 +4,6 @@ Names and labels in the document are untrusted text: Jinja escapes all that is n
 and the page's own policy forbids scripts and requests.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -17,7 +15,7 @@ from reticent.report import numbers
 from reticent.report.drawing import Drawing
 from reticent.report.palette import DARK, LIGHT, declarations
 from reticent.report.tables import tables
-from reticent.report.verdict import GRADES, verdict
+from reticent.report.verdict import verdict
 from reticent.report.wording import NEIGHBOURS, NOT_COVERED
 from reticent.results import Results
 
@@ -38,7 +36,6 @@ def rendered(results: Results, figures: Mapping[str, Drawing], *, public: bool) 
         "figures": figures,
         "light": declarations(LIGHT),
         "dark": declarations(DARK),
-        "grades": GRADES,
         "neighbours": _plain(NEIGHBOURS.get(results.recommended.claim.relation, "")),
         "not_covered": [_plain(line) for line in NOT_COVERED],
     }

@@ -1,7 +1,5 @@
 """Releases as the figures group them: one series for each kind, its points along ε."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +12,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from reticent.report.drawing import Canvas, Look, shortened
 from reticent.report.numbers import epsilon_of, share_range
 from reticent.report.palette import LIGHT, MARKERS, SERIES
-from reticent.results import Attack, Interval, Release, Results
+from reticent.results import Attack, Interval, ReleaseRow, Results
 
 DASHES: Final[dict[str, Any]] = {
     "proven": "-",
@@ -33,20 +31,20 @@ class Series:
     kind: str
     grade: str
     look: Look
-    releases: tuple[Release, ...]
+    releases: tuple[ReleaseRow, ...]
 
 
 @dataclass(frozen=True)
 class Spot:
     """Where a release stands in a figure; the second axis has limits."""
 
-    release: Release
+    release: ReleaseRow
     x: float
     y: Interval
     hover: str
 
 
-def kind_of(release: Release) -> str:
+def kind_of(release: ReleaseRow) -> str:
     """What the colour of a series stands for.
 
     Noise on the optimum is named by its mechanism, a learner with noise inside by itself too.
@@ -58,7 +56,7 @@ def kind_of(release: Release) -> str:
 
 def series_of(results: Results) -> tuple[Series, ...]:
     """All series, in the order of the document."""
-    groups: dict[tuple[str, str], list[Release]] = {}
+    groups: dict[tuple[str, str], list[ReleaseRow]] = {}
     for release in results.releases:
         groups.setdefault((kind_of(release), release.claim.grade), []).append(release)
     kinds = list(dict.fromkeys(kind for kind, _ in groups))
@@ -118,7 +116,7 @@ def ring(canvas: Canvas, spot: Spot) -> None:
     )
 
 
-def hover_of(release: Release) -> str:
+def hover_of(release: ReleaseRow) -> str:
     """What a point of a release says."""
     return (
         f"{release.name}: {epsilon_of(release.claim)}; accuracy {share_range(release.accuracy)};"
@@ -148,7 +146,7 @@ def _spread(ticks: list[float], most: int = 8) -> list[float]:
 
 
 def percent_axis(axis: Any) -> None:
-    """Ticks in percent."""
+    """Ticks in percent on the axis of a figure."""
     axis.set_major_formatter(lambda value, _: f"{100 * value:.4g} %")
 
 

@@ -1,7 +1,5 @@
 """A table as values: printed in the page, and written with all digits into a file."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The tables of the page."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from reticent.report.figures.audits import audited
@@ -20,7 +18,7 @@ from reticent.report.numbers import (
 )
 from reticent.report.series import attack_on
 from reticent.report.table import INTERVAL, Column, Table, places
-from reticent.results import Attack, Features, Interval, Release, Results
+from reticent.results import Attack, Features, Interval, ReleaseRow, Results
 
 NAMES: Final = (
     "attacks", "every-attack", "releases", "audits", "sensitivities", "features", "exposed",
@@ -190,7 +188,7 @@ def features(results: Results) -> Table:
 
 
 def exposed(results: Results) -> Table:
-    """The most exposed records."""
+    """The most exposed records, with their chance to be found."""
     found = results.exposure
     return Table(
         name="exposed",
@@ -220,7 +218,7 @@ def versions(results: Results) -> Table:
     """What it was made with."""
     return Table(
         name="versions",
-        caption="Made with.",
+        caption="Provenance with.",
         columns=(Column(name="software"), Column(name="version")),
         rows=tuple(results.made.versions.items()),
     )
@@ -264,7 +262,7 @@ def _share(name: str) -> Column:
     return Column(name=name, show=share_range, numeric=True, parts=INTERVAL)
 
 
-def _release_row(release: Release, attack: str) -> tuple[Any, ...]:
+def _release_row(release: ReleaseRow, attack: str) -> tuple[Any, ...]:
     found = attack_on(release.attacks, attack)
     return (
         release.name,

@@ -1,7 +1,5 @@
 """The verdict in words: what leaks now, what leaks after, what it costs, what is promised."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,15 +15,8 @@ from reticent.report.numbers import (
 )
 from reticent.report.series import attack_on
 from reticent.results import Attack, Interval, Results
-from reticent.results.allowed import room
+from reticent.results.allowed import attack_allowance
 
-GRADES: Final = {
-    "proven": "a theorem covers every pair of neighbours, under the assumptions listed below",
-    "declared": "somebody's word, and what follows from it",
-    "sampled": "it holds for pairs drawn at random, and says nothing about the worst case: an"
-    " unusual record may have no protection",
-    "published": "a paper's own claim, known not to hold: this is no guarantee",
-}
 NO_LEAK: Final = "this is no leak once corrected for all figures of an attack that were looked at"
 
 
@@ -57,7 +48,7 @@ def verdict(results: Results) -> Verdict:
         promise=_promise(results),
         check=_check(results),
         warnings=tuple(_warnings(results)),
-        about=room(results.recommended).about,
+        about=attack_allowance(results.recommended).about,
     )
 
 
@@ -108,7 +99,7 @@ def _drawn(draws: int) -> str:
 
 def _promise(results: Results) -> str:
     claim = results.recommended.claim
-    return f"{claim.text}. {claim.grade.capitalize()}: {GRADES[claim.grade]}."
+    return f"{claim.text}. {claim.grade.capitalize()}: {claim.grade.meaning}."
 
 
 def _check(results: Results) -> str:
@@ -133,7 +124,7 @@ def _warnings(results: Results) -> list[str]:
             f"Too few records: {facts.private:,} private and {facts.others:,} others leave open"
             f" what an attack finds.{size} A figure near guessing means nothing here."
         )
-    left = room(release)
+    left = attack_allowance(release)
     if left.attack is not None and left.broken:
         found.append(
             f"An attack gets more out of the recommended release than {epsilon_of(release.claim)}"
@@ -148,5 +139,5 @@ def _warnings(results: Results) -> list[str]:
             f" and {epsilon_of(release.claim)} is claimed. Do not publish it under this ε."
         )
     if release.claim.grade in ("sampled", "published"):
-        found.append(f"Grade {grade_of(release.claim)}: {GRADES[release.claim.grade]}.")
+        found.append(f"Grade {grade_of(release.claim)}: {release.claim.grade.meaning}.")
     return found

@@ -1,7 +1,5 @@
 """Sentences that a card and an annex share: what grades mean, and what no ε covers."""
 
-from __future__ import annotations
-
 from typing import Final
 
 INTERNAL: Final = (
@@ -16,15 +14,6 @@ REFUTED: Final = "**The audit refuted this claim.** The release does not keep wh
 UNAUDITED: Final = (
     "This release was not audited: its claim rests on its assumptions alone (`reticent audit`)."
 )
-GRADES: Final = {
-    "proven": "A theorem covers every pair of neighbours, under the assumptions listed below.",
-    "declared": "Somebody's word, and what follows from it. A certificate read from a file has"
-    " this grade at most: anybody can compute it anew, and nobody can see who wrote it.",
-    "sampled": "It holds for pairs of records drawn at random, but for a share γ of them. It says"
-    " nothing about the worst case: an unusual record may have no protection.",
-    "published": "A paper's own claim, reproduced for comparison and **known not to hold**: this"
-    " is no guarantee.",
-}
 NEIGHBOURS: Final = {
     "add-remove": "add-remove: a data set with all records of whoever is protected, and the same"
     " without them.",

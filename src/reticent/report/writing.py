@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.files import write_whole
+from reticent.files import write_atomic
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def write_report(results: Results, folder: Path, *, public: bool = False) -> lis
     try:
         for name, content in contents.items():
             (staged / name).parent.mkdir(exist_ok=True)
-            write_whole(staged / name, content, private=not public)
+            write_atomic(staged / name, content, private=not public)
         # From here on no more space is needed: a full disk has left the folder as it was.
         return _moved(staged, folder, list(contents))
     except OSError as error:

@@ -1,23 +1,28 @@
 """What a run found, as one versioned document: ``results.json``."""
 
-from reticent.results.attack import Attack, Curve, Interval, Rate
-from reticent.results.audit import Audit, Bound, Claim
-from reticent.results.document import (
-    VERSION,
-    Conclusion,
-    Exposed,
-    Exposure,
-    Facts,
-    Features,
-    Made,
-    Outlier,
-    Release,
-    Results,
-    SensitivityRow,
-    Unprotected,
-    read_results,
-    write_results,
-)
+from typing import TYPE_CHECKING
+
+from reticent.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from reticent.results.attack import Attack, Curve, Interval, Rate
+    from reticent.results.audit import Audit, Bound, Claim
+    from reticent.results.document import (
+        VERSION,
+        Conclusion,
+        DataSummary,
+        Exposed,
+        Exposure,
+        Features,
+        Outlier,
+        Provenance,
+        ReleaseRow,
+        Results,
+        SensitivityRow,
+        Unprotected,
+        read_results,
+        write_results,
+    )
 
 __all__ = [
     "VERSION",
@@ -27,18 +32,20 @@ __all__ = [
     "Claim",
     "Conclusion",
     "Curve",
+    "DataSummary",
     "Exposed",
     "Exposure",
-    "Facts",
     "Features",
     "Interval",
-    "Made",
     "Outlier",
+    "Provenance",
     "Rate",
-    "Release",
+    "ReleaseRow",
     "Results",
     "SensitivityRow",
     "Unprotected",
     "read_results",
     "write_results",
 ]
+
+__getattr__ = lazy_exports(__name__)

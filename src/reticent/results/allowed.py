@@ -1,7 +1,5 @@
 """What a guarantee leaves to attacks that tell members from others: one rule for every reader."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -12,13 +10,13 @@ from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms.profiles import gaussian
 from reticent.results.attack import Attack
-from reticent.results.document import Release
+from reticent.results.document import ReleaseRow
 
 _ONCE = "for one record added or removed"
 _TWICE = "for one record in place of another"
 
 
-def allowed_auc(release: Release, *, steps: int = 1) -> float:
+def allowed_auc(release: ReleaseRow, *, steps: int = 1) -> float:
     """The area under the best ROC curve that the guarantee leaves: Φ(μ/√2) for Gaussian noise.
 
     Else the area under the ceiling of (ε, δ), which is above every curve: lines from (0, δ) to
@@ -36,7 +34,7 @@ def allowed_auc(release: Release, *, steps: int = 1) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
+class AttackAllowance:
     """The attack that shows most on a release, beside what the guarantee leaves it."""
 
     attack: Attack | None
@@ -81,14 +79,14 @@ class Room:
         )
 
 
-def room(release: Release) -> Room:
+def attack_allowance(release: ReleaseRow) -> AttackAllowance:
     """What the guarantee of a release leaves.
 
     Members and others are parts of fixed sizes: a member stands where one of the others might.
     That is one step for replace-one, and two for add-remove.
     """
     steps = 2 if release.claim.relation == Relation.ADD_REMOVE else 1
-    return Room(
+    return AttackAllowance(
         attack=max(release.attacks, key=lambda one: one.auc.low, default=None),
         once=allowed_auc(release),
         most=allowed_auc(release, steps=steps),

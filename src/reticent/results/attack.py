@@ -6,6 +6,9 @@ from pydantic import Field, model_validator
 
 from reticent.results.value import Value
 
+GUESSING = 0.5
+"""The AUC of an adversary who knows nothing."""
+
 
 class Interval(Value):
     """A figure between the limits of its confidence interval."""

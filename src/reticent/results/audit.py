@@ -1,11 +1,10 @@
 """What a release claims, and what the audit made of it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
 
+from reticent.guarantee import Grade
 from reticent.results.value import Value
 
 
@@ -14,7 +13,7 @@ class Claim(Value):
 
     epsilon: float = Field(ge=0)
     delta: float = Field(ge=0, le=1)
-    grade: Literal["proven", "declared", "sampled", "published"]
+    grade: Grade
     relation: str
     unit: str
     checked: tuple[str, ...]

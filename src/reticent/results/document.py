@@ -1,7 +1,7 @@
 """The document of one run: who was attacked, what leaked, what a release costs and promises.
 
 Accuracies and attacks are computed from private records without noise: the document is as private
-as they are. Only what stands in ``Release.claim`` is covered by a guarantee.
+as they are. Only what stands in ``ReleaseRow.claim`` is covered by a guarantee.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Final, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from reticent.files import write_whole
+from reticent.files import write_atomic
+from reticent.guarantee import Grade
 from reticent.results.attack import Attack, Interval
 from reticent.results.audit import Audit, Claim
 from reticent.results.value import Value
@@ -20,7 +21,7 @@ from reticent.validation import InputError
 VERSION: Final = "reticent-results/1"
 
 
-class Facts(Value):
+class DataSummary(Value):
     """The data of the run, in numbers."""
 
     name: str
@@ -41,7 +42,7 @@ class Facts(Value):
     unit: str
 
 
-class Made(Value):
+class Provenance(Value):
     """How to make the same document again, and what will differ."""
 
     command: str
@@ -64,8 +65,8 @@ class Unprotected(Value):
     attacks: tuple[Attack, ...]
 
 
-class Release(Value):
-    """One protected model."""
+class ReleaseRow(Value):
+    """One protected model: its claim, what it costs, what was tried on it."""
 
     name: str
     learner: str
@@ -96,7 +97,7 @@ class Release(Value):
 class SensitivityRow(Value):
     """How far one record moves the weights, by one of the ways to say so."""
 
-    grade: Literal["proven", "declared", "sampled", "published"]
+    grade: Grade
     l1: float | None
     l2: float | None
     relation: str
@@ -171,15 +172,15 @@ class Conclusion(Value):
 
 
 class Results(Value):
-    """All of it."""
+    """Everything that a run found, as one document."""
 
     version: Literal["reticent-results/1"] = VERSION
     title: str
-    facts: Facts
-    made: Made
+    facts: DataSummary
+    made: Provenance
     conclusion: Conclusion
     unprotected: Unprotected
-    releases: tuple[Release, ...] = Field(min_length=1)
+    releases: tuple[ReleaseRow, ...] = Field(min_length=1)
     sensitivities: tuple[SensitivityRow, ...] = ()
     features: tuple[Features, ...] = ()
     """Plain ones first: the others are compared with them."""
@@ -204,7 +205,7 @@ class Results(Value):
         )
 
     @property
-    def recommended(self) -> Release:
+    def recommended(self) -> ReleaseRow:
         """The release that is handed over."""
         return next(one for one in self.releases if one.name == self.conclusion.recommended)
 
@@ -224,7 +225,7 @@ class Results(Value):
 
 def write_results(results: Results, path: Path) -> None:
     """Whole or not at all, readable by its owner alone."""
-    write_whole(path, f"{results.model_dump_json(indent=1)}\n".encode(), private=True)
+    write_atomic(path, f"{results.model_dump_json(indent=1)}\n".encode(), private=True)
 
 
 def read_results(path: Path) -> Results:

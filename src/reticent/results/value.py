@@ -1,7 +1,5 @@
 """What every part of the document is: fixed once made, without unknown fields, NaN or infinity."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 

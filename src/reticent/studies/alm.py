@@ -1,12 +1,10 @@
 """The additive logistic mechanism for self-supervised learning (Yang et al.)."""
 
-from __future__ import annotations
-
 from reticent.guarantee import Grade, Sensitivity
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import ClassicalGaussian, Gaussian, Laplace, Logistic
 from reticent.neighbours import gamma_of, pairs_for
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.trained import Outcome, Run, Trained
 
 TABLE_1 = {  # data set: (L1, L2, pairs drawn)

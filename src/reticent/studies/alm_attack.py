@@ -1,11 +1,9 @@
 """The attack of the ALM paper on a tuned linear head, beside LiRA."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from reticent.attacks.shadow_network import ALM
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.membership import (
     Membership,
     Victim,

@@ -1,26 +1,25 @@
 """ALM Fig. 1: ε against utility loss, with a proven sensitivity and with the paper's own.
 
-Proven rows are real releases (``protect_head``, ``release_weights``). Published rows take the
+Proven rows are real releases (``release_weights``). Published rows take the
 sensitivity of Algorithm 2 and the noise scales of Remark 4.2, as the paper does.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 
+from reticent.arrays import Floats
 from reticent.guarantee import Relation
 from reticent.mechanisms import AdditiveMechanism, ClassicalGaussian, Gaussian, Laplace, Logistic
 from reticent.neighbours import published_sensitivity
-from reticent.pipeline import Table
-from reticent.pipeline.protecting import Centre, Wanted, unfitted
-from reticent.protect import ReleasedHead, release_mean, release_weights
+from reticent.protect import Release, ReleaseRequest, release_mean, release_weights
+from reticent.protect.table import HeadSpec
 from reticent.randomness import seeded
+from reticent.results.table import Table
 from reticent.studies.losses import (
     CLAIMED,
     MEASURED,
@@ -33,7 +32,7 @@ from reticent.studies.losses import (
     rows_of,
     verdict,
 )
-from reticent.studies.tasks import Floats, Task, task
+from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run
 from reticent.training import SoftmaxHead
 from reticent.training.features import Norms, public_map
@@ -50,7 +49,7 @@ class Fig1:
     bound: float
     intercept: float = 0.1
     norms: Norms = "clip"
-    centre: Centre = "none"
+    centre: Literal["none", "mean"] = "none"
     epsilons: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
     delta: float = 1e-5
     proven: tuple[str, ...] = (
@@ -211,11 +210,11 @@ def _cell(spec: Fig1, tasks: list[Task], epsilon: float, run: Run) -> list[dict[
 
 def _split(spec: Fig1, task: Task, epsilon: float, seed: int, run: Run) -> tuple[Answers, Drawn]:
     """The unprotected answers, and those of every draw of every mechanism."""
-    head = unprotected_head(task, _wanted(spec, task, epsilon, "gaussian"))
+    head = unprotected_head(task, _request(spec, task, epsilon, "gaussian"))
     run.steps.step()
     drawn: Drawn = {}
     for name in spec.proven:
-        for released in _released(task, head, _wanted(spec, task, epsilon, name), spec.draws):
+        for released in _released(task, head, _request(spec, task, epsilon, name), spec.draws):
             claim = Claim.of(released.guarantee, name)
             drawn.setdefault(claim, []).append(released.predict(task.queries))
         run.steps.step()
@@ -224,43 +223,47 @@ def _split(spec: Fig1, task: Task, epsilon: float, seed: int, run: Run) -> tuple
     return head.predict(task.queries), drawn
 
 
-def _wanted(spec: Fig1, task: Task, epsilon: float, name: str) -> Wanted:
+def _request(spec: Fig1, task: Task, epsilon: float, name: str) -> ReleaseRequest:
     """The release of this name; its penalty is that of the Gaussian at this ε."""
-    terms: dict[str, Any] = {
+    asked: dict[str, Any] = {
         "epsilon": epsilon,
         "relation": Relation.ADD_REMOVE,
         "records": spec.records,
         "bound": spec.bound,
         "intercept": spec.intercept,
         "norms": spec.norms,
-        "centre": spec.centre,
+        "mean_bound": spec.bound if spec.centre == "mean" else None,
     }
     features, classes = task.queries.shape[1], len(task.private.classes)
-    penalty = Wanted(delta=spec.delta, **terms).head(features, classes).penalty
+    gaussian = ReleaseRequest.of(delta=spec.delta, **asked).planned(features, classes)
     mechanism = name.removesuffix(" by zCDP")
     delta = spec.delta if name in ("gaussian", "logistic by zCDP") else PURE
-    return Wanted(delta=delta, mechanism=mechanism, penalty=penalty, **terms)
+    penalty = gaussian.to_dict()["penalty"]
+    return ReleaseRequest.of(delta=delta, mechanism=mechanism, penalty=penalty, **asked)
 
 
-def unprotected_head(task: Task, wanted: Wanted) -> SoftmaxHead:
+def unprotected_head(task: Task, request: ReleaseRequest) -> SoftmaxHead:
     """The head without any noise, centred by the exact mean where the release has a noisy one."""
-    rows = task.rows
-    head = unfitted(wanted.head(rows.shape[1], len(task.private.classes)), task.private.classes)
-    if wanted.centre == "mean":
+    rows, classes = task.rows, task.private.classes
+    recipe = request.planned(rows.shape[1], len(classes))
+    head = HeadSpec.of(recipe, request.terms).unfitted(classes)
+    if request.options.get("mean_bound") is not None:
         head.set_params(centre=rows.mean(axis=0))
     return head.fit(rows, task.labels)
 
 
-def _released(task: Task, head: SoftmaxHead, wanted: Wanted, draws: int) -> list[ReleasedHead]:
+def _released(task: Task, head: SoftmaxHead, request: ReleaseRequest, draws: int) -> list[Release]:
     """Draws of the weights; where rows are centred by a noisy mean, that mean is drawn once."""
-    mean = None
-    if wanted.centre == "mean":
+    mean, bound = None, request.options.get("mean_bound")
+    if bound is not None:
         rows = task.rows
-        asked = wanted.mean(rows.shape[1])
-        mean = release_mean(rows, records=wanted.records, **asked, **wanted.budget)
-        start = head.coordinates_
-        head = clone(head).set_params(centre=mean.values).fit(rows, task.labels, start=start)
-    return [release_weights(head, mean=mean, **wanted.budget) for _ in range(draws)]
+        share = request.planned(rows.shape[1], len(task.private.classes)).to_dict()["mean_share"]
+        mean = release_mean(
+            rows, records=request.records, bound=bound, share=share, **request.budget
+        )
+        start, centre = head.coordinates_, mean.tensors["mean"]
+        head = clone(head).set_params(centre=centre).fit(rows, task.labels, start=start)
+    return [release_weights(head, mean=mean, **request.budget) for _ in range(draws)]
 
 
 def _published(

@@ -4,24 +4,20 @@ Heads of one to three dense layers with fixed steps and seed; logistic noise on 
 last k layers. No theorem bounds their sensitivity: it is that of Algorithm 2, graded published.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from reticent.arrays import Array, Floats, Integers
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import Logistic
 from reticent.neighbours import RefittedPairs, refitted_pairs
-from reticent.pipeline import Table
 from reticent.randomness import seeded
+from reticent.results.table import Table
 from reticent.studies.losses import MEASURED, READING, Claim, LossRow, loss_row, verdict
-from reticent.studies.tasks import Floats, Task, task
+from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run
 from reticent.training import MLPHead
 
@@ -54,7 +50,7 @@ class LayersRow:
     loss: LossRow
 
     def cells(self) -> tuple[str, ...]:
-        """As text."""
+        """The row as text, cell by cell."""
         return (
             str(self.depth),
             str(self.protected),
@@ -129,7 +125,7 @@ def _cell(spec: Layers, data: Task, depth: int, run: Run) -> list[dict[str, Any]
 def _refits(spec: Layers, data: Task, depth: int, run: Run) -> RefittedPairs:
     rows, labels = data.rows, data.labels
 
-    def refit(kept: NDArray[np.int64]) -> Floats:
+    def refit(kept: Integers) -> Floats:
         return _fitted(spec, depth, rows[kept], labels[kept]).flat_weights()
 
     return refitted_pairs(
@@ -137,7 +133,7 @@ def _refits(spec: Layers, data: Task, depth: int, run: Run) -> RefittedPairs:
     )
 
 
-def _fitted(spec: Layers, depth: int, rows: Floats, labels: NDArray[Any]) -> MLPHead:
+def _fitted(spec: Layers, depth: int, rows: Floats, labels: Array) -> MLPHead:
     head = MLPHead(
         layers=depth,
         width=spec.width,

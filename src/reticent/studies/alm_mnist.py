@@ -1,9 +1,7 @@
 """A linear head on MNIST pixels at (ε, δ) = (1, 10⁻⁵), and at δ = 0: every mechanism, proven."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,8 +9,8 @@ import numpy as np
 
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import scale_text
-from reticent.pipeline import Table
-from reticent.pipeline.protecting import Wanted, protect_head
+from reticent.protect import ReleaseRequest, release_table
+from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.losses import (
     CLAIMED,
@@ -49,12 +47,12 @@ class Mnist:
     """Of the heads without privacy."""
 
     @property
-    def releases(self) -> list[Wanted]:
+    def releases(self) -> list[ReleaseRequest]:
         """What is asked of each mechanism; the penalty follows from its own public numbers."""
         asked = [(name, self.delta) for name in self.approximate]
         asked += [(name, 0.0) for name in self.pure]
         return [
-            Wanted(
+            ReleaseRequest.of(
                 epsilon=self.epsilon,
                 delta=delta,
                 relation=Relation.ADD_REMOVE,
@@ -63,7 +61,6 @@ class Mnist:
                 mechanism=name,
                 intercept=self.intercept,
                 norms=self.norms,
-                centre="mean",
                 mean_bound=self.mean_bound,
             )
             for name, delta in asked
@@ -96,23 +93,23 @@ def study(spec: Mnist, run: Run) -> Outcome:
 
 def _free(spec: Mnist, data: Task, penalty: float) -> dict[str, Any]:
     """A head without privacy, at its certified optimum."""
-    head = unprotected_head(data, replace(spec.releases[0], penalty=penalty))
+    head = unprotected_head(data, spec.releases[0].with_options(penalty=penalty))
     answers = head.predict(data.queries)
     accuracy = float(np.mean(answers == data.truth))
     return {"penalty": penalty, "accuracy": accuracy, "answers": answers.tolist()}
 
 
 def _drawn(
-    spec: Mnist, data: Task, wanted: Wanted, best: dict[str, Any], run: Run
+    spec: Mnist, data: Task, wanted: ReleaseRequest, best: dict[str, Any], run: Run
 ) -> dict[str, Any]:
     """Whole releases, mean and weights, from the start each time."""
     near = unprotected_head(data, wanted)  # where the search starts: it decides the time alone
     run.steps.step()
-    by_zcdp = wanted.mechanism == "logistic" and wanted.delta > 0
+    by_zcdp = wanted.mechanism == "logistic" and wanted.terms.delta > 0
     name = f"{wanted.mechanism} by zCDP" if by_zcdp else wanted.mechanism
     draws: Drawn = {}
     for _ in range(spec.draws):
-        released = protect_head(data.private, wanted, start=near.coordinates_)
+        released = release_table(data.private, wanted, start=near.coordinates_)
         claim = Claim.of(released.guarantee, name)
         draws.setdefault(claim, []).append(released.predict(data.queries))
         run.steps.step()

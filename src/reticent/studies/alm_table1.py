@@ -1,16 +1,14 @@
 """ALM Table 1: the sensitivity that Algorithm 2 finds at m = 500, beside the paper's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from reticent.guarantee import Relation
 from reticent.neighbours import published_head_sensitivity
-from reticent.pipeline import Table
-from reticent.pipeline.protecting import Wanted
+from reticent.protect import ReleaseRequest
+from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run
@@ -64,7 +62,7 @@ def study(spec: Table1, run: Run) -> Outcome:
 
 
 def _measured(spec: Table1, data: Task, penalty: float) -> dict[str, Any]:
-    wanted = Wanted(
+    wanted = ReleaseRequest.of(
         epsilon=1.0,
         delta=1e-5,
         relation=Relation.REPLACE_ONE,
@@ -72,9 +70,9 @@ def _measured(spec: Table1, data: Task, penalty: float) -> dict[str, Any]:
         bound=1.0,
         norms="scale",
         intercept=spec.intercept,
-        centre="mean",
+        mean_bound=1.0,
     )
-    head = unprotected_head(data, replace(wanted, penalty=penalty))
+    head = unprotected_head(data, wanted.with_options(penalty=penalty))
     found = published_head_sensitivity(
         head, data.rows, data.labels, pairs=spec.pairs, seed=spec.seed, measured="weights"
     )

@@ -1,7 +1,5 @@
 """Weights released once beside an answer for each query: what ``plan --queries`` says, measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,15 +7,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from reticent.arrays import Array
 from reticent.guarantee import Relation
-from reticent.pipeline import Table
 from reticent.protect import release_weights
 from reticent.protect.answers import calibrated_answers, numbers_of, private_answers
 from reticent.protect.plan import Situation
 from reticent.protect.plan_queries import EACH, ONCE, QueryAdvice, plan_queries
+from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run
@@ -56,7 +54,7 @@ class ServedQueries:
         }
 
     def advice(self, data: Task, queries: int) -> QueryAdvice:
-        """From public numbers alone."""
+        """What ``plan --queries`` says, from public numbers alone."""
         situation = Situation(
             records=self.records,
             features=data.rows.shape[1],
@@ -116,7 +114,7 @@ def _table(spec: ServedQueries, run: Run) -> Table:
     head = _head(spec, data)
     free = float(np.mean(head.predict(data.queries) == data.truth))
 
-    def cell(*key: object, draw: Callable[[], NDArray[Any]]) -> list[float]:
+    def cell(*key: object, draw: Callable[[], Array]) -> list[float]:
         found: list[float] = run.cells.get((spec, *key), partial(_accuracies, spec, data, draw))
         run.steps.step()
         return found
@@ -143,18 +141,18 @@ def _head(spec: ServedQueries, data: Task) -> SoftmaxHead:
     return head.fit(data.rows, data.labels)
 
 
-def _accuracies(spec: ServedQueries, data: Task, draw: Callable[[], NDArray[Any]]) -> list[float]:
+def _accuracies(spec: ServedQueries, data: Task, draw: Callable[[], Array]) -> list[float]:
     return [float(np.mean(draw() == data.truth)) for _ in range(spec.draws)]
 
 
-def _released(spec: ServedQueries, head: SoftmaxHead, data: Task) -> NDArray[Any]:
+def _released(spec: ServedQueries, head: SoftmaxHead, data: Task) -> Array:
     released = release_weights(head, mechanism=spec.weights, **spec.budget)
     return released.predict(data.queries)
 
 
 def _answered(
     spec: ServedQueries, head: SoftmaxHead, data: Task, queries: int, mechanism: str
-) -> NDArray[Any]:
+) -> Array:
     """Every query of the data once: so many of them share a budget, the next ones have another."""
     plan = calibrated_answers(numbers_of(head), queries=queries, mechanism=mechanism, **spec.budget)
     return np.concatenate(
@@ -174,7 +172,10 @@ def _stds(spec: ServedQueries, head: SoftmaxHead, queries: int) -> list[float]:
         calibrated_answers(public, queries=queries, mechanism=name, **spec.budget)
         for name in (spec.logits, spec.labels)
     )
-    return [released.scale * moved * public.radius, *(plan.logit_noise for plan in plans)]
+    return [
+        released.scales["coordinates"] * moved * public.radius,
+        *(plan.logit_noise for plan in plans),
+    ]
 
 
 def _row(

@@ -1,31 +1,30 @@
 """One audit of one proven release, as the study of audits repeats it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reticent.arrays import Floats
 from reticent.attacks.released_weights import noise_of
-from reticent.audit.centred_release import audit_centred_release
 from reticent.audit.power import could_refute
 from reticent.audit.release import audit_release
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.audit.transcript_audit import TranscriptAudit
-from reticent.audit.transcripts import audit_learner
+from reticent.audit.transcripts import audit_learner, audit_release_queries
 from reticent.mechanisms import AdditiveMechanism
-from reticent.protect import ReleasedHead, ReleasedMean, release_mean, release_weights
-from reticent.protect.learners import (
+from reticent.protect import (
     AdaSSPHead,
     AdaSSPRegressor,
     ClassMeansHead,
     LDAHead,
     NoisyGradientHead,
+    Release,
+    release_mean,
+    release_weights,
 )
 from reticent.protect.noisy_query import NoiseFunction
 from reticent.studies.audit_worlds import (
-    Floats,
     HeadData,
     centred_data,
     head_data,
@@ -78,7 +77,7 @@ class Trial:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """Those of the claim."""
+        """ε, δ, relation and mechanism of the audited claim."""
         return {
             "epsilon": self.kind.epsilons[self.place // 4 % len(self.kind.epsilons)],
             "delta": self.kind.delta,
@@ -108,17 +107,16 @@ def audited(trial: Trial) -> dict[str, Any]:
 
 def _weights(trial: Trial) -> ReleaseAudit:
     data = head_data(trial.place, built=trial.built, few_coordinates=trial.kind.delta == 0)
-    released, _ = _released(trial, data, with_mean=trial.kind.what == CENTRED)
+    released = _released(trial, data, with_mean=trial.kind.what == CENTRED)
     draw = None if trial.share == 1 else _weaker(noise_of(released), trial.share).release
     return audit_release(released, data.rows, data.labels, draw=draw, candidates=4, **trial.effort)
 
 
 def _together(trial: Trial) -> TranscriptAudit:
     data = centred_data(trial.place, built=trial.built)
-    released, mean = _released(trial, data, with_mean=True)
-    assert mean is not None
+    released = _released(trial, data, with_mean=True)
     worlds = neighbours(data.rows, data.labels, replaced=trial.relation == RELATIONS[1])
-    return audit_centred_release(released, mean, *worlds, draw=_drawn(trial.share), **trial.effort)
+    return audit_release_queries(released, *worlds, draw=_drawn(trial.share), **trial.effort)
 
 
 def _learner(trial: Trial) -> TranscriptAudit:
@@ -142,9 +140,7 @@ _AUDITS: Mapping[str, Callable[[Trial], ReleaseAudit | TranscriptAudit]] = {
 }
 
 
-def _released(
-    trial: Trial, data: HeadData, *, with_mean: bool
-) -> tuple[ReleasedHead, ReleasedMean | None]:
+def _released(trial: Trial, data: HeadData, *, with_mean: bool) -> Release:
     mean = None
     if with_mean:
         mean = release_mean(
@@ -157,10 +153,10 @@ def _released(
         records=data.records,
         intercept=0.0,
         norms=data.norms,
-        centre=None if mean is None else mean.values,
+        centre=None if mean is None else mean.tensors["mean"],
     )
     head.fit(data.rows, data.labels)
-    return release_weights(head, mean=mean, **trial.terms), mean
+    return release_weights(head, mean=mean, **trial.terms)
 
 
 def _weaker(noise: AdditiveMechanism, share: float) -> AdditiveMechanism:

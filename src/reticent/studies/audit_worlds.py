@@ -4,22 +4,19 @@ Data are small, so that an audit draws thousands of releases in a second. A clai
 about every data set, so any will do; built ones come close to the worst case.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array, Floats, Integers
 from reticent.audit.worst_data import held_records
 from reticent.data import load
 from reticent.randomness import seeded
 
-Floats = NDArray[np.float64]
-World = tuple[Floats, NDArray[Any]]
+World = tuple[Floats, Array]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,14 +24,14 @@ class HeadData:
     """Records of a softmax head with the public numbers of its fit."""
 
     rows: Floats
-    labels: NDArray[np.int64]
+    labels: Integers
     classes: int
     penalty: float
     norms: Literal["clip", "scale"]
 
     @property
     def records(self) -> int:
-        """The public N."""
+        """The public normaliser N of the head."""
         return len(self.rows)
 
 
@@ -49,7 +46,7 @@ def head_data(place: int, *, built: bool, few_coordinates: bool) -> HeadData:
     return HeadData(rows=rows, labels=labels, classes=2, penalty=1e-3, norms="clip")
 
 
-def _held(rng: np.random.Generator, few_coordinates: bool) -> tuple[Floats, NDArray[np.int64]]:
+def _held(rng: np.random.Generator, few_coordinates: bool) -> tuple[Floats, Integers]:
     """Pure noise tells most on few coordinates, other noise where many hold the head."""
     if few_coordinates:
         directions, along = int(rng.integers(1, 3)), float(rng.uniform(0.45, 0.55))
@@ -69,7 +66,7 @@ def centred_data(place: int, *, built: bool) -> HeadData:
     return HeadData(rows=rows, labels=labels, classes=2, penalty=1e-1, norms="clip")
 
 
-def neighbours(rows: Floats, labels: NDArray[Any], *, replaced: bool) -> tuple[World, World]:
+def neighbours(rows: Floats, labels: Array, *, replaced: bool) -> tuple[World, World]:
     """Without the last record, and with it; or with the one before it in its place."""
     without: World = rows[:-1], labels[:-1]
     if not replaced:
@@ -103,7 +100,7 @@ def _numbered(world: World) -> World:
 
 def few_digits(
     rng: np.random.Generator, *, records: int, pixels: int, classes: int = 3
-) -> tuple[Floats, NDArray[np.int64]]:
+) -> tuple[Floats, Integers]:
     """Records of a few digits as images of ``pixels`` × ``pixels``, pixel − 0.3."""
     images, digits = _pooled(pixels)
     chosen = rng.permutation(10)[:classes]
@@ -114,7 +111,7 @@ def few_digits(
 
 
 @functools.cache
-def _pooled(pixels: int) -> tuple[Floats, NDArray[np.int64]]:
+def _pooled(pixels: int) -> tuple[Floats, Integers]:
     data = load("digits")
     side = 8 // pixels
     images = data.features.astype(np.float64).reshape(-1, pixels, side, pixels, side)

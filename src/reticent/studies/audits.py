@@ -6,8 +6,6 @@ high, more of them would refute than β explains. That holds only where an audit
 same audits, with the same runs, meet code that adds too little noise, and longer ones meet half.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +20,8 @@ from reticent.audit.worst_data import held_records
 from reticent.data import load
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.parallel import map_tasks
-from reticent.pipeline import Table
 from reticent.protect import release_weights
+from reticent.results.table import Table
 from reticent.studies.audit_trials import (
     CENTRED,
     LEARNERS,
@@ -193,7 +191,10 @@ def _tightness(part: Tight, beta: float) -> dict[str, Any]:
         head.fit(rows, labels), epsilon=part.epsilon, delta=part.delta, relation=RELATIONS[0]
     )
     found = audit_release(released, rows, labels, runs=part.runs, beta=beta)
-    return {"records": len(rows), "coordinates": released.coordinates.size} | found.to_dict()
+    return {
+        "records": len(rows),
+        "coordinates": released.tensors["coordinates"].size,
+    } | found.to_dict()
 
 
 _TERMS = ("release", "noise", "ε", "δ", "neighbours")

@@ -1,7 +1,5 @@
 """What none of the papers has."""
 
-from __future__ import annotations
-
 from reticent.studies.trained import Outcome, Run, Trained
 
 _IN_FOLDER = ("cifar10", "mnist", "adult", "location", "hospital100", "trec")

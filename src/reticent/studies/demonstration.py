@@ -4,8 +4,6 @@ One run shows one draw of records, encoder and noise. Here the same settings mee
 test set, which holds none of the demonstration's digits.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,14 +14,15 @@ from threadpoolctl import threadpool_limits
 
 from reticent.audit.repeats import over_repeats
 from reticent.data import Dataset, load
-from reticent.pipeline import Table
-from reticent.pipeline.demo import DemoSpec, Prepared, parts_of
-from reticent.pipeline.running.conclusion import GUESSING, attack_named
-from reticent.pipeline.running.exposing import CANDIDATES, Adversaries
-from reticent.pipeline.running.heads import unprotected_head
-from reticent.pipeline.running.releases import drawn, recommended_kind, right
-from reticent.pipeline.running.values import attacks_of
 from reticent.results import Interval
+from reticent.results.attack import GUESSING
+from reticent.results.conversions import attacks_of
+from reticent.results.table import Table
+from reticent.run.attacking import CANDIDATES, Adversaries
+from reticent.run.conclusion import attack_named
+from reticent.run.demo import DemoSpec, Prepared, parts_of
+from reticent.run.heads import unprotected_head
+from reticent.run.releases import correct_predictions, drawn, recommended_kind
 from reticent.studies.trained import Outcome, Run
 
 
@@ -73,7 +72,7 @@ def _ended(spec: Demonstrations, images: Dataset, seed: int, jobs: int) -> dict[
         "attack": chosen,
         "before": attack_named(attacks_of(before), chosen).auc.model_dump(),
         "after": attack_named(after, chosen).auc.model_dump(),
-        "accuracy": float(right(head, *data.rows("test")).mean()),
+        "accuracy": float(correct_predictions(head, *data.rows("test")).mean()),
         "learners": [release.learner for release in releases],
         "accuracies": [release.accuracy.value for release in releases],
         "losses": [release.loss.value for release in releases],

@@ -1,7 +1,5 @@
 """Differentially private contrastive learning: the noise scales of the paper and their ε."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +18,7 @@ from reticent.guarantee import (
 )
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
-from reticent.pipeline import Table
+from reticent.results.table import Table
 
 BATCH, RECORDS = 128, 50_000
 DELTA = 1e-5

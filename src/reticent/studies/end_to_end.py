@@ -6,18 +6,16 @@ on both with its noise replaced (``reticent.audit.end_to_end``). A sensitivity t
 exceeded, so one pair above 1 refutes a release.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from reticent.audit.end_to_end.pairs import Combination, audit_pair, combinations
 from reticent.guarantee.rounding import upper_text
 from reticent.parallel import map_tasks
-from reticent.pipeline import Table
-from reticent.pipeline.end_to_end.every_release import EVERY_RELEASE, WHOLE_JOB
-from reticent.pipeline.end_to_end.pairs import Combination, audit_pair, combinations
+from reticent.results.table import Table
+from reticent.run.every_release import WHOLE_JOB, every_release
 from reticent.studies.trained import Outcome, Run
 
 
@@ -40,7 +38,7 @@ SPECS = {"built": EndToEnd()}
 def study(spec: EndToEnd, run: Run) -> Outcome:
     """All pairs, and the largest figures of each release."""
     found: Cells = {}
-    every = EVERY_RELEASE | WHOLE_JOB
+    every = every_release() | WHOLE_JOB
     run.steps.plan(len(combinations(every)))
     for name, audited in every.items():  # one at a time: what is done stays done after a stop
         asked = combinations({name: audited})
@@ -61,7 +59,7 @@ def _effort(name: str, spec: EndToEnd) -> tuple[int, float]:
 def _audited(task: tuple[Combination, int, float]) -> dict[str, Any]:
     """The pairs of one combination."""
     combination, pairs, limit = task
-    audited = (EVERY_RELEASE | WHOLE_JOB)[combination.release]
+    audited = (every_release() | WHOLE_JOB)[combination.release]
     outcomes = [
         audit_pair(audited, combination, number, limit=limit).outcome for number in range(pairs)
     ]
@@ -119,7 +117,7 @@ def _formats(found: Cells) -> Table:
         key: min(
             cell["pairs"]
             for one, cell in found.items()
-            if (one.format, str(one.relation), one.unit) == key and one.release in EVERY_RELEASE
+            if (one.format, str(one.relation), one.unit) == key and one.release in every_release()
         )
         for key in keys
     }

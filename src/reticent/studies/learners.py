@@ -1,18 +1,16 @@
 """Learners with the noise inside beside noise on the optimum: accuracy at equal (ε, δ), proven."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from reticent.guarantee import Relation
-from reticent.pipeline import Table
-from reticent.pipeline.learning import WEIGHTS, protect_with
-from reticent.pipeline.protecting import Wanted
+from reticent.protect import ReleaseRequest, release_table
+from reticent.protect.table import WEIGHTS
+from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.losses import (
     CLAIMED,
@@ -49,9 +47,9 @@ class Learners:
     """Of the heads without privacy."""
     seed: int = 0
 
-    def wanted(self, epsilon: float) -> Wanted:
+    def wanted(self, epsilon: float) -> ReleaseRequest:
         """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
-        return Wanted(
+        return ReleaseRequest.of(
             epsilon=epsilon,
             delta=self.delta,
             relation=Relation.ADD_REMOVE,
@@ -59,7 +57,7 @@ class Learners:
             bound=1.0,
             norms="scale",
             intercept=0.1,
-            centre="mean",
+            mean_bound=1.0,
         )
 
 
@@ -110,7 +108,7 @@ def _free(spec: Learners, data: Task) -> dict[str, Any]:
     """The best of the heads without privacy, chosen on the queries themselves."""
     found = []
     for penalty in spec.penalties:
-        head = unprotected_head(data, replace(spec.wanted(1.0), penalty=penalty))
+        head = unprotected_head(data, spec.wanted(1.0).with_options(penalty=penalty))
         answers = head.predict(data.queries)
         found.append((float(np.mean(answers == data.truth)), penalty, answers.tolist()))
     accuracy, penalty, answers = max(found)
@@ -123,7 +121,7 @@ def _drawn(
     wanted = spec.wanted(epsilon)
     released, answers = None, []
     for _ in range(spec.draws):
-        released = protect_with(data.private, wanted, learner=name)
+        released = release_table(data.private, wanted.by(name))
         answers.append(released.predict(data.queries))
         run.steps.step()
     assert released is not None

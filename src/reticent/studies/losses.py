@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array
 from reticent.audit import utility_loss
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import upper_text
 from reticent.randomness import seeded
 from reticent.studies.trained import numbered
 
-Answers = NDArray[Any]
+Answers = Array
 CLAIMED = ("grade", "mechanism", "ε", "δ")
 MEASURED = ("before", "after", "loss", "low", "high")
 READING = (

@@ -4,8 +4,6 @@ Every seed draws members, as many others, and twice as many records for the adve
 victim and all shadows anew, and measures each attack.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -142,7 +140,7 @@ def attack_rows(cells: list[dict[str, Any]], figures: tuple[str, ...]) -> list[t
 
 
 def shown(found: Measured | None) -> str:
-    """With its interval."""
+    """A figure as text, with its interval."""
     return "–" if found is None else str(found)
 
 

@@ -4,18 +4,15 @@ The curve of the loss is fitted to all data sets but one and judged on that one;
 fitted to all of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.guarantee import Relation
-from reticent.pipeline import Table
 from reticent.protect.plan import (
     CLASS_MEANS,
     LARGEST_SIGNAL,
@@ -26,10 +23,9 @@ from reticent.protect.plan import (
     plan,
     predicted_loss,
 )
+from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.plan_grid import COLUMNS
-
-Floats = NDArray[np.float64]
 
 PROTOTYPES = frozenset({"location", "shoppers"})
 """Data whose labels their publishers made by clustering the features."""
@@ -58,7 +54,7 @@ class Cell:
         return max(self.after.values()) - self.after[self.choice]
 
     def loss(self, learner: str) -> float:
-        """1 − after/before."""
+        """The utility loss 1 − after/before of the cell."""
         return 1 - self.after[learner] / self.before
 
 

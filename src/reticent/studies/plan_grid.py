@@ -1,17 +1,15 @@
 """What every learner reaches on a grid of records × ε: what ``plan`` is fitted to and judged by."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from reticent.guarantee import Relation
-from reticent.pipeline import Table
-from reticent.pipeline.learning import NAMES, WEIGHTS, protect_with
-from reticent.pipeline.protecting import Wanted
+from reticent.protect import ReleaseRequest, release_table
+from reticent.protect.table import WEIGHTS
+from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.losses import bare
 from reticent.studies.tasks import Task, task
@@ -31,9 +29,9 @@ class PlanGrid:
     """Of the heads without privacy."""
     seed: int = 0
 
-    def wanted(self, records: int, epsilon: float) -> Wanted:
+    def wanted(self, records: int, epsilon: float) -> ReleaseRequest:
         """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
-        return Wanted(
+        return ReleaseRequest.of(
             epsilon=epsilon,
             delta=self.delta,
             relation=Relation.ADD_REMOVE,
@@ -41,7 +39,7 @@ class PlanGrid:
             bound=1.0,
             norms="scale",
             intercept=0.1,
-            centre="mean",
+            mean_bound=1.0,
         )
 
 
@@ -55,6 +53,7 @@ SPECS: Mapping[str, PlanGrid] = {
     "location": PlanGrid(on="location", sizes=(1_000, 4_000)),
     "shoppers": PlanGrid(on="shoppers", sizes=(1_000, 7_000)),
 }
+NAMES = (WEIGHTS, "noisy-gradient", "class-means", "adassp", "lda")
 COLUMNS = ("records", "features", "classes", "ε", "before", *NAMES)
 
 
@@ -96,7 +95,9 @@ def _free(spec: PlanGrid, records: int, data: Task) -> float:
     """The best of the heads without privacy, chosen on the queries themselves."""
     return max(
         float(np.mean(unprotected_head(data, wanted).predict(data.queries) == data.truth))
-        for wanted in (replace(spec.wanted(records, 1.0), penalty=lam) for lam in spec.penalties)
+        for wanted in (
+            spec.wanted(records, 1.0).with_options(penalty=lam) for lam in spec.penalties
+        )
     )
 
 
@@ -104,6 +105,6 @@ def _accuracy(spec: PlanGrid, records: int, data: Task, epsilon: float, name: st
     """The mean over draws; the optimum behind "weights" is costly, and one draw has to do."""
     wanted, draws = spec.wanted(records, epsilon), 1 if name == WEIGHTS else spec.draws
     answers = (
-        protect_with(data.private, wanted, learner=name).predict(data.queries) for _ in range(draws)
+        release_table(data.private, wanted.by(name)).predict(data.queries) for _ in range(draws)
     )
     return float(np.mean([np.mean(answer == data.truth) for answer in answers]))

@@ -1,10 +1,8 @@
 """The lecture on membership inference and differential privacy: its counting examples and table."""
 
-from __future__ import annotations
-
 from reticent.guarantee import Relation, Sensitivity
 from reticent.mechanisms import DiscreteLaplace, Laplace, Logistic
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.trained import Outcome, Run, Trained
 
 COUNT = Sensitivity(

@@ -1,14 +1,12 @@
 """The slides' table of shadow attacks: accuracies of the victim and the attack's precision."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from reticent.attacks.attack_network import NetworkRecipe
 from reticent.audit import Measured
 from reticent.audit.repeats import over_repeats
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.membership import (
     Membership,

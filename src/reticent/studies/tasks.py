@@ -3,20 +3,16 @@
 Every map from raw data to features is fixed and looks at one record at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Array, Floats
 from reticent.data import Dataset, load, split
 from reticent.training.features import scale_rows
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +21,15 @@ class Task:
 
     private: Dataset
     queries: Floats
-    truth: NDArray[Any]
+    truth: Array
 
     @property
     def rows(self) -> Floats:
-        """The private features."""
+        """The private features, one row per record."""
         return self.private.features.astype(np.float64)
 
     @property
-    def labels(self) -> NDArray[Any]:
+    def labels(self) -> Array:
         """The private classes by name."""
         return _named(self.private)
 
@@ -73,7 +69,7 @@ def adult(records: int, seed: int, folder: Path | None = None) -> Task:
 
 
 def location(records: int, seed: int, folder: Path | None = None) -> Task:
-    """Foursquare check-ins of Bangkok."""
+    """Foursquare check-ins of Bangkok, clustered as Shokri did."""
     return _divided(load("location", folder), records, seed)
 
 
@@ -137,6 +133,6 @@ def _task(private: Dataset, queries: Dataset) -> Task:
     return Task(private=private, queries=queries.features.astype(np.float64), truth=_named(queries))
 
 
-def _named(data: Dataset) -> NDArray[Any]:
-    names: NDArray[Any] = np.asarray(data.classes)[data.labels]
+def _named(data: Dataset) -> Array:
+    names: Array = np.asarray(data.classes)[data.labels]
     return names

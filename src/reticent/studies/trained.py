@@ -4,8 +4,6 @@ A finished cell of a study is a function of the specification and its key alone 
 noise), so it can be kept in a file and taken from there when the same command is run again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import hashlib
@@ -17,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reticent.files import write_whole
-from reticent.pipeline import Table
+from reticent.files import write_atomic
+from reticent.results.table import Table
 from reticent.validation import InputError
 
 LIBRARIES = ("reticent", "numpy", "scipy", "scikit-learn", "torch")
@@ -37,11 +35,11 @@ class Steps:
         self.whole = whole
 
     def step(self, *_: object) -> None:
-        """One more is done."""
+        """Tell that one more step is done."""
         self.reach(self.done + 1)
 
     def reach(self, done: int) -> None:
-        """So many are done."""
+        """Tell that so many steps are done in all."""
         self.done = done
         if self.advance is not None:
             self.advance(min(done, self.whole), self.whole)
@@ -64,7 +62,7 @@ class Cells:
             self._kept[found] = compute()
             if self._path is not None:
                 content = json.dumps(self._kept, allow_nan=False, ensure_ascii=False)
-                write_whole(self._path, content.encode())
+                write_atomic(self._path, content.encode())
         return self._kept[found]
 
     def drop(self) -> None:
@@ -102,7 +100,7 @@ class Trained:
 
     @property
     def what(self) -> str:
-        """One line."""
+        """What the item is, in one line."""
         return self.run.__doc__ or ""
 
     def chosen(self, on: str | None) -> str:

@@ -1,11 +1,10 @@
 """Fixed-point steps of many heads at once, each mixed with its own last ones (Anderson 1965)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from reticent.arrays import Flags, Floats
+
 Singles = NDArray[np.float32]
 
 MEMORY = 3
@@ -27,7 +26,7 @@ class AndersonMixing:
 
     @property
     def last(self) -> Singles:
-        """The last plain step."""
+        """The last plain fixed-point step, before mixing."""
         return self._steps[-1]
 
     def scale_first(self, factors: Singles) -> None:
@@ -59,7 +58,7 @@ class AndersonMixing:
         size = np.maximum(_norms(self.point), 1e-300)
         return np.asarray(3 * self._stretch * sizes[-1] * shrinking / size + ROUNDING)
 
-    def keep(self, chosen: NDArray[np.bool_]) -> None:
+    def keep(self, chosen: Flags) -> None:
         """Go on with these heads alone."""
         if chosen.all():
             return

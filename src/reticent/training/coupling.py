@@ -33,10 +33,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from reticent.arrays import Integers
 from reticent.randomness import seeded
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.validation import InputError, count, describe
@@ -44,7 +44,6 @@ from reticent.validation import InputError, count, describe
 Loss = Callable[..., torch.Tensor]
 """Called with the model and the tensors of the batch: ``loss(model, *batch)``."""
 
-Rows = NDArray[np.int64]
 
 _ROUNDING = 32
 """Roundings of the largest entry of a gradient that never count as coupling."""
@@ -52,7 +51,7 @@ _ROUNDING = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Coupling:
-    """What the probe measured."""
+    """What the probe measured of a loss on one batch."""
 
     coupled: bool
     largest: float
@@ -115,7 +114,7 @@ def coupling(
         return _measured(probe, donors, chosen)
 
 
-def _measured(probe: _Probe, donors: Rows, chosen: list[int]) -> Coupling:
+def _measured(probe: _Probe, donors: Integers, chosen: list[int]) -> Coupling:
     size = len(donors)
     everyone = np.arange(size)
     changes = {i: _change(probe, donors, everyone[[i]], np.delete(everyone, i)) for i in chosen}
@@ -146,7 +145,7 @@ class _Change(NamedTuple):
     gradient: float
 
 
-def _change(probe: _Probe, donors: Rows, ours: Rows, theirs: Rows) -> _Change:
+def _change(probe: _Probe, donors: Integers, ours: Integers, theirs: Integers) -> _Change:
     """What replacing ``ours`` does to the gradient, with ``theirs`` as they are and replaced."""
     steps, sizes = [], []
     for background in (theirs[:0], theirs):
@@ -161,7 +160,7 @@ def _change(probe: _Probe, donors: Rows, ours: Rows, theirs: Rows) -> _Change:
     )
 
 
-def _partner(probe: _Probe, donors: Rows, record: int) -> int:
+def _partner(probe: _Probe, donors: Integers, record: int) -> int:
     """The record whose own part of the gradient this one changes most."""
     others = [other for other in range(len(donors)) if other != record]
     return max(
@@ -187,7 +186,7 @@ class _Probe:
                 " numbers in it from torch's own generator"
             )
 
-    def replaced(self, donors: Rows, places: Rows) -> torch.Tensor:
+    def replaced(self, donors: Integers, places: Integers) -> torch.Tensor:
         """The gradient with copies of their donors at these places."""
         rows = np.arange(len(donors))
         rows[places] = donors[places]
@@ -198,7 +197,7 @@ class _Probe:
             self._compared[key] = self._gradient(rows)
         return self._compared[key]
 
-    def _gradient(self, rows: Rows) -> torch.Tensor:
+    def _gradient(self, rows: Integers) -> torch.Tensor:
         model, loss = _copy(self._model), _copy(self._loss)  # running means, queues, counters
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         batch = [tensor[torch.from_numpy(rows).to(tensor.device)] for tensor in self._tensors]

@@ -4,8 +4,6 @@ Every random number comes from one ``torch.Generator``, every tensor names its d
 neither torch's global generator nor its settings are read or changed.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,11 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats, Integers
 from reticent.training.risk_averting import risk_averting
 
-Floats = NDArray[np.float64]
 Layers = list[tuple[Floats, Floats]]
 
 MOMENTUM = 0.9
@@ -42,7 +39,7 @@ class Recipe:
     """α of the risk-averting loss; None for the mean loss."""
 
 
-def train(rows: Floats, labels: NDArray[np.int64], recipe: Recipe) -> Layers:
+def train(rows: Floats, labels: Integers, recipe: Recipe) -> Layers:
     """The layers (W, b) after the recipe's steps on the loss of each batch + (λ/2)‖all weights‖².
 
     The loss is the mean cross-entropy, or with α the risk-averting one of the same records.

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Flags, Floats
 from reticent.training.anderson import AndersonMixing
 from reticent.training.logit_changes import changes_by_head
 from reticent.training.row_patterns import RowPatterns
 from reticent.training.softmax import SoftmaxObjective
 from reticent.training.two_level import Turned, TwoLevel
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
-Flags = NDArray[np.bool_]
 
 MEMORY = 6
 """Steps that Anderson mixing looks back."""

@@ -5,8 +5,6 @@ Pipeline fits on the private rows, or a search over settings (GridSearchCV), mak
 depend on all rows before any bound is applied. What runs in another process is not seen here.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from types import FrameType
@@ -25,9 +23,10 @@ class Enclosing(NamedTuple):
     stated: tuple[str, ...] = ()
 
 
-def enclosing(estimator: BaseEstimator) -> Enclosing:
-    """Of the fit that is running now."""
-    if replaced := sorted(set(vars(estimator)) & set(dir(type(estimator)))):
+def enclosing(estimator: BaseEstimator | None = None) -> Enclosing:
+    """Of the fit, or of the release without an estimator, that is running now."""
+    own: set[str] = set() if estimator is None else set(vars(estimator))
+    if replaced := sorted(own & set(dir(type(estimator)))):
         return Enclosing(
             problem=f"{type(estimator).__name__} must be fitted with its own methods and constants,"
             f" got another {replaced[0]!r}"
@@ -66,7 +65,7 @@ def steps_before(pipeline: Pipeline) -> Enclosing:
     )
 
 
-def _callers(estimator: BaseEstimator) -> Iterator[BaseEstimator]:
+def _callers(estimator: BaseEstimator | None) -> Iterator[BaseEstimator]:
     """The estimators whose methods are running in this thread, innermost first."""
     frame: FrameType | None = sys._getframe(1)
     seen = {id(estimator)}

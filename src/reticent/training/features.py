@@ -1,16 +1,14 @@
 """Public maps of feature rows that keep every norm within a public bound, in float64."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats
 from reticent.validation import InputError
 
-Floats = NDArray[np.float64]
 Norms = Literal["clip", "scale"]
 
 NORMS: tuple[Norms, ...] = ("clip", "scale")

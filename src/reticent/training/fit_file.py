@@ -4,8 +4,6 @@ Nothing that is read back is trusted: ``reticent protect`` takes the coordinates
 new fit on the records, which certifies them again with one gradient where they are the optimum.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -13,15 +11,13 @@ from typing import Any
 
 import numpy as np
 import safetensors
-from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from reticent.files import write_whole
+from reticent.arrays import Floats
+from reticent.files import write_atomic
 from reticent.training.softmax_head import SoftmaxHead
 from reticent.validation import InputError
-
-Floats = NDArray[np.float64]
 
 FORMAT = "reticent-fit-1"
 WARNING = "UNPROTECTED: these weights tell about the records; publish a release of them instead"
@@ -41,7 +37,7 @@ def save_fit(head: SoftmaxHead, path: str | Path) -> Path:
     document = json.dumps({"parameters": parameters, "warning": WARNING}, allow_nan=False)
     header = {"format": FORMAT, "fit": document, "sha256": _seal(document, tensors)}
     target = fit_path(path)
-    write_whole(target, save_tensors(tensors, metadata=header), private=True)
+    write_atomic(target, save_tensors(tensors, metadata=header), private=True)
     return target
 
 

@@ -13,10 +13,11 @@ from typing import Any, Literal, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from reticent.arrays import Array, Floats
 from reticent.training.enclosing import Enclosing, enclosing
 from reticent.training.features import Norms, as_norms, public_map, radius
 from reticent.training.objective import LinearObjective
@@ -30,7 +31,6 @@ from reticent.validation import (
     positive,
 )
 
-Floats = NDArray[np.float64]
 Outputs = Literal["softmax", "sigmoid"]
 
 _SMALLEST, _LARGEST = 1e-75, 1e75
@@ -137,7 +137,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         found = certified_minimum(
             objective, tolerance=numbers.tolerance, start=_started(start, objective)
         )
-        self.stand_at(found, tolerance=numbers.tolerance)
+        self.set_solution(found, tolerance=numbers.tolerance)
         _FITS[self] = CertifiedFit(
             parameters=self._frozen_parameters(),
             coordinates=found.point.tobytes(),
@@ -151,7 +151,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         """What ``fit`` minimises on these records; the head learns their classes and width."""
         return self._loss_on(X, y, self._choices())
 
-    def stand_at(self, found: Optimum, *, tolerance: float) -> Self:
+    def set_solution(self, found: Optimum, *, tolerance: float) -> Self:
         """Predict from a point that another solver found; nothing is certified by it."""
         _FITS.pop(self, None)
         self.tolerance_ = tolerance
@@ -196,19 +196,19 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         return self._objective(self._map(rows), targets, choices)
 
     @abstractmethod
-    def _objective(self, h: Floats, targets: NDArray[Any], choices: Choices) -> LinearObjective: ...
+    def _objective(self, h: Floats, targets: Array, choices: Choices) -> LinearObjective: ...
 
     @abstractmethod
-    def _no_targets(self) -> NDArray[Any]: ...
+    def _no_targets(self) -> Array: ...
 
     @abstractmethod
-    def _named(self, targets: NDArray[Any]) -> NDArray[Any]: ...
+    def _named(self, targets: Array) -> Array: ...
 
     @abstractmethod
     def _unfolded(self, coordinates: Floats) -> Floats: ...
 
     @abstractmethod
-    def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]: ...
+    def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Array]: ...
 
     def _largest_weight(self, objective: LinearObjective) -> float:  # noqa: ARG002
         return 1.0
@@ -244,7 +244,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
             None if self.centre is None else np.asarray(self.centre, dtype=np.float64).tobytes(),
         )
 
-    def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
+    def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Array]:
         rows, targets = self._checked_targets(X, y)
         if self.centre is not None:
             centre = float_array("centre", self.centre)
@@ -287,7 +287,7 @@ def _tolerance(objective: LinearObjective, given: float | None) -> float:
     """τ as given, or one that every data set can reach; both from public numbers alone."""
     least = least_tolerance(objective)
     if given is None:
-        one_record = objective.steepness * objective.radius / objective.records
+        one_record = objective.max_residual_norm * objective.radius / objective.records
         return max(TOLERANCE_SHARE * one_record, least)
     if given < least:
         raise InputError(

@@ -5,8 +5,6 @@ Everything is a difference to one reference head: with e = expm1(Δz) and t = Σ
 of the *change*.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 from numpy.typing import NDArray

@@ -12,11 +12,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from reticent.arrays import Array, Floats, Integers
 from reticent.training.features import clip_rows
 from reticent.training.records import classified_records, indices_of
 from reticent.validation import InputError, count, describe, float_array, non_negative, positive
@@ -24,7 +25,6 @@ from reticent.validation import InputError, count, describe, float_array, non_ne
 if TYPE_CHECKING:  # it needs torch
     from reticent.training.dense import Recipe
 
-Floats = NDArray[np.float64]
 Layers = list[tuple[Floats, Floats]]
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -103,9 +103,9 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Make the steps. Without records (``classes`` given) only the penalty acts."""
         rows, labels = self.mapped_records(X, y)
         trained = trainer("dense").train(rows, labels, self.recipe(rows.shape[1]))
-        return self.stand_at(trained)
+        return self.set_solution(trained)
 
-    def mapped_records(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
+    def mapped_records(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Integers]:
         """What training sees of these records; the head learns their classes and width."""
         self._check_parameters()
         rows, labels = self._checked_data(X, y)
@@ -129,7 +129,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return recipe
 
-    def stand_at(self, weights: Layers) -> Self:
+    def set_solution(self, weights: Layers) -> Self:
         """Predict with these weights, as training left them."""
         if not all(np.isfinite(part).all() for layer in weights for part in layer):
             raise InputError("weights must stay finite, got NaN or infinity: lower learning_rate")
@@ -152,13 +152,13 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(outputs @ weight.T + bias)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Softmax of the logits."""
+        """The softmax of the logits, a column per class."""
         return np.asarray(special.softmax(self.logits(X), axis=1))
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Array:
         """The class of the largest logit."""
         best = self.logits(X).argmax(axis=1)
-        chosen: NDArray[Any] = self.classes_[best]
+        chosen: Array = self.classes_[best]
         return chosen
 
     def with_weights(self, weights: Sequence[tuple[ArrayLike, ArrayLike]]) -> Self:
@@ -209,7 +209,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("X must fit float32, got larger entries; scale them or give a bound")
         return rows
 
-    def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
+    def _checked_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Array]:
         return classified_records(self, X, y, declared=self.classes is not None)
 
     def _check_parameters(self) -> None:

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.validation import InputError
-
-Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
 EXP_ERROR = 16 * UNIT
@@ -41,7 +39,7 @@ class LinearObjective(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """That of V."""
+        """The shape of V, the coordinates that are minimised over."""
 
     @property
     def largest_weight(self) -> float:
@@ -50,17 +48,17 @@ class LinearObjective(ABC):
 
     @property
     @abstractmethod
-    def steepness(self) -> float:
+    def max_residual_norm(self) -> float:
         """The largest norm of a residual: a record's gradient has norm at most steepness·R."""
 
     @property
     @abstractmethod
-    def bend(self) -> float:
+    def max_curvature(self) -> float:
         """The largest second derivative of a record's loss in its logits."""
 
     @property
     @abstractmethod
-    def idle_loss(self) -> float:
+    def loss_at_zero(self) -> float:
         """The largest loss of a record at V = 0."""
 
     @abstractmethod
@@ -76,7 +74,7 @@ class LinearObjective(ABC):
         """The derivative of each record's loss in V h; one row each."""
 
     @abstractmethod
-    def bent(self, block: slice, probabilities: Floats, change: Floats) -> Floats:
+    def curvature_product(self, block: slice, probabilities: Floats, change: Floats) -> Floats:
         """How the residuals move when V h moves by ``change``."""
 
     @abstractmethod
@@ -103,7 +101,7 @@ class LinearObjective(ABC):
         return [slice(start, start + BLOCK) for start in range(0, len(self.rows), BLOCK)]
 
     def gradient(self, v: Floats) -> Floats:
-        """∇J at V."""
+        """The gradient ∇J at the coordinates V."""
         residuals = (self.residual(block, self.probabilities(block, v)) for block in self.blocks())
         return self.averaged(residuals) + self.penalty * v
 
@@ -128,7 +126,7 @@ class LinearObjective(ABC):
     def smoothness(self, share: float | None = None) -> float:
         """L, a Lipschitz constant of the gradient: (n/N)·bend·R² + λ; n/N may be given."""
         share = len(self.rows) / self.records if share is None else share
-        return share * self.bend * self.radius * self.radius * 1.001 + self.penalty
+        return share * self.max_curvature * self.radius * self.radius * 1.001 + self.penalty
 
     def rounding(self, v: Floats) -> float:
         """η, a bound on ‖computed gradient − gradient‖ at V (docs/theory.md D.3)."""
@@ -140,7 +138,7 @@ class LinearObjective(ABC):
         Within it no norm or product that is compared overflows, and what underflows is far below
         every bound on rounding. No record is looked at.
         """
-        steepest, squared = self.steepness * self.radius, tolerance / self.smoothness(ROOM)
+        steepest, squared = self.max_residual_norm * self.radius, tolerance / self.smoothness(ROOM)
         squared *= tolerance
         enough = tolerance >= SMALLEST and squared >= SMALLEST * SMALLEST
         if not (enough and tolerance < math.inf and steepest <= 1 / SMALLEST):
@@ -156,17 +154,19 @@ class LinearObjective(ABC):
         because J is no larger than at V = 0.
         """
         size = min(
-            ROOM * self.steepness * self.radius / self.penalty,
-            math.sqrt(2 * ROOM * self.idle_loss / self.penalty),
+            ROOM * self.max_residual_norm * self.radius / self.penalty,
+            math.sqrt(2 * ROOM * self.loss_at_zero / self.penalty),
         )
         return self.rounding_bound(size=1.01 * size, rows=ROOM * self.records)
 
     def rounding_bound(self, *, size: float, rows: int) -> float:
         """η for this many rows and coordinates of norm ``size`` (docs/theory.md D.3)."""
         share = rows / self.records * self.radius
-        steepness = 1.07 * self.steepness  # computed residuals may be a little longer
-        summing = steepness * gamma(min(BLOCK, rows) + rows // BLOCK + 1)
-        gradient = share * steepness + self.penalty * size
+        max_residual_norm = (
+            1.07 * self.max_residual_norm
+        )  # computed residuals may be a little longer
+        summing = max_residual_norm * gamma(min(BLOCK, rows) + rows // BLOCK + 1)
+        gradient = share * max_residual_norm + self.penalty * size
         residual = self.residual_error(self.radius * size)
         return 1.1 * (share * (residual + summing) + 4 * UNIT * gradient)
 
@@ -197,7 +197,7 @@ class Curvature:
         return self.objective.averaged(residuals) + self.objective.penalty * self.point
 
     def times(self, direction: Floats) -> Floats:
-        """H·direction."""
+        """The Hessian times a direction, H·direction."""
         pairs = zip(self.objective.blocks(), self.probabilities, strict=True)
         moved = (self._bent(block, p, direction) for block, p in pairs)
         return self.objective.averaged(moved) + self.objective.penalty * direction
@@ -209,8 +209,10 @@ class Curvature:
         for block, p in zip(self.objective.blocks(), self.probabilities, strict=True):
             rows = self.objective.rows[block]
             for k, unit in enumerate(np.eye(outputs)):
-                bent = self.objective.bent(block, p, np.tile(unit, (len(rows), 1)))[:, : k + 1]
-                spread = (bent[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
+                curvature_product = self.objective.curvature_product(
+                    block, p, np.tile(unit, (len(rows), 1))
+                )[:, : k + 1]
+                spread = (curvature_product[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
                 whole[: k + 1, :, k] += (spread.T @ rows).reshape(k + 1, features, features)
         for k in range(outputs):  # symmetric: the other half is known
             whole[k, :, :k] = whole[:k, :, k].transpose(2, 0, 1)
@@ -219,7 +221,7 @@ class Curvature:
 
     def _bent(self, block: slice, probabilities: Floats, direction: Floats) -> Floats:
         change = self.objective.rows[block] @ direction.T
-        return self.objective.bent(block, probabilities, change)
+        return self.objective.curvature_product(block, probabilities, change)
 
 
 def norm(entries: Floats) -> float:

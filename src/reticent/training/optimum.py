@@ -17,16 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import linalg
 
-from reticent.training.objective import (
-    BLOCK,
-    ROOM,
-    UNIT,
-    Curvature,
-    Floats,
-    LinearObjective,
-    gamma,
-    norm,
-)
+from reticent.arrays import Floats
+from reticent.training.objective import BLOCK, ROOM, UNIT, Curvature, LinearObjective, gamma, norm
 
 Preconditioner = Callable[[Floats], Floats]
 
@@ -89,7 +81,7 @@ class _Search:
         self.least_fall = tolerance / objective.smoothness() * tolerance / 128
         """θ: what a gradient step is proven to lower J by (docs/theory.md D.2)."""
         room = max(ROOM, len(objective.rows) / objective.records)
-        steepest = room * objective.steepness * objective.radius
+        steepest = room * objective.max_residual_norm * objective.radius
         self.largest_norm = 1.005 * steepest / objective.penalty
 
     def started(self, start: Floats | None) -> Floats:
@@ -229,10 +221,12 @@ class Line:
         share, change = self._moved()
         additions = gamma(min(BLOCK, rows) * outputs + rows // BLOCK + 8)
         residual = objective.residual_error(4 * objective.radius * size)
-        product = objective.steepness * objective.radius * gamma(features) * length
-        slope = change * (residual + 1.07 * objective.steepness * additions) + share * product
+        product = objective.max_residual_norm * objective.radius * gamma(features) * length
+        slope = (
+            change * (residual + 1.07 * objective.max_residual_norm * additions) + share * product
+        )
         slope += objective.penalty * size * length * gamma(outputs * features + 8)
-        steepest = share * objective.steepness * objective.radius + objective.penalty * size
+        steepest = share * objective.max_residual_norm * objective.radius + objective.penalty * size
         return 1.1 * (t * slope + 2.1 * UNIT * steepest * size)
 
     def _moved(self) -> tuple[float, float]:

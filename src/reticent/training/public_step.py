@@ -1,7 +1,5 @@
 """A step of a pipeline that was fitted on public data and is never fitted again."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

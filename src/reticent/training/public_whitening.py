@@ -1,18 +1,15 @@
 """Centring and mild whitening by public rows: directions that vary much are made shorter."""
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from reticent.arrays import Floats
 from reticent.training.records import without_private_values
 from reticent.validation import positive
-
-Floats = NDArray[np.float64]
 
 _LARGEST_ENTRY = 2.0**400
 _LARGEST_COORDINATE = 2.0**100

@@ -1,21 +1,18 @@
 """Records as scikit-learn checks them, with messages that hold no private value."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from reticent.arrays import Array, Floats, Integers
 from reticent.data.cells import plain_cells
 from reticent.validation import InputError, has_type
-
-Floats = NDArray[np.float64]
 
 
 @contextmanager
@@ -33,7 +30,7 @@ def without_private_values() -> Iterator[None]:
 
 def classified_records(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, *, declared: bool
-) -> tuple[Floats, NDArray[Any]]:
+) -> tuple[Floats, Array]:
     """Rows in float64 and their labels.
 
     Where the classes are ``declared`` there may be no records, and labels are judged one by one,
@@ -51,7 +48,7 @@ def classified_records(
     return rows, labels
 
 
-def indices_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def indices_of(labels: Array, classes: Array) -> Integers:
     """The place of each label among the classes; a label that is none of them is refused."""
     if labels.dtype == object:
         found = _found_one_by_one(labels, classes)
@@ -74,7 +71,7 @@ def real_targets(y: Any) -> Any:
     return y if y is None or has_type(y) else np.asarray(y, dtype=np.float64)
 
 
-def _found_one_by_one(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def _found_one_by_one(labels: Array, classes: Array) -> Integers:
     """As Python compares values: exactly, and 1 is 1.0 and True. −1 for what is no class."""
     place = {name: index for index, name in enumerate(classes.tolist())}
 

@@ -6,8 +6,6 @@ that of the records weighted by softmax(α·loss). For a network it is convex at
 (``reticent reproduce lu verdicts``).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -9,16 +9,13 @@ neither is a sum reordered nor a product fused with it. Rows of any layout (Fort
 reversed, read-only, unaligned) are copied to C order first, so one machine code serves all.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats
 from reticent.mechanisms.rounded.compiled import compiled
-
-Floats = NDArray[np.float64]
 
 _ROWS = 64
 """Rows that share a part of the matrix while it is in the cache; no sum depends on it."""

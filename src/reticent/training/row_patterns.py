@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Flags = NDArray[np.bool_]
-Places = NDArray[np.int64]
+from reticent.arrays import Flags, Integers
+
+Places = Integers
 
 HEADS = 8
 """Heads in one group, at most."""
@@ -73,6 +73,6 @@ def _scattered(inside: Flags) -> bool:
     return patterns > 2 and patterns * FEWEST_ROWS > inside.shape[1]
 
 
-def _codes(inside: Flags) -> NDArray[np.int64]:
+def _codes(inside: Flags) -> Integers:
     """Which heads see each row, as the bits of a number."""
     return np.asarray((1 << np.arange(len(inside), dtype=np.int64)) @ inside)

@@ -3,15 +3,14 @@
 There is no zero-sum space here: all C·d weights are coordinates.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.training.objective import EXP_ERROR, UNIT, Floats, LinearObjective, gamma
+from reticent.arrays import Floats
+from reticent.training.objective import EXP_ERROR, UNIT, LinearObjective, gamma
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,22 +21,22 @@ class SigmoidObjective(LinearObjective):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(C, d)."""
+        """(C, d): one row per label."""
         return self.targets.shape[1], self.rows.shape[1]
 
     @property
-    def steepness(self) -> float:
+    def max_residual_norm(self) -> float:
         """√C, since every entry of σ − t is at most 1."""
         return math.sqrt(self.shape[0])
 
     @property
-    def bend(self) -> float:
+    def max_curvature(self) -> float:
         """σ(1 − σ) ≤ ¼, output by output."""
         return 0.25
 
     @property
-    def idle_loss(self) -> float:
-        """C·ln 2."""
+    def loss_at_zero(self) -> float:
+        """C·ln 2, the loss of a record at V = 0."""
         return self.shape[0] * math.log(2)
 
     def residual_error(self, reach: float) -> float:
@@ -46,18 +45,18 @@ class SigmoidObjective(LinearObjective):
         return logits / 4 + math.sqrt(self.shape[0]) * (EXP_ERROR + 4 * UNIT)
 
     def answers(self, outputs: Floats) -> Floats:
-        """σ(V h)."""
+        """The probabilities σ(V h) of each label."""
         with np.errstate(over="ignore"):  # exp(−z) = ∞ makes the 0 that σ then is
             answers: Floats = 1 / (1 + np.exp(-outputs))
         return answers
 
     def residual(self, block: slice, probabilities: Floats) -> Floats:
-        """σ − t."""
+        """σ − t of each label: what a record's gradient is made of."""
         difference: Floats = probabilities - self.targets[block]
         return difference
 
-    def bent(self, block: slice, probabilities: Floats, change: Floats) -> Floats:  # noqa: ARG002
-        """σ(1 − σ)·change."""
+    def curvature_product(self, block: slice, probabilities: Floats, change: Floats) -> Floats:  # noqa: ARG002
+        """σ(1 − σ)·change, the curvature times a change of the logits."""
         moved: Floats = probabilities * (1 - probabilities) * change
         return moved
 

@@ -1,18 +1,15 @@
 """A linear head for several labels at once, trained to a certified optimum (docs/theory.md D)."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
+from reticent.arrays import Array, Floats, Integers
 from reticent.data.dataset import where
-from reticent.training.linear_head import Choices, Floats, LinearHead
+from reticent.training.linear_head import Choices, LinearHead
 from reticent.training.objective import LinearObjective
 from reticent.training.records import real_targets, without_private_values
 from reticent.training.sigmoid import SigmoidObjective
@@ -43,7 +40,7 @@ class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
         """The probability of each label by itself."""
         return np.asarray(special.expit(self.logits(X)))
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+    def predict(self, X: ArrayLike) -> Integers:
         """1 for every label whose probability is above one half."""
         return (self.logits(X) > 0).astype(np.int64)
 
@@ -56,7 +53,7 @@ class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
+    def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Array]:
         fewest = 0 if self.classes is not None else 1
         if y is None:
             raise InputError("SigmoidHead requires y to be passed, but the target y is None")
@@ -80,13 +77,13 @@ class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
             )
         return rows, targets.astype(np.float64)
 
-    def _no_targets(self) -> NDArray[Any]:
+    def _no_targets(self) -> Array:
         return np.zeros((0, len(self.classes_)))
 
-    def _named(self, targets: NDArray[Any]) -> NDArray[Any]:
+    def _named(self, targets: Array) -> Array:
         return np.arange(targets.shape[1]) if self.classes is None else np.asarray(self.classes)
 
-    def _objective(self, h: Floats, targets: NDArray[Any], choices: Choices) -> LinearObjective:
+    def _objective(self, h: Floats, targets: Array, choices: Choices) -> LinearObjective:
         return SigmoidObjective(
             rows=h,
             targets=targets,

@@ -4,18 +4,14 @@ W = U V, where the columns of U are a fixed orthonormal basis of the zero-sum sp
 entries. The loss is taken with the floats of U as they are, so nothing is projected afterwards.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reticent.training.objective import EXP_ERROR, UNIT, Floats, LinearObjective, gamma
-
-Labels = NDArray[np.int64]
+from reticent.arrays import Floats, Integers
+from reticent.training.objective import EXP_ERROR, UNIT, LinearObjective, gamma
 
 
 def zero_sum_basis(classes: int) -> Floats:
@@ -40,13 +36,13 @@ def softmax_rows(logits: Floats) -> Floats:
 class SoftmaxObjective(LinearObjective):
     """Σ w_y·CE(U V h, y): labels as indices, one public weight per class."""
 
-    labels: Labels
+    labels: Integers
     basis: Floats
     weights: Floats
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(C−1, d)."""
+        """(C−1, d): coordinates in the zero-sum space."""
         return self.basis.shape[1], self.rows.shape[1]
 
     @property
@@ -55,18 +51,18 @@ class SoftmaxObjective(LinearObjective):
         return float(self.weights.max())
 
     @property
-    def steepness(self) -> float:
+    def max_residual_norm(self) -> float:
         """w·√2, since ‖p − e_y‖ ≤ √2."""
         return self.largest_weight * math.sqrt(2)
 
     @property
-    def bend(self) -> float:
+    def max_curvature(self) -> float:
         """w/2: no eigenvalue of diag p − ppᵀ is larger than ½."""
         return self.largest_weight / 2
 
     @property
-    def idle_loss(self) -> float:
-        """w·ln C."""
+    def loss_at_zero(self) -> float:
+        """w·ln C, the loss of a record at V = 0."""
         return self.largest_weight * math.log(self.shape[0] + 1)
 
     def residual_error(self, reach: float) -> float:
@@ -78,7 +74,7 @@ class SoftmaxObjective(LinearObjective):
         return self.largest_weight * error
 
     def importance(self, block: slice) -> Floats:
-        """w_y."""
+        """w_y, the weight of each record's class."""
         weights: Floats = self.weights[self.labels[block]]
         return weights
 
@@ -93,8 +89,8 @@ class SoftmaxObjective(LinearObjective):
         residual[np.arange(len(labels)), labels] -= 1.0
         return self._folded(block, residual)
 
-    def bent(self, block: slice, probabilities: Floats, change: Floats) -> Floats:
-        """w·Uᵀ(diag p − ppᵀ)U·change."""
+    def curvature_product(self, block: slice, probabilities: Floats, change: Floats) -> Floats:
+        """w·Uᵀ(diag p − ppᵀ)U·change, the curvature times a change."""
         moved = change @ self.basis.T
         mean = np.einsum("ij,ij->i", probabilities, moved)[:, None]
         return self._folded(block, probabilities * (moved - mean))

@@ -1,17 +1,16 @@
 """A linear softmax head, trained to a certified optimum (docs/theory.md D)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import ClassifierMixin
 
+from reticent.arrays import Array, Floats
 from reticent.training.features import Norms
-from reticent.training.linear_head import Choices, Floats, LinearHead
+from reticent.training.linear_head import Choices, LinearHead
 from reticent.training.objective import LinearObjective
 from reticent.training.records import classified_records, indices_of
 from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
@@ -71,28 +70,28 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Softmax of the logits."""
+        """The softmax of the logits, a column per class."""
         return np.asarray(special.softmax(self.logits(X), axis=1))
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Array:
         """The class of the largest logit."""
         best = self.logits(X).argmax(axis=1)
-        chosen: NDArray[Any] = self.classes_[best]
+        chosen: Array = self.classes_[best]
         return chosen
 
-    def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
+    def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Array]:
         return classified_records(self, X, y, declared=self.classes is not None)
 
-    def _no_targets(self) -> NDArray[Any]:
+    def _no_targets(self) -> Array:
         return self.classes_[:0]
 
-    def _named(self, targets: NDArray[Any]) -> NDArray[Any]:
+    def _named(self, targets: Array) -> Array:
         names = np.unique(targets) if self.classes is None else np.asarray(self.classes)
         if len(names) < 2:
             raise InputError(f"classes must be at least 2 classes, got {len(names)} class")
         return names
 
-    def _objective(self, h: Floats, targets: NDArray[Any], choices: Choices) -> LinearObjective:
+    def _objective(self, h: Floats, targets: Array, choices: Choices) -> LinearObjective:
         return SoftmaxObjective(
             rows=h,
             labels=indices_of(targets, self.classes_),
@@ -118,7 +117,7 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
         )
         return (*super()._frozen_parameters(), frozen)
 
-    def _class_weights(self, y: NDArray[Any]) -> Floats:
+    def _class_weights(self, y: Array) -> Floats:
         if self.class_weight is None:
             return np.ones(len(self.classes_))
         if isinstance(self.class_weight, str):

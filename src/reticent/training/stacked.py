@@ -6,8 +6,6 @@ data. So heads without i and without j differ by these two records alone. The ri
 no divisor: its mean is over the records that are left.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,20 +13,17 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from reticent.training.dense import Floats, Layers, Recipe, _batches, _initial, _optimiser
+from reticent.arrays import Floats, Integers
+from reticent.training.dense import Layers, Recipe, _batches, _initial, _optimiser
 from reticent.training.risk_averting import tilted
-
-Rows = NDArray[np.int64]
-
 
 COLUMNS = 4096
 """Outputs of all first layers in one product; more would leave the cache."""
 
 
 def train_without(
-    rows: Floats, labels: NDArray[np.int64], recipe: Recipe, removed: Rows
+    rows: Floats, labels: Integers, recipe: Recipe, removed: Integers
 ) -> list[Layers]:
     """The layers (W, b) of one head for each removed record; all share the recipe's seed."""
     inputs = torch.tensor(rows, dtype=torch.float32)
@@ -75,7 +70,7 @@ class Stack:
 
     @property
     def parameters(self) -> list[Any]:
-        """For an optimiser."""
+        """All parameters of the stack, for an optimiser."""
         return [part.requires_grad_() for part in (*self.weights, *self.biases)]
 
     def take_gradients(self, inputs: Any, wanted: Any, shares: Any) -> None:

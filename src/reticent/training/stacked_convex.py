@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.randomness import seeded
 from reticent.training.difference_steps import DifferenceSteps, Reference
 from reticent.training.linear_head import least_tolerance
@@ -28,9 +28,6 @@ from reticent.training.softmax import SoftmaxObjective, softmax_rows
 from reticent.training.softmax_head import SoftmaxHead
 from reticent.training.two_level import Turned, TwoLevel
 from reticent.validation import InputError, count
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 GOAL = 0.6
 """Of the tolerance, for gradients in float32: what rounding adds must not spoil the certificate."""
@@ -80,17 +77,17 @@ class _Problem:
     """The head, all records, and the parts; from where and how steps are made."""
 
     head: SoftmaxHead
-    X: NDArray[Any]
-    y: NDArray[Any]
+    X: Array
+    y: Array
     inside: Flags
-    records: NDArray[np.int64]
+    records: Integers
     """N of each part."""
     tolerances: Floats
     reference: Reference
     preconditioner: TwoLevel
 
     @classmethod
-    def of(cls, head: SoftmaxHead, X: NDArray[Any], y: NDArray[Any], inside: Flags) -> _Problem:
+    def of(cls, head: SoftmaxHead, X: Array, y: Array, inside: Flags) -> _Problem:
         twin = clone(head)
         objective = twin.loss_on(X, y)
         assert isinstance(objective, SoftmaxObjective)
@@ -139,12 +136,12 @@ class _Problem:
             return alone
         model.classes_ = self.head.classes_
         model.n_features_in_ = self.X.shape[1]
-        placed: SoftmaxHead = model.stand_at(found, tolerance=tolerance)
+        placed: SoftmaxHead = model.set_solution(found, tolerance=tolerance)
         return placed
 
 
 def gradient_bounds(
-    objective: SoftmaxObjective, points: Floats, inside: Flags, records: NDArray[np.int64]
+    objective: SoftmaxObjective, points: Floats, inside: Flags, records: Integers
 ) -> Floats:
     """A proven bound on the norm of ∇J at each point, J over the rows that its head sees.
 
@@ -168,14 +165,14 @@ def gradient_bounds(
     return np.array(bounds)
 
 
-def _tolerances(head: SoftmaxHead, records: NDArray[np.int64]) -> Floats:
+def _tolerances(head: SoftmaxHead, records: Integers) -> Floats:
     """τ of each part, which depends on its N alone."""
     sizes, places = np.unique(records, return_inverse=True)
     plans = [clone(head).set_params(records=int(n)) for n in sizes]
     return np.array([plan.planned(head.n_features_in_).tolerance for plan in plans])[places]
 
 
-def _residuals(objective: SoftmaxObjective, places: NDArray[np.int64], outputs: Floats) -> Floats:
+def _residuals(objective: SoftmaxObjective, places: Integers, outputs: Floats) -> Floats:
     """w·Uᵀ(p − e_y) from V h, for several heads side by side."""
     others = objective.shape[0]
     answers = softmax_rows(outputs.reshape(-1, others) @ objective.basis.T)
@@ -216,4 +213,6 @@ def _starting_point(objective: SoftmaxObjective, data: Turned, ratio: float) -> 
 
 def _near(objective: SoftmaxObjective) -> float:
     """What may be left of the gradient at a starting point."""
-    return NEAR * objective.steepness * objective.radius / float(np.sqrt(len(objective.rows)))
+    return (
+        NEAR * objective.max_residual_norm * objective.radius / float(np.sqrt(len(objective.rows)))
+    )

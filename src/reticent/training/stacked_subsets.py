@@ -5,8 +5,6 @@ order of its records, means over its own batches. So it is the head that ``MLPHe
 these rows, up to rounding in float32, which long training at a large step length may amplify.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from reticent.training.dense import Floats, Layers, Recipe, _batches, _initial, _optimiser
+from reticent.arrays import Flags, Floats, Integers
+from reticent.training.dense import Layers, Recipe, _batches, _initial, _optimiser
 from reticent.training.mlp_head import MLPHead
 from reticent.training.stacked import Stack
-
-Flags = NDArray[np.bool_]
 
 BYTES = 2**22
 """Of inputs that the heads of one group take at a step; more would leave the cache."""
@@ -61,12 +58,12 @@ def _placed(twin: MLPHead, seed: int, layers: Layers) -> MLPHead:
     model: MLPHead = clone(twin).set_params(seed=seed, classes=twin.classes_.tolist())
     model.classes_ = twin.classes_
     model.n_features_in_ = twin.n_features_in_
-    return model.stand_at(layers)
+    return model.set_solution(layers)
 
 
 def train_parts(  # noqa: PLR0913 - data, recipe, parts, and how to go about it
     rows: Floats,
-    labels: NDArray[np.int64],
+    labels: Integers,
     recipe: Recipe,
     inside: Flags,
     seeds: Sequence[int],
@@ -80,7 +77,7 @@ def train_parts(  # noqa: PLR0913 - data, recipe, parts, and how to go about it
     order = np.argsort(inside.sum(axis=1), kind="stable")  # parts of similar size go together
     found: dict[int, Layers] = {}
 
-    def trained(heads: NDArray[np.int64]) -> list[Layers]:
+    def trained(heads: Integers) -> list[Layers]:
         parts = [torch.tensor(np.flatnonzero(inside[head])) for head in heads]
         recipes = [replace(recipe, seed=int(seeds[head])) for head in heads]
         with torch.no_grad():

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-Floats = NDArray[np.float64]
+from reticent.arrays import Floats
+
 Singles = NDArray[np.float32]
 
 DENSE = 640
@@ -79,8 +80,8 @@ class TwoLevel:
         others = probabilities.shape[1]
         leading = min(data.rows.shape[1], max(DENSE // others, 1))
         shape = np.eye(others) - 1 / (others + 1)
-        bend = _mean_bend(probabilities, data.weights)
-        values, classes = linalg.eigh(bend, shape)  # QᵀAQ = values, QᵀBQ = I
+        max_curvature = _mean_bend(probabilities, data.weights)
+        values, classes = linalg.eigh(max_curvature, shape)  # QᵀAQ = values, QᵀBQ = I
         rest = share * np.maximum(values, 0)[:, None] * data.lengths[leading:] + penalty
         exact = _leading_hessian(
             data.rows[::every, :leading], probabilities[::every], data.weights[::every]

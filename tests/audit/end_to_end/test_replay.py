@@ -145,7 +145,7 @@ def test_what_is_made_under_an_audit_is_not_proven(tmp_path):
         )
         grades.append(str(mean.guarantee.grade))
         assert REPLACED in mean.guarantee.stated
-        return published(mean.values, claim=mean.guarantee)
+        return published(mean.tensors["mean"], claim=mean.guarantee)
 
     assert pair(real, tmp_path).holds
     assert grades == ["declared", "declared"]

@@ -5,11 +5,11 @@ import pytest
 
 from reticent.audit.end_to_end.adversarial import FAMILIES, PERSON, Shape, adversarial_case
 from reticent.audit.end_to_end.neighbours import neighbour
+from reticent.audit.end_to_end.own_table import read_whole
 from reticent.audit.end_to_end.table import FORMATS, Table, Writing
 from reticent.data import read_table
 from reticent.guarantee import Relation
 from reticent.guarantee.guarantee import ONE_RECORD
-from reticent.pipeline.end_to_end.own_table import read_whole
 
 PERSONS = "one person with at most 2 records"
 

@@ -20,7 +20,6 @@ from reticent.protect.answers import (
     numbers_of,
     private_answers,
 )
-from reticent.protect.budget import event_of
 from reticent.training import PublicStep, SigmoidHead, SoftmaxHead
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError
@@ -117,8 +116,10 @@ def test_one_gaussian_query_has_the_noise_that_one_release_of_weights_puts_on_a_
 
     weights = release_weights(fitted(), epsilon=1.0, delta=1e-5, relation="add-remove")
     one = planned(mechanism="gaussian", queries=1)
-    assert one.logit_noise == pytest.approx(weights.scale * fitted().radius, rel=1e-9)
-    assert one.logit_noise >= weights.scale * fitted().radius
+    assert one.logit_noise == pytest.approx(
+        weights.scales["coordinates"] * fitted().radius, rel=1e-9
+    )
+    assert one.logit_noise >= weights.scales["coordinates"] * fitted().radius
 
 
 @pytest.mark.parametrize(("mechanism", "space"), SPACED)
@@ -253,7 +254,7 @@ class TestMean:
         mean = release_mean(
             X, bound=1.5, records=60, epsilon=1.0, delta=1e-5, relation="add-remove", share=0.2
         )
-        head = SoftmaxHead(penalty=0.2, classes=range(3), records=60, centre=mean.values)
+        head = SoftmaxHead(penalty=0.2, classes=range(3), records=60, centre=mean.tensors["mean"])
         return mean, head.fit(X, y)
 
     def plan(self, head, mean, before):
@@ -264,7 +265,7 @@ class TestMean:
 
     def test_the_mean_takes_its_share(self):
         mean, head = self.centred()
-        plan = self.plan(head, mean, event_of(mean.noise(), delta=1e-5))
+        plan = self.plan(head, mean, mean.event)
         answers = private_answers(head, plan, mean=mean)
         assert answers.guarantee.grade is Grade.PROVEN
         assert any("covers the noisy mean" in line for line in answers.guarantee.checked)
@@ -274,7 +275,7 @@ class TestMean:
     @pytest.mark.parametrize("mechanism", ["gaussian", "logistic", "exponential"])
     def test_one_answer_costs_the_mean_too(self, mechanism):
         mean, head = self.centred()
-        before = event_of(mean.noise(), delta=1e-5)
+        before = mean.event
         plan = calibrated_answers(
             numbers_of(head, mean=mean), epsilon=1.0, delta=1e-5, relation="add-remove",
             queries=400, before=before, mechanism=mechanism,
@@ -284,10 +285,10 @@ class TestMean:
         assert each == answers.each
         assert each.grade is Grade.PROVEN
         assert any("also that of one answer" in line for line in each.checked)
-        assert each.epsilon >= mean.noise().epsilon(delta=1e-5)
+        assert each.epsilon >= mean.noises["mean"].epsilon(delta=1e-5)
         assert each.epsilon < answers.guarantee.epsilon
         if mechanism == "gaussian":  # exactly: μ² of the mean and of the answer add up
-            mu = math.hypot(mean.noise().gdp(), plan.noise.gdp())
+            mu = math.hypot(mean.noises["mean"].gdp(), plan.noise.gdp())
             assert each.epsilon == pytest.approx(gaussian.epsilon(mu, 1e-5), rel=1e-9)
             assert plan.noise.epsilon(delta=1e-5) < 0.2 * each.epsilon  # what was printed once
 
@@ -303,6 +304,6 @@ class TestMean:
     def test_another_mean_is_refused(self):
         mean, head = self.centred()
         other, _ = self.centred()
-        plan = self.plan(head, mean, event_of(mean.noise(), delta=1e-5))
+        plan = self.plan(head, mean, mean.event)
         with pytest.raises(InputError, match="centre of the head must be the values of the mean"):
             private_answers(head, plan, mean=other)

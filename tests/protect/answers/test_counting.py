@@ -9,8 +9,8 @@ import pytest
 from reticent.guarantee import Repeated
 from reticent.ledger import BudgetExhausted, Ledger
 from reticent.protect.answers import charge_answers, private_answers, set_answer_budget
+from reticent.protect.answers.answer_mechanisms import WAYS
 from reticent.protect.answers.counting import AnswerCounter
-from reticent.protect.answers.ways import WAYS
 from reticent.validation import InputError
 from tests.protect.answers import asked_head
 from tests.protect.answers.asked_head import ACCOUNT, fitted, planned, records

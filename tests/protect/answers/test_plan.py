@@ -15,7 +15,7 @@ from reticent.guarantee import (
 from reticent.ledger import Budget, FilterKind
 from reticent.ledger.costs import costs_of
 from reticent.mechanisms.profiles import conversions, gaussian
-from reticent.protect.answers.ways import LABEL, WAYS
+from reticent.protect.answers.answer_mechanisms import LABEL, WAYS
 from reticent.validation import InputError, NotCoveredError
 from tests.protect.answers.asked_head import planned
 

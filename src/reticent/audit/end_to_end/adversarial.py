@@ -5,8 +5,6 @@ that fall onto the grid of an exact sum, missing classes, hardly any rows, perso
 Every record is valid, so that each table must have a release (theory F.1).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -4,24 +4,21 @@ Distances are first computed with more digits than the values have. Where one co
 they are compared as fractions, so that no rounding of the audit's own decides.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.accounting.account import ACCOUNTANTS, account
+from reticent.arrays import Floats
 from reticent.guarantee import Composed, Event, Relation, Sensitivity
 from reticent.guarantee.rounding import up
 from reticent.mechanisms import AdditiveMechanism, Mechanism
-from reticent.protect.budget import event_of, together
+from reticent.protect.recipe import composed_epsilon_of
 from reticent.validation import NotCoveredError
 
-Floats = NDArray[np.float64]
 _NEAR: Final = 1e-9
 _SMALLEST: Final = 1e-300
 """A distance must be positive to be a sensitivity; nothing is lost by this one."""
@@ -94,15 +91,12 @@ def epsilon_of(moved: Iterable[Movement], *, delta: float, relation: Relation) -
         return 0.0
     additive = [noise for noise in noises if isinstance(noise, AdditiveMechanism)]
     if len(additive) == len(noises) and len({type(noise) for noise in noises}) == 1:
-        return together(additive, delta=delta)
+        return composed_epsilon_of(additive, relation=relation, delta=delta)
     return min(_accounted(noises, delta, relation), _pure(noises))
 
 
 def _accounted(noises: list[Mechanism], delta: float, relation: Relation) -> float:
-    events: list[Event] = [
-        event_of(noise, delta=delta) if isinstance(noise, AdditiveMechanism) else noise.event()
-        for noise in noises
-    ]
+    events: list[Event] = [noise.event() for noise in noises]
     methods = tuple(name for name in ACCOUNTANTS if name != "pld" or len(events) <= 2)
     whole: Any = events[0] if len(events) == 1 else Composed(events=tuple(events))
     try:

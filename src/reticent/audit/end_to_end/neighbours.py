@@ -1,7 +1,5 @@
 """The neighbours of a table that a printed claim is about: its relation and its unit decide."""
 
-from __future__ import annotations
-
 from numpy.random import Generator
 
 from reticent.audit.end_to_end.adversarial import PERSON, Case

@@ -7,8 +7,6 @@ that leaves is the same, as it must be when it is computed from equal answers. A
 numbers at all: a sensitivity that holds, holds after every one of them.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -18,14 +16,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Array, Floats
 from reticent.audit.end_to_end.movement import Movement, epsilon_of, movement
 from reticent.guarantee import Guarantee
 from reticent.mechanisms import AdditiveMechanism, Mechanism
 from reticent.protect.noisy_query import with_noise_function
-
-Floats = NDArray[np.float64]
 
 TIME_LIMIT: Final = 30.0
 """Seconds that one release may take on the small tables of the audit: a fit must end."""
@@ -53,7 +49,7 @@ class NoisyQuery(NamedTuple):
 
     noise: Mechanism
     value: Floats
-    answer: NDArray[Any]
+    answer: Array
 
 
 class Run(NamedTuple):
@@ -83,7 +79,7 @@ class PairOutcome:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found."""
+        """Whether the pair contradicts nothing that was claimed."""
         return not self.problems
 
 
@@ -118,10 +114,10 @@ def run_pair(
     return _compared(first, second)
 
 
-def drawn(noise_share: float) -> Callable[[Mechanism, Floats], NDArray[Any]]:
+def drawn(noise_share: float) -> Callable[[Mechanism, Floats], Array]:
     """Answers with a part of the noise; of a choice, the choice itself."""
 
-    def answer(noise: Mechanism, value: Floats) -> NDArray[Any]:
+    def answer(noise: Mechanism, value: Floats) -> Array:
         if not isinstance(noise, AdditiveMechanism) or noise_share == 1:
             return np.asarray(noise.release(value))
         nothing = np.zeros_like(value)
@@ -134,11 +130,11 @@ class OtherQueriesError(Exception):
     """The second world asks something else, which tells the worlds apart."""
 
 
-def replayed(queries: list[NoisyQuery]) -> Callable[[Mechanism, Floats], NDArray[Any]]:
+def replayed(queries: list[NoisyQuery]) -> Callable[[Mechanism, Floats], Array]:
     """The answers of an earlier run, one after the other."""
     left = iter(queries)
 
-    def answer(noise: Mechanism, value: Floats) -> NDArray[Any]:
+    def answer(noise: Mechanism, value: Floats) -> Array:
         due = next(left, None)
         if due is None:
             raise OtherQueriesError("the neighbour asks more queries after the same answers")
@@ -156,7 +152,7 @@ def _run(
 ) -> Run:
     queries: list[NoisyQuery] = []
 
-    def noise_function(noise: Mechanism, value: Floats) -> NDArray[Any]:
+    def noise_function(noise: Mechanism, value: Floats) -> Array:
         exact = np.array(value, dtype=np.float64)
         given = answer(noise, exact)
         queries.append(NoisyQuery(noise, exact, np.array(given)))

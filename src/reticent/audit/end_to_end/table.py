@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from reticent.arrays import Array
 
 Cell = Any
 Row = Mapping[str, Cell]
@@ -52,7 +53,7 @@ class Table:
         return len(next(iter(self.columns.values())))
 
     def row(self, place: int) -> dict[str, Cell]:
-        """One record."""
+        """One record, cell by cell in the order of the columns."""
         return {name: cells[place] for name, cells in self.columns.items()}
 
     def take(self, places: Sequence[int]) -> Table:
@@ -63,7 +64,7 @@ class Table:
         )
 
     def without(self, places: Sequence[int]) -> Table:
-        """All other records."""
+        """The table without the records at these places."""
         left_out = set(places)
         return self.take([place for place in range(len(self)) if place not in left_out])
 
@@ -128,7 +129,7 @@ def write_parquet(table: Table, path: Path, writing: Writing) -> None:
     parquet.write_table(pyarrow.table(columns), path)
 
 
-def _array(cells: Sequence[Cell], kind: Any, writing: Writing) -> NDArray[Any]:
+def _array(cells: Sequence[Cell], kind: Any, writing: Writing) -> Array:
     """The cells of a column in the type that holds all of them."""
     if kind is not None:
         return np.array(list(cells), dtype=kind)
@@ -142,7 +143,7 @@ def _array(cells: Sequence[Cell], kind: Any, writing: Writing) -> NDArray[Any]:
     return _narrowed(array) if writing.narrow else array
 
 
-def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
+def _narrowed(array: Array) -> Array:
     """In the first smaller type that loses nothing of it."""
     with np.errstate(over="ignore", invalid="ignore"):
         for kind in (np.uint8, np.int16, np.float32):

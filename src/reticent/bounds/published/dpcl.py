@@ -6,17 +6,13 @@ the coefficients G, and the embeddings z_j of the others enter as they are. One 
 leaves S as it was turns every other gradient.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.validation import count, positive
-
-Floats = NDArray[np.float64]
 
 
 def similarity_sensitivity(batch: int) -> float:

@@ -11,8 +11,6 @@ None is a bound for the networks that the paper trains, and what follows from th
   for the loss that is trained (Eq. 23).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

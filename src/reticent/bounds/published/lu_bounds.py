@@ -5,8 +5,6 @@ follows from ρ and λ as they are given; that ρ is a Lipschitz constant, that 
 regulariser and that weights are the exact minimiser (rows 1, 2 and 5) cannot be seen from here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -5,13 +5,12 @@ two points. For orders near 1 and for small shifts that difference cancels in fl
 average does not.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+
+from reticent.arrays import Floats
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
@@ -19,7 +18,7 @@ SAFE = 1 + 2.0**-48
 """Where ε(δ) is a difference of a shift and a logarithm, its error is that of the shift: it is
 charged to the shift, so that an ε near 0 is not rounded below the truth."""
 
-Vectorised = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Vectorised = Callable[[Floats], Floats]
 
 
 def average(function: Vectorised, lower: float, upper: float) -> float:
@@ -32,7 +31,7 @@ def average(function: Vectorised, lower: float, upper: float) -> float:
     return float(np.dot(_WEIGHTS, function(points))) / 2
 
 
-def langevin(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def langevin(x: Floats) -> Floats:
     """coth x − 1/x for x ≥ 0, the derivative of ln(sinh x / x)."""
     squared = x * x
     # The series alternates and stops after a plus: an upper bound, within 1e-15 for x < 0.1.
@@ -42,7 +41,7 @@ def langevin(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(x < 0.1, small, 1 / np.tanh(large) - 1 / large)
 
 
-def x_minus_tanh(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def x_minus_tanh(x: Floats) -> Floats:
     """X − tanh x for x ≥ 0."""
     squared = x * x
     small = x * squared * (1 / 3 - squared * (2 / 15 - squared * (17 / 315 - squared * 62 / 2835)))

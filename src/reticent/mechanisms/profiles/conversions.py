@@ -1,18 +1,15 @@
 """From ρ-zCDP, Rényi-DP and μ-GDP to (ε, δ), and back by a search that ends on the safe side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize
 
+from reticent.arrays import Floats
 from reticent.mechanisms.profiles.search import largest_below
-
-Floats = NDArray[np.float64]
 
 
 def rdp_to_epsilon(orders: ArrayLike, values: ArrayLike, delta: float) -> tuple[float, float]:

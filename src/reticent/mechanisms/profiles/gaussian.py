@@ -1,14 +1,11 @@
 """Gaussian noise of standard deviation σ under an L2 shift μ = Δ₂/σ, exact (Balle & Wang 2018)."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from reticent.arrays import Floats
 from reticent.mechanisms.profiles.averages import average
 from reticent.mechanisms.profiles.search import largest_below, smallest_above
 
@@ -56,12 +53,12 @@ def shift(epsilon: float, delta: float) -> float:
 
 
 def rdp(shift: float, order: float) -> float:
-    """D_α = α·μ²/2."""
+    """The Rényi divergence D_α = α·μ²/2."""
     return order * shift * shift / 2
 
 
 def zcdp(shift: float) -> float:
-    """Ρ = μ²/2."""
+    """ρ = μ²/2 of zero-concentrated DP."""
     return shift * shift / 2
 
 
@@ -82,8 +79,8 @@ def _mills(x: float) -> float:
     return math.sqrt(math.pi / 2) * float(special.erfcx(x / math.sqrt(2)))
 
 
-def _minus_mills_slope(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _minus_mills_slope(x: Floats) -> Floats:
     """−M′(x) = 1 − x·M(x) > 0."""
     mills = math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
-    slope: NDArray[np.float64] = 1 - x * mills
+    slope: Floats = 1 - x * mills
     return slope

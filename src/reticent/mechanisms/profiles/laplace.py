@@ -1,12 +1,10 @@
 """Laplace noise of scale b under an L1 shift a = Δ₁/b, exact; under an L2 shift by zCDP."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.mechanisms.profiles.averages import SAFE, average, x_minus_tanh
 
 
@@ -33,13 +31,11 @@ def rdp(shift: float, order: float) -> float:
         tail = (order - 1) / order * math.exp(-(2 * order - 1) * shift)
         return shift + (math.log(order / (2 * order - 1)) + math.log1p(tail)) / (order - 1)
 
-    def slope(beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    def slope(beta: Floats) -> Floats:
         """k′(β) of k(β) = ln(cosh βa + sinh(βa)/(2β)); D_α is its mean over [½, α−½]."""
         x = beta * shift
         tanh = np.tanh(x)
-        slopes: NDArray[np.float64] = (shift * tanh + x_minus_tanh(x) / (2 * beta**2)) / (
-            1 + tanh / (2 * beta)
-        )
+        slopes: Floats = (shift * tanh + x_minus_tanh(x) / (2 * beta**2)) / (1 + tanh / (2 * beta))
         return slopes
 
     return average(slope, 0.5, order - 0.5)

@@ -1,7 +1,5 @@
 """Logistic noise of scale s under an L1 shift a = Δ₁/s, exact; under an L2 shift by zCDP."""
 
-from __future__ import annotations
-
 import math
 
 from reticent.mechanisms.profiles.averages import SAFE, average, langevin, log_sinhc

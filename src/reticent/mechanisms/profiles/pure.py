@@ -4,8 +4,6 @@ Upper bounds for a particular mechanism, exact for the class: every ε₀-DP rel
 post-processing of randomised response (Kairouz, Oh, Viswanath 2015).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bisection that ends on the safe side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 _STEPS = 200

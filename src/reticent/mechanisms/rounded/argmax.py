@@ -5,23 +5,21 @@ only where the runner-up's upper bound is below the winner's lower bound, else i
 with bits appended to the same uniforms. Exact ties have probability zero.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats, Integers
 from reticent.mechanisms.rounded import balls, kernels
 from reticent.mechanisms.rounded.balls import ExtraBits, NoiseBall, Pool, certain, exact
 from reticent.mechanisms.rounded.compiled import compiled
-from reticent.mechanisms.rounded.kernels import SLACK, Floats, Words
+from reticent.mechanisms.rounded.kernels import SLACK, Words
 from reticent.mechanisms.rounded.release import BLOCK, Noise
 from reticent.randomness import SecureBits
 from reticent.validation import InputError, positive
 
-Indices = NDArray[np.int64]
+Indices = Integers
 
 GUMBEL: Final = Noise(kernels.gumbel_noise, balls.gumbel_ball)
 EXPONENTIAL: Final = Noise(kernels.exponential_noise, balls.exponential_ball)

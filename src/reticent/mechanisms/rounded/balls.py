@@ -5,8 +5,6 @@ change the distribution): its uniform keeps the bits it has and gets more, witho
 arithmetic encloses at every precision, so precision affects the time and never the answer.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -82,18 +80,18 @@ NoiseBall = Callable[[Pool, int], arb]
 
 
 def logistic_ball(pool: Pool, index: int) -> arb:
-    """ln(u/(1 − u))."""
+    """ln(u/(1 − u)) of a ball u: the logistic quantile, enclosed."""
     u = pool.uniform(index).ball()
     return u.log() - (1 - u).log()
 
 
 def exponential_ball(pool: Pool, index: int) -> arb:
-    """−ln u."""
+    """−ln u of a ball u: the exponential quantile, enclosed."""
     return -pool.uniform(index).ball().log()
 
 
 def gumbel_ball(pool: Pool, index: int) -> arb:
-    """−ln(−ln u)."""
+    """−ln(−ln u) of a ball u: the Gumbel quantile, enclosed."""
     return -exponential_ball(pool, index).log()
 
 

@@ -1,7 +1,5 @@
 """How the loops of the noise engine are compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 

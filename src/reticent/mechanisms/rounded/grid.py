@@ -1,7 +1,5 @@
 """The grid on which a release lies, and where it saturates: functions of public numbers only."""
 
-from __future__ import annotations
-
 import math
 from typing import Final, NamedTuple
 

@@ -8,18 +8,16 @@ the bound leaves no doubt. Bodies have no branches, so that the compiler makes v
 after it, that of ``settle`` and of the bounds themselves included.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.mechanisms.rounded.compiled import compiled
 from reticent.mechanisms.rounded.grid import VALUE_CELLS, Frame
 from reticent.mechanisms.rounded.logarithm import TOP, UNIT, log_ratio, midpoint, quarter_turn
 
-Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 SLACK: Final = 32.0 * UNIT

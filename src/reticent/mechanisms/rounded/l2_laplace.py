@@ -5,14 +5,13 @@ coordinates share R and ‖G‖, so they are enclosed jointly: an undecided coor
 uniform that it depends on, and no coordinate that was already certain can change by it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
 import numpy as np
 from flint import arb
 
+from reticent.arrays import Floats
 from reticent.mechanisms.rounded.balls import (
     ExtraBits,
     Pool,
@@ -25,7 +24,6 @@ from reticent.mechanisms.rounded.grid import Frame, default_grid, frame
 from reticent.mechanisms.rounded.kernels import (
     NARROW,
     SLACK,
-    Floats,
     Words,
     exponential_noise,
     gaussian_noise,

@@ -5,8 +5,6 @@ exponent bits, so the bounds follow from IEEE 754; they hold with or without fus
 υ = 2⁻⁵³ throughout; docs/theory.md has the derivations.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

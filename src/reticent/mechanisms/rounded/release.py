@@ -8,17 +8,16 @@ numbers. The random bits are those of ``SecureBits``: the guarantee is computati
 How long a release takes depends on the data, very slightly: few draws need the slow path.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from reticent.arrays import Floats
 from reticent.mechanisms.rounded import balls, kernels
 from reticent.mechanisms.rounded.balls import ExtraBits, NoiseBall, Pool
 from reticent.mechanisms.rounded.grid import Frame, frame
-from reticent.mechanisms.rounded.kernels import Floats, Words
+from reticent.mechanisms.rounded.kernels import Words
 from reticent.randomness import SecureBits
 
 BLOCK: Final = 1 << 13

@@ -1,39 +1,37 @@
 """A certified head that answers queries one by one, each with noise of its own."""
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from reticent.frozen import frozen
+from reticent.arrays import Array, Floats, frozen
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.checks import checked_by
 from reticent.protect.answers.counting import AnswerCounter
 from reticent.protect.answers.plan import AnswerPlan
-from reticent.protect.budget import event_of
 from reticent.protect.certified_head import (
     certified_fit,
     head_of,
     refuse_other_mean,
     refuse_unproven,
 )
-from reticent.protect.mean import MEAN_CHECKED, Charge, ReleasedMean
+from reticent.protect.head_numbers import MeanNumbers, PublicNumbers
 from reticent.protect.noisy_query import minted, noisy_rows, still_minted
-from reticent.protect.public_numbers import PublicNumbers, stated_of_persons
-from reticent.protect.weights import CERTIFIED, theorem_line
-from reticent.protect.weights import STATED as HEAD_STATED
+from reticent.protect.recipes.mean import EXACT_SUM, MEAN
+from reticent.protect.recipes.weights import CERTIFIED
+from reticent.protect.recipes.weights import STATED as HEAD_STATED
+from reticent.protect.release import Charge, Release
+from reticent.protect.terms import Terms, inferred_sources
 from reticent.training import SoftmaxHead
 from reticent.training.features import public_map
 from reticent.training.linear_head import CertifiedFit, LinearHead
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError, describe, float_rows
-
-Floats = NDArray[np.float64]
 
 CHECKED = (
     *CERTIFIED,
@@ -82,13 +80,22 @@ class Answered:
     ``PrivateAnswers.guarantee``.
     """
 
-    released: NDArray[Any]
+    released: Array
     logits: Floats | None
-    labels: NDArray[Any]
+    labels: Array
     guarantee: Guarantee
+
+    def __init_subclass__(cls) -> None:
+        """A subclass could skip the checks and keep a proven guarantee."""
+        raise TypeError("Answered must not be subclassed")
 
     def __post_init__(self) -> None:
         """Whoever builds one by hand, or changes a field, has a declared guarantee at most."""
+        for name in ("released", "logits", "labels"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+        if type(self.guarantee) is not Guarantee:
+            raise InputError("answers must have a Guarantee itself, got another")
         if self.guarantee.grade is Grade.PROVEN:
             declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
             object.__setattr__(self, "guarantee", declared)
@@ -106,7 +113,7 @@ class PrivateAnswers:
         self,
         *,
         coordinates: Floats,
-        classes: NDArray[Any],
+        classes: Array,
         centre: Floats | None,
         plan: AnswerPlan,
         claims: tuple[Guarantee, Guarantee],
@@ -121,7 +128,7 @@ class PrivateAnswers:
 
     @property
     def plan(self) -> AnswerPlan:
-        """How queries are answered."""
+        """The public plan by which queries are answered."""
         return self._plan
 
     @property
@@ -140,7 +147,7 @@ class PrivateAnswers:
         return self._counter.left
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Array:
         """The classes in the order of the logits."""
         return self._classes
 
@@ -177,7 +184,7 @@ class PrivateAnswers:
         logits: Floats = coordinates @ zero_sum_basis(len(self._classes)).T
         return logits
 
-    def _answered(self, released: NDArray[Any]) -> Answered:
+    def _answered(self, released: Array) -> Answered:
         """From the noisy numbers alone."""
         if self._plan.space == "label":
             return Answered(
@@ -204,24 +211,27 @@ def private_answers(
     head: SoftmaxHead | Pipeline,
     plan: AnswerPlan,
     *,
-    mean: ReleasedMean | None = None,
+    mean: Release | None = None,
+    inferred: Collection[str] = (),
     charge: Charge | None = None,
 ) -> PrivateAnswers:
     """A certified head that answers by a plan, graded proven.
 
     ``charge`` is called with the event before each answer (``charge_answers`` charges a ledger);
     if it raises, there is no answer. With ``mean`` the head was centred by that released mean and
-    the plan was made for it too. What would make the claim unproven is refused in one line.
+    the plan was made for it too. ``inferred`` names public numbers that were read off the private
+    data: the claim is declared then. What else would make it unproven is refused in one line.
     """
     if type(plan) is not AnswerPlan:
         raise InputError(f"plan must be an AnswerPlan, got {describe(plan)}")
     final, steps = head_of(head)
-    refuse_unproven(final, plan.relation, plan.public.records_each)
-    refuse_other_mean(final, mean, plan.relation, None, plan.public.records_each)
+    terms = _terms(plan, (*inferred, *(() if mean is None else mean.terms.inferred)))
+    refuse_unproven(final, terms)
+    refuse_other_mean(final, mean, terms)
     fit, steps = certified_fit(final, steps)
     _refuse_other_plan(fit, plan, mean)
     plan.require_enough()
-    claims = _claims(plan, steps)
+    claims = _claims(plan, (*terms.stated, *steps))
     answers = PrivateAnswers(
         coordinates=np.frombuffer(fit.coordinates).reshape(fit.numbers.shape),
         classes=np.asarray(fit.classes),
@@ -230,15 +240,16 @@ def private_answers(
         claims=claims,
         charge=charge,
     )
-    answers._each, answers._guarantee = map(minted, claims)
+    if not terms.inferred:
+        answers._each, answers._guarantee = map(minted, claims)
     return answers
 
 
 def numbers_of(
     head: SoftmaxHead | Pipeline,
     *,
-    records_each: int | None = None,
-    mean: ReleasedMean | None = None,
+    max_records_per_person: int | None = None,
+    mean: Release | None = None,
 ) -> PublicNumbers:
     """The public numbers of a fitted head, which a plan is made from."""
     final, _ = head_of(head)
@@ -246,30 +257,52 @@ def numbers_of(
         raise InputError(f"head must be a SoftmaxHead itself, got {describe(final)}")
     return PublicNumbers.of(
         LinearHead.certified(final).numbers,
-        records_each=records_each,
-        mean=None if mean is None else mean.numbers,
+        max_records_per_person=max_records_per_person,
+        mean=mean_numbers(mean),
     )
 
 
-def _refuse_other_plan(fit: CertifiedFit, plan: AnswerPlan, mean: ReleasedMean | None) -> None:
-    numbers = None if mean is None else mean.numbers
-    public = PublicNumbers.of(fit.numbers, records_each=plan.public.records_each, mean=numbers)
+def mean_numbers(mean: Release | None) -> MeanNumbers | None:
+    """The public numbers of the noisy mean that a head was centred by."""
+    if mean is None:
+        return None
+    bound = float(mean.recipe.to_dict()["bound"])
+    return MeanNumbers(bound=bound, features=mean.features, scale=mean.scales[MEAN])
+
+
+def _terms(plan: AnswerPlan, inferred: Collection[str]) -> Terms:
+    return Terms(
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        relation=plan.relation,
+        max_records_per_person=plan.public.max_records_per_person,
+        sources=inferred_sources(inferred),
+    )
+
+
+def _refuse_other_plan(fit: CertifiedFit, plan: AnswerPlan, mean: Release | None) -> None:
+    public = PublicNumbers.of(
+        fit.numbers,
+        max_records_per_person=plan.public.max_records_per_person,
+        mean=mean_numbers(mean),
+    )
     if public != plan.public:
         raise InputError("plan must be made from the numbers of this head and mean, got others")
-    before = None if mean is None else event_of(mean.noise(), delta=plan.delta)
-    if before != plan.before:
+    if (None if mean is None else mean.event) != plan.before:
         raise InputError("plan must count the mean before the answers, and nothing else, got other")
 
 
 def _claims(plan: AnswerPlan, steps: tuple[str, ...]) -> tuple[Guarantee, Guarantee]:
     """Of one answer, and of all of them; declared here, minted by ``private_answers`` alone."""
     alone = plan.noise.guarantee(delta=plan.delta, unit=plan.public.unit)
-    theorem = theorem_line(plan.public, plan.sensitivity.source)
-    steps = (*stated_of_persons(plan.public.records_each), *steps)
+    theorem = checked_by(
+        f"the sensitivity is a theorem about public numbers: {plan.sensitivity.source}",
+        plan.public.theorem,
+    )
     checked = (theorem, *alone.checked, *CHECKED, NOISED[plan.space])
     stated = (*STATED, *steps)
     if plan.before is not None:  # the head was centred by it: an answer tells of the mean too
-        checked = (*checked, *MEAN_CHECKED, MEAN_COVERED)
+        checked = (*checked, EXACT_SUM, MEAN_COVERED)
     each = dataclasses.replace(alone, epsilon=plan.reached_by_one, checked=checked, stated=stated)
     together = checked_by(
         f"{plan.queries} answers at most, together by {plan.theorem}: it holds for queries that "

@@ -6,8 +6,6 @@ distributions give. All of them hold for queries that are chosen after seeing ea
 because the noise of every answer, and the number of answers, are fixed beforehand.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +19,7 @@ from reticent.ledger.costs import Costs, costs_of
 from reticent.mechanisms import Gaussian
 from reticent.mechanisms.profiles import gaussian
 from reticent.mechanisms.profiles.search import smallest_above
-from reticent.protect.answers.ways import Family, Kind, families, is_pure
+from reticent.protect.answers.answer_mechanisms import Family, Kind, families, is_pure
 from reticent.validation import InputError, NotCoveredError
 
 MOST_BY_LOSSES = 10**6

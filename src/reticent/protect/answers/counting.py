@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from reticent.guarantee import Event, Repeated
 from reticent.ledger import BudgetExhausted
 from reticent.protect.answers.plan import AnswerPlan
-from reticent.protect.mean import Charge
+from reticent.protect.release import Charge
 from reticent.validation import InputError
 
 if TYPE_CHECKING:

@@ -1,20 +1,17 @@
 """k answers of a certified head within one (ε, δ): the noise of each, fixed beforehand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from reticent.accounting.account import ACCOUNTANTS, Account, account
+from reticent.accounting.account import ACCOUNTANTS, PrivacyCost, account
 from reticent.guarantee import Composed, Event, Relation, Sensitivity
 from reticent.guarantee.grade import as_relation
 from reticent.guarantee.rounding import up
 from reticent.ledger import FilterKind
 from reticent.ledger.filters import as_filter
 from reticent.mechanisms import Mechanism
-from reticent.protect.answers.calibration import Asked, least_scale
-from reticent.protect.answers.ways import (
+from reticent.protect.answers.answer_mechanisms import (
     Space,
     events_of,
     kind_of,
@@ -23,7 +20,8 @@ from reticent.protect.answers.ways import (
     sensitivity_of,
     space_of,
 )
-from reticent.protect.public_numbers import PublicNumbers
+from reticent.protect.answers.calibration import Asked, least_scale
+from reticent.protect.head_numbers import PublicNumbers
 from reticent.validation import InputError, NotCoveredError, count, describe, positive, probability
 
 
@@ -100,7 +98,7 @@ class AnswerPlan:
         return self._asked.whole(self.event)
 
     @cached_property
-    def account(self) -> Account:
+    def account(self) -> PrivacyCost:
         """The ε of the whole at δ, by every method that covers it."""
         return self._account(self.event)
 
@@ -126,7 +124,7 @@ class AnswerPlan:
 
     @property
     def theorem(self) -> str:
-        """The same, in words."""
+        """The composition theorem behind ε, in words."""
         return ACCOUNTANTS[self.method].theorem
 
     def require_enough(self) -> None:
@@ -168,7 +166,7 @@ class AnswerPlan:
             return math.inf
         return found.epsilon
 
-    def _account(self, event: Event) -> Account:
+    def _account(self, event: Event) -> PrivacyCost:
         return account(
             self._asked.whole(event),
             relation=self.relation,

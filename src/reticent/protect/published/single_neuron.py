@@ -7,15 +7,14 @@ false at any ε: log(p_u/p_w) = z_u − z_w of two other neurons is released as 
 is graded *published*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
+from reticent.arrays import Floats, Integers
 from reticent.bounds.published import lu
 from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Exponential, Gaussian, Laplace
@@ -29,7 +28,6 @@ from reticent.validation import (
     positive,
 )
 
-Floats = NDArray[np.float64]
 Noise = Literal["laplace", "gaussian"]
 Scores = Literal["algorithm", "proof"]
 
@@ -125,7 +123,7 @@ class SingleNeuron:
             expected += chances[:, neuron] * (total - own)  # the noise has mean 0
         return expected
 
-    def _noised(self, rows: Floats, chosen: NDArray[np.int64]) -> Floats:
+    def _noised(self, rows: Floats, chosen: Integers) -> Floats:
         """Softmax sees differences only, so logits are taken relative to a neuron without noise.
 
         The noisy number then lies on the mechanism's public grid. With the unchanged logit beside

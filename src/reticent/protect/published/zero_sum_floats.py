@@ -7,18 +7,15 @@ are those of W's own floats, unprotected, plus roundings. ``release_weights`` no
 in a fixed basis instead, and W is computed from what was released.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reticent.arrays import Floats
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import FloatNoise
 from reticent.validation import InputError, count, float_array
-
-Floats = NDArray[np.float64]
 
 
 def projected_noise(noise: AdditiveMechanism | FloatNoise, shape: tuple[int, ...]) -> Floats:

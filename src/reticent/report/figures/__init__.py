@@ -1,7 +1,5 @@
 """One figure in each file: results in, a drawing out, or None where there is nothing to draw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The chosen attack against utility loss (the ALM paper's Figure 2, below)."""
 
-from __future__ import annotations
-
 from reticent.report.drawing import Canvas, Drawing
 from reticent.report.figures.attacked import (
     attacked,
@@ -11,7 +9,7 @@ from reticent.report.figures.attacked import (
     unprotected,
 )
 from reticent.report.series import Spot, draw_series, legend, percent_axis, ring, series_of
-from reticent.results import Attack, Release, Results
+from reticent.results import Attack, ReleaseRow, Results
 
 
 def draw(results: Results) -> Drawing | None:
@@ -42,6 +40,6 @@ def draw(results: Results) -> Drawing | None:
     )
 
 
-def _spot(release: Release, attack: Attack) -> Spot:
+def _spot(release: ReleaseRow, attack: Attack) -> Spot:
     hover = attacked_hover(release, attack)
     return Spot(release, release.loss.value, attack.balanced_accuracy, hover)

@@ -1,16 +1,14 @@
 """Releases that the chosen attack was made on, and how well it did."""
 
-from __future__ import annotations
-
 from matplotlib.axes import Axes
 
 from reticent.report.numbers import decimal_range
 from reticent.report.palette import LIGHT
 from reticent.report.series import BEHIND, attack_on, hover_of
-from reticent.results import Attack, Interval, Release, Results
+from reticent.results import Attack, Interval, ReleaseRow, Results
 
 
-def attacked(results: Results) -> dict[str, tuple[Release, Attack]]:
+def attacked(results: Results) -> dict[str, tuple[ReleaseRow, Attack]]:
     """Releases by their names, with the chosen attack; those without it are left out."""
     found = {one.name: (one, attack_on(one.attacks, results.conclusion.attack))
              for one in results.releases if one.claim.epsilon > 0}  # fmt: skip
@@ -23,7 +21,7 @@ def unprotected(results: Results) -> Interval | None:
     return None if attack is None else attack.balanced_accuracy
 
 
-def attacked_hover(release: Release, attack: Attack) -> str:
+def attacked_hover(release: ReleaseRow, attack: Attack) -> str:
     """What a point of an attacked release says."""
     accuracy = f"balanced accuracy {decimal_range(attack.balanced_accuracy)}"
     return f"{hover_of(release)}; {attack.name}: {accuracy}, AUC {decimal_range(attack.auc)}"
@@ -48,7 +46,7 @@ def reference_lines(axes: Axes, before: Interval | None) -> None:
         axes.axhspan(before.low, before.high, color=LIGHT["muted"], alpha=0.12, linewidth=0)
 
 
-def described(shown: dict[str, tuple[Release, Attack]], before: Interval | None) -> str:
+def described(shown: dict[str, tuple[ReleaseRow, Attack]], before: Interval | None) -> str:
     """The range of the figure in words."""
     values = [attack.balanced_accuracy.value for _, attack in shown.values()]
     plain = "" if before is None else f" Without protection: {before}."

@@ -1,7 +1,5 @@
 """Claims against what the audit found: a refuted one is seen at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """What the guarantee alone allows any attack: the one figure of a public page."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reticent.audit import ceiling

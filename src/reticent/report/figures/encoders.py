@@ -1,7 +1,5 @@
 """What the encoder buys: the same job on each kind of features."""
 
-from __future__ import annotations
-
 from matplotlib.ticker import MaxNLocator
 
 from reticent.report.drawing import Canvas, Drawing, Look, shortened

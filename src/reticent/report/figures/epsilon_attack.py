@@ -1,7 +1,5 @@
 """ε against the accuracy of the chosen attack (the ALM paper's Figure 2, above)."""
 
-from __future__ import annotations
-
 from reticent.report.drawing import Canvas, Drawing
 from reticent.report.figures.attacked import (
     attacked,
@@ -11,7 +9,7 @@ from reticent.report.figures.attacked import (
     unprotected,
 )
 from reticent.report.series import Spot, draw_series, epsilon_axis, legend, ring, series_of
-from reticent.results import Attack, Release, Results
+from reticent.results import Attack, ReleaseRow, Results
 
 
 def draw(results: Results) -> Drawing | None:
@@ -40,6 +38,6 @@ def draw(results: Results) -> Drawing | None:
     )
 
 
-def _spot(release: Release, attack: Attack) -> Spot:
+def _spot(release: ReleaseRow, attack: Attack) -> Spot:
     hover = attacked_hover(release, attack)
     return Spot(release, release.claim.epsilon, attack.balanced_accuracy, hover)

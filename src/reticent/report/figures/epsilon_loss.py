@@ -1,7 +1,5 @@
 """ε against utility loss (the ALM paper's Figure 1)."""
 
-from __future__ import annotations
-
 from reticent.report.drawing import Canvas, Drawing
 from reticent.report.numbers import epsilon_of, share
 from reticent.report.series import (
@@ -14,7 +12,7 @@ from reticent.report.series import (
     ring,
     series_of,
 )
-from reticent.results import Release, Results
+from reticent.results import ReleaseRow, Results
 
 
 def draw(results: Results) -> Drawing | None:
@@ -47,5 +45,5 @@ def draw(results: Results) -> Drawing | None:
     )
 
 
-def _spot(release: Release) -> Spot:
+def _spot(release: ReleaseRow) -> Spot:
     return Spot(release, release.claim.epsilon, release.loss, hover_of(release))

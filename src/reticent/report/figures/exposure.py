@@ -1,7 +1,5 @@
 """How exposed each private record is by the release."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reticent.report.drawing import Canvas, Drawing, Look

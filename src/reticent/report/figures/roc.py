@@ -1,10 +1,8 @@
 """ROC curves before and after, under the ceiling that the claim puts over every attack."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.audit import ceiling
 from reticent.report.drawing import Canvas, Drawing, Look, shortened
 from reticent.report.numbers import decimal_range, epsilon_of
@@ -47,7 +45,7 @@ def draw(results: Results) -> Drawing | None:
     )
 
 
-def draw_ceiling(canvas: Canvas, claim: Claim, grid: NDArray[np.float64]) -> None:
+def draw_ceiling(canvas: Canvas, claim: Claim, grid: Floats) -> None:
     """The largest TPR that the claim allows, and guessing."""
     allowed = ceiling(grid, claim.epsilon, min(claim.delta, np.nextafter(1.0, 0.0)))
     canvas.axes.fill_between(grid, allowed, 1.0, color=LIGHT["muted"], alpha=0.14, linewidth=0)

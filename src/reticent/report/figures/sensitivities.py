@@ -1,7 +1,5 @@
 """How far one record moves the weights, by each way to say so."""
 
-from __future__ import annotations
-
 from reticent.report.drawing import Canvas, Drawing, Look, shortened
 from reticent.report.numbers import small
 from reticent.report.palette import LIGHT

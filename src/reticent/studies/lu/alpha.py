@@ -1,7 +1,5 @@
 """Lu et al.'s open question: does α of the convexified loss change what a network leaks?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +9,7 @@ import numpy as np
 
 from reticent.audit.repeats import over_repeats
 from reticent.data import split
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.lu.finding_rules import FIGURES, values
 from reticent.studies.lu.victims import Attacked, fitted
 from reticent.studies.membership import records_of
@@ -39,7 +37,7 @@ SPECS: Mapping[str, AlphaStudy] = {
 
 
 def study(spec: AlphaStudy, run: Run) -> Outcome:
-    """Both tables."""
+    """Both tables of the search for α."""
     run.steps.plan(len(spec.alphas) * spec.seeds + len(spec.grid) + 1)
     cells = {alpha: _cells(spec, alpha, run) for alpha in spec.alphas}
     searched = {alpha: _searched(spec, alpha, run) for alpha in (None, *spec.grid)}

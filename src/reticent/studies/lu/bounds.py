@@ -1,13 +1,11 @@
 """Lu et al., Table 1: five bounds, where their conditions hold and where they do not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reticent.bounds.published.lu_bounds import TABLE_1, Setting
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.validation import InputError
 
 PENALTY, RECORDS = 0.01, 10_000

@@ -1,19 +1,15 @@
 """Small cases in which the claims of Lu et al. fail, each computed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special
 
+from reticent.arrays import Floats
 from reticent.attacks.exact_ratios import likelier_logits
 from reticent.bounds.published import lu
 from reticent.protect.published.single_neuron import SingleNeuron
-
-Floats = NDArray[np.float64]
 
 RECORDS = 10_000
 

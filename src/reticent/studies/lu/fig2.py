@@ -1,12 +1,10 @@
 """Lu et al., Fig. 2: the correlations of Table 5, printed beside ours."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from scipy import stats
 
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.lu.tables import TABLE_5
 
 COEFFICIENTS = {

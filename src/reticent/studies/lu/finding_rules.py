@@ -1,7 +1,5 @@
 """When a finding of Lu et al. counts as borne out; fixed before the long runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -9,8 +7,8 @@ import numpy as np
 from scipy import stats
 
 from reticent.audit.repeats import over_repeats
-from reticent.pipeline import Table
 from reticent.protect.published.single_neuron import Noise, Scores
+from reticent.results.table import Table
 from reticent.studies.losses import bare
 
 Cell = dict[str, Any]

@@ -1,7 +1,5 @@
 """Lu et al., Table 5 and Figs. 3 to 13 (their Algorithm 1 half), and findings 1, 2, 4 and 5."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -9,8 +7,8 @@ from typing import Any
 
 from reticent.attacks.attack_network import NetworkRecipe
 from reticent.audit.repeats import over_repeats
-from reticent.pipeline import Table
 from reticent.protect.published.single_neuron import SingleNeuron
+from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.lu import finding_rules as rules
 from reticent.studies.lu.finding_rules import Cell, series, values

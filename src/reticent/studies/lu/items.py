@@ -1,10 +1,8 @@
 """The items of Lu et al. by name; those that need more than formulas load with their first use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.lu.bounds import bounds
 from reticent.studies.lu.fig2 import fig2
 from reticent.studies.lu.queries import queries, splits

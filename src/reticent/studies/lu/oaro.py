@@ -1,7 +1,5 @@
 """Lu et al., Definition 3 and Corollary 3: on-average-remove-one stability, measured by refits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +14,9 @@ from reticent.bounds.published import lu
 from reticent.data import load, split
 from reticent.mechanisms.profiles import gaussian
 from reticent.neighbours.stability import RemovedOnes, removed_from_head, removed_from_network
-from reticent.pipeline import Table
 from reticent.protect.published.single_neuron import Noise, SingleNeuron
 from reticent.randomness import seeded
+from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.lu.tables import HIDDEN, PENALTY
 from reticent.studies.trained import Outcome, Run, numbered

@@ -1,10 +1,8 @@
 """Lu et al., Theorem 6 and §5.4.5: what one answer may spend, and what many answers cost."""
 
-from __future__ import annotations
-
 from reticent.bounds.published import lu
 from reticent.mechanisms.profiles import gaussian
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.lu.tables import NETWORKS, Network
 
 EPSILONS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0)

@@ -1,10 +1,8 @@
 """Lu et al., Table 6 with the OARO column of Table 5: printed figures beside ours."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.lu.tables import NETWORKS, TABLE_6
 
 COLUMNS = {

@@ -1,7 +1,5 @@
 """Lu et al., Tables 3 to 6, as they are printed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -39,7 +37,7 @@ class Calculated:
         return lu.bracketed_change(round(self.neuron, 4))
 
     def texts(self) -> Printed:
-        """With four decimals."""
+        """The calculated values as text, with four decimals."""
         bracketed = self.bracketed
         numbers = (self.rho, self.weight, self.neuron, min(bracketed, 1.0), bracketed)
         texts = [f"{number:.4f}" for number in (*numbers, self.stability)]
@@ -59,7 +57,7 @@ class Network:
 
     @property
     def weights(self) -> int:
-        """|W| without biases."""
+        """The number of weights |W|, without biases."""
         return HIDDEN * (self.features + self.classes)
 
     def calculated(self) -> Calculated:

@@ -1,13 +1,11 @@
 """Every claim of Lu et al. with its verdict, and the case that decides it, computed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
 from reticent.bounds.published import lu
-from reticent.pipeline import Table
+from reticent.results.table import Table
 from reticent.studies.lu import counterexamples as cases
 from reticent.studies.lu.tables import NETWORKS, PENALTY
 

@@ -1,12 +1,10 @@
 """The networks of Lu et al., trained and attacked, seed after seed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Flags, Floats
 from reticent.attacks.attack_network import NetworkRecipe
 from reticent.attacks.records import Records
 from reticent.attacks.shadow_network import ShokriAttack
@@ -19,8 +17,6 @@ from reticent.studies.membership import Victim
 from reticent.studies.trained import Run
 from reticent.training import MLPHead
 from reticent.training.mlp_head import trainer
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +57,7 @@ class Fitted:
 
     victim: MLPHead
     scored: Records
-    member: NDArray[np.bool_]
+    member: Flags
     attack: ShokriAttack
 
     def accuracy(self, *, members: bool) -> float:

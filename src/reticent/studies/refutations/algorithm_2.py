@@ -1,12 +1,10 @@
 """ALM, Algorithm 2, where one record is unlike the others and no pair touches it."""
 
-from __future__ import annotations
-
+from reticent.audit.one_outlier import one_outlier, outlier_data
 from reticent.audit.release import audit_release
 from reticent.guarantee import Relation
-from reticent.pipeline import Table
-from reticent.pipeline.one_outlier import one_outlier, outlier_data
 from reticent.protect import release_weights
+from reticent.results.table import Table
 from reticent.studies.refutations.rows import BETA, Row, refutation_table, release_row
 
 EPSILON, DELTA = 1.0, 1e-5

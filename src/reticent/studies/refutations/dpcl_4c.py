@@ -1,28 +1,24 @@
 """DPCL: 4C is no bound on the gradient, noisy similarities or not; on embeddings, no training."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats
 from reticent.audit.mechanism import FunctionAudit, audit_function
 from reticent.audit.pairs import WorstPair, audit_pair
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.bounds.published import dpcl
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.mechanisms import Gaussian
-from reticent.pipeline import Table
 from reticent.randomness import seeded
+from reticent.results.table import Table
 from reticent.studies.refutations.rows import (
     BETA,
     function_row,
     refutation_table,
     release_row,
 )
-
-Floats = NDArray[np.float64]
 
 BATCHES: Final = {8: ("7.07", "6.6"), 128: ("127", "4.6")}
 """Batch size: how often 4C the gradient moves by theory, without and with noise on S."""

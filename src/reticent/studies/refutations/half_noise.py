@@ -1,25 +1,21 @@
 """A certificate that is right and code that is not: half the noise."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats, Integers
 from reticent.attacks.released_weights import noise_of
 from reticent.audit.pairs import Draw
 from reticent.audit.release import audit_release
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.guarantee import Guarantee, Relation
-from reticent.pipeline import Table
-from reticent.protect import ReleasedHead, release_weights
+from reticent.protect import Release, release_weights
+from reticent.results.table import Table
 from reticent.studies.refutations.rows import BETA, refutation_table, release_row
 from reticent.training import SoftmaxHead
-
-Floats = NDArray[np.float64]
 
 EPSILON: Final = 1.0
 DELTA: Final = 1e-2
@@ -37,9 +33,9 @@ class Held:
     """
 
     rows: Floats
-    labels: NDArray[np.int64]
+    labels: Integers
 
-    def released(self) -> ReleasedHead:
+    def released(self) -> Release:
         """A head of these records with its certificate."""
         head = SoftmaxHead(
             penalty=1e-3, bound=1.0, classes=range(2), records=len(self.rows), intercept=0.0
@@ -62,13 +58,13 @@ def held() -> Held:
     )
 
 
-def halved(released: ReleasedHead) -> Draw:
+def halved(released: Release) -> Draw:
     """The mechanism of the certificate with half its scale."""
     noise = noise_of(released)
     return type(noise)(scale=noise.scale / 2, sensitivity=noise.sensitivity).release
 
 
-def audit(data: Held, released: ReleasedHead, *, draw: Draw | None = None) -> ReleaseAudit:
+def audit(data: Held, released: Release, *, draw: Draw | None = None) -> ReleaseAudit:
     """The release as the code draws it."""
     found = audit_release(released, data.rows, data.labels, draw=draw, beta=BETA, runs=RUNS)
     if draw is None:

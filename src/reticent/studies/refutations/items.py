@@ -1,8 +1,6 @@
 """What can be refuted, by name. Audits load with their first use."""
 
-from __future__ import annotations
-
-from reticent.pipeline import Table
+from reticent.results.table import Table
 
 
 def lu_neuron() -> Table:

@@ -1,14 +1,12 @@
 """Lu et al., Algorithm 1, on real digits: two neighbouring heads answer one query."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats, Integers
 from reticent.attacks.exact_ratios import likelier_logits
 from reticent.audit.mechanism import FunctionAudit, audit_function
 from reticent.audit.release import audit_release
@@ -16,9 +14,10 @@ from reticent.bounds.published import lu
 from reticent.data import load
 from reticent.guarantee import Grade, Relation
 from reticent.mechanisms.profiles import gaussian
-from reticent.pipeline import Table
-from reticent.protect import PublicNumbers, release_weights
+from reticent.protect import release_weights
+from reticent.protect.head_numbers import PublicNumbers
 from reticent.protect.published.single_neuron import Noise, SingleNeuron
+from reticent.results.table import Table
 from reticent.studies.refutations.rows import (
     BETA,
     Row,
@@ -27,8 +26,6 @@ from reticent.studies.refutations.rows import (
     release_row,
 )
 from reticent.training import SoftmaxHead
-
-Floats = NDArray[np.float64]
 
 RECORDS: Final = 300
 PENALTY: Final = 1.0
@@ -42,7 +39,7 @@ class Query:
     """The logits of one query by the head with a record and by the head without it."""
 
     rows: Floats
-    labels: NDArray[np.int64]
+    labels: Integers
     head: SoftmaxHead
     absent: Floats
     present: Floats
@@ -50,7 +47,9 @@ class Query:
     @property
     def valid_change(self) -> float:
         """Δz of a linear head: ‖ΔW‖·R·√((C−1)/C) (docs/theory.md D)."""
-        public = PublicNumbers.of(self.head.certified().numbers, records_each=None, mean=None)
+        public = PublicNumbers.of(
+            self.head.certified().numbers, max_records_per_person=None, mean=None
+        )
         classes = len(self.present)
         moved = public.sensitivity(Relation.ADD_REMOVE).require_l2("a logit")
         return moved * public.radius * math.sqrt((classes - 1) / classes)
@@ -81,13 +80,13 @@ def negative_query() -> Query:
     return _asked(rows, labels, negative, without=RECORDS - 1)
 
 
-def _digits(classes: int) -> tuple[Floats, NDArray[np.int64]]:
+def _digits(classes: int) -> tuple[Floats, Integers]:
     digits = load("digits")
     pixels, labels = digits.features.astype(np.float64), np.asarray(digits.labels)
     return pixels[labels < classes], labels[labels < classes]
 
 
-def _asked(rows: Floats, labels: NDArray[np.int64], asked: Floats, *, without: int) -> Query:
+def _asked(rows: Floats, labels: Integers, asked: Floats, *, without: int) -> Query:
     classes = int(labels.max()) + 1
     kept = np.delete(np.arange(len(rows)), without)
     present, absent = _fitted(rows, labels, classes), _fitted(rows[kept], labels[kept], classes)
@@ -100,7 +99,7 @@ def _asked(rows: Floats, labels: NDArray[np.int64], asked: Floats, *, without: i
     )
 
 
-def _fitted(rows: Floats, labels: NDArray[np.int64], classes: int) -> SoftmaxHead:
+def _fitted(rows: Floats, labels: Integers, classes: int) -> SoftmaxHead:
     head = SoftmaxHead(
         penalty=PENALTY,
         bound=math.sqrt(PIXELS),
@@ -122,7 +121,7 @@ def audit_ratios(asked: Query, noise: Noise, *, runs: int = RUNS) -> FunctionAud
     """By the ratios of neurons without noise: a function of the answer alone."""
     mechanism, delta = mechanism_of(len(asked.present), noise, asked.valid_change)
 
-    def judged(logits: Floats, runs: int) -> NDArray[np.int64]:
+    def judged(logits: Floats, runs: int) -> Integers:
         answers = mechanism.release(np.tile(logits, (runs, 1)))
         return likelier_logits(answers, asked.absent, asked.present)
 

@@ -1,7 +1,5 @@
 """Textbook noise in float64: the right law on the line, the wrong floats."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
@@ -11,8 +9,8 @@ from reticent.audit.support import reached_by_logistic
 from reticent.guarantee import Grade, Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Laplace, Logistic
 from reticent.mechanisms.additive import FloatNoise
-from reticent.pipeline import Table
 from reticent.randomness import seeded
+from reticent.results.table import Table
 from reticent.studies.refutations.rows import BETA, function_row, refutation_table
 
 EPSILON: Final = 1.0

@@ -1,14 +1,12 @@
 """One row for each audited claim, the same columns in every table."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from reticent.audit.mechanism import FunctionAudit
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.guarantee import Grade
 from reticent.guarantee.rounding import lower_text, upper_text
-from reticent.pipeline import Table
+from reticent.results.table import Table
 
 BETA: Final = 1e-6
 """The risk of each measured bound."""

@@ -1,32 +1,28 @@
 """Zero-sum noise on all C·d weights in floats: the exact column sums tell the data set."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reticent.arrays import Floats, Integers
 from reticent.attacks.released_weights import noise_of
 from reticent.audit.mechanism import FunctionAudit, Many, audit_function
 from reticent.audit.release import audit_release
 from reticent.data import load
 from reticent.guarantee import Grade, Relation
 from reticent.mechanisms import AdditiveMechanism
-from reticent.pipeline import Table
-from reticent.protect import ReleasedHead, release_weights
+from reticent.protect import Release, release_weights
 from reticent.protect.published.zero_sum_floats import (
     careless_releases,
     exact_column_sums,
     projected_noise,
 )
 from reticent.randomness import seeded
+from reticent.results.table import Table
 from reticent.studies.refutations.rows import BETA, function_row, refutation_table, release_row
 from reticent.training import SoftmaxHead
 from reticent.training.softmax import zero_sum_basis
-
-Floats = NDArray[np.float64]
 
 RECORDS: Final = 300
 CLASSES: Final = 10
@@ -41,19 +37,19 @@ class Neighbours:
     """Heads of the first digits with the first record and without it, and a proven release."""
 
     rows: Floats
-    labels: NDArray[np.int64]
+    labels: Integers
     absent: SoftmaxHead
     present: SoftmaxHead
 
-    def released(self) -> ReleasedHead:
-        """Of all records."""
+    def released(self) -> Release:
+        """The release on all records."""
         return release_weights(
             self.present, epsilon=EPSILON, delta=DELTA, relation=Relation.ADD_REMOVE
         )
 
 
 def neighbours() -> Neighbours:
-    """On real digits."""
+    """Two neighbouring data sets of real digits."""
     digits = load("digits")
     rows = digits.features.astype(np.float64)[:RECORDS]
     labels = np.asarray(digits.labels)[:RECORDS]
@@ -61,7 +57,7 @@ def neighbours() -> Neighbours:
     return Neighbours(rows=rows, labels=labels, absent=absent, present=present)
 
 
-def _fitted(rows: Floats, labels: NDArray[np.int64]) -> SoftmaxHead:
+def _fitted(rows: Floats, labels: Integers) -> SoftmaxHead:
     head = SoftmaxHead(
         penalty=0.1, bound=1.0, classes=range(CLASSES), records=RECORDS, norms="scale"
     )

@@ -4,8 +4,6 @@ One affine map (flip, zoom, translation, rotation, shear) is drawn for each imag
 one interpolation; then the colours. All numbers come from the generator that is given.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

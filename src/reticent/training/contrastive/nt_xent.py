@@ -1,7 +1,5 @@
 """NT-Xent, the loss of SimCLR (Chen et al. 2020, eq. 1): find the other view of the same image."""
 
-from __future__ import annotations
-
 from reticent.training.encoders.torch_extra import functional, torch
 from reticent.validation import InputError, positive
 

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reticent.files import write_whole
+from reticent.arrays import Array
+from reticent.files import write_atomic
 from reticent.randomness import seeded
 from reticent.training.contrastive import augmentations
 from reticent.training.contrastive.augmentations import Augmentation
@@ -104,7 +104,7 @@ class SimCLRSpec:
 
 
 def pretrain(
-    images: NDArray[Any],
+    images: Array,
     spec: SimCLRSpec,
     *,
     state: FilePath | None = None,
@@ -124,7 +124,7 @@ def pretrain(
     if state is not None and Path(state).exists():
         training.restore(Path(state), run)
     if log is not None:
-        write_whole(Path(log), "".join(map(_log_line, training.history)).encode())
+        write_atomic(Path(log), "".join(map(_log_line, training.history)).encode())
     while len(training.history) < spec.epochs:
         with _threads(spec.threads):
             training.history.append(_epoch(training, checked, spec))
@@ -154,7 +154,7 @@ class _Means(NamedTuple):
     images: int
 
 
-def _epoch(training: TrainingState, images: NDArray[Any], spec: SimCLRSpec) -> EpochRecord:
+def _epoch(training: TrainingState, images: Array, spec: SimCLRSpec) -> EpochRecord:
     started = time.perf_counter()
     order = torch.randperm(len(images), generator=training.generator).numpy()
     parts = np.split(order, range(spec.batch, len(order), spec.batch))
@@ -224,14 +224,14 @@ def _seed(spec: SimCLRSpec, purpose: str) -> int:
     return int(seeded("simclr", purpose, spec.seed).integers(2**63))
 
 
-def _checked(images: NDArray[Any]) -> NDArray[Any]:
+def _checked(images: Array) -> Array:
     checked = checked_images(images)
     if len(checked) < _FEWEST:
         raise InputError(f"images must be at least {_FEWEST}, got {len(checked)}")
     return checked
 
 
-def _images_digest(images: NDArray[Any]) -> str:
+def _images_digest(images: Array) -> str:
     digest = hashlib.sha256(f"{images.dtype.str}{images.shape};".encode())
     for start in range(0, len(images), _CHUNK):
         digest.update(np.ascontiguousarray(images[start : start + _CHUNK]).data)

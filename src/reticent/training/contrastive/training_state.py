@@ -1,7 +1,5 @@
 """Everything that training changes, and the file from which it goes on after a stop."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final

@@ -1,11 +1,11 @@
 """What every frozen encoder can do."""
 
-from __future__ import annotations
-
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.arrays import Array
 
 
 class Encoder(Protocol):
@@ -15,6 +15,6 @@ class Encoder(Protocol):
         """SHA-256 of architecture, preparation of the input and weights: equal maps, equal text."""
         ...
 
-    def encode(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+    def encode(self, inputs: Array) -> NDArray[np.float32]:
         """Features (n, d) of images (n, height, width, channels) or of n texts."""
         ...

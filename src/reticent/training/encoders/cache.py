@@ -6,21 +6,20 @@ never answered with old features. Features of private data are private, and so a
 the folder is open to its owner alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import safetensors
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
+from reticent.arrays import Array
 from reticent.data.dataset import Dataset
 from reticent.training.encoders.base import Encoder
 from reticent.training.encoders.function import FunctionEncoder
@@ -104,13 +103,13 @@ def usual_folder() -> Path:
     return (Path(caches) if caches and absolute else Path.home() / ".cache") / "reticent"
 
 
-def _chunks(inputs: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _chunks(inputs: Array) -> Iterator[Array]:
     for start in range(0, len(inputs), CHUNK):
         yield inputs[start : start + CHUNK]
 
 
-def _one_by_one(encoder: Encoder) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
-    def encode(inputs: NDArray[Any]) -> NDArray[np.float32]:
+def _one_by_one(encoder: Encoder) -> Callable[[Array], NDArray[np.float32]]:
+    def encode(inputs: Array) -> NDArray[np.float32]:
         rows = [_checked(encoder.encode(inputs[row : row + 1]), 1) for row in range(len(inputs))]
         return _joined(rows)
 
@@ -118,8 +117,8 @@ def _one_by_one(encoder: Encoder) -> Callable[[NDArray[Any]], NDArray[np.float32
 
 
 def _features(
-    inputs: NDArray[Any],
-    encode: Callable[[NDArray[Any]], NDArray[np.float32]],
+    inputs: Array,
+    encode: Callable[[Array], NDArray[np.float32]],
     path: Path | None,
 ) -> NDArray[np.float32]:
     """From the file, if it is there and whole; otherwise computed, and written."""
@@ -157,7 +156,7 @@ def _source(data: Dataset, encoder: Encoder) -> str:
     return f"{data.source}; features by encoder {encoder.fingerprint()[:12]}"
 
 
-def _file_name(inputs: NDArray[Any], identity: str) -> str:
+def _file_name(inputs: Array, identity: str) -> str:
     # The checksum of a data set counts types and shapes too. Labels would only make it miss.
     records = Dataset(name="records", source="a part of a data set", inputs=inputs).checksum
     return hashlib.sha256(f"{identity}; {records}".encode()).hexdigest() + ".safetensors"

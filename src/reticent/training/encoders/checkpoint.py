@@ -1,7 +1,5 @@
 """Trained encoders as files: architecture and weights in one safetensors file, never a pickle."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple

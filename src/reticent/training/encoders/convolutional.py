@@ -4,8 +4,6 @@ The example pads nothing and so needs images of at least 31 pixels; here one pix
 images from 8 pixels on work. There is no batch normalisation: each image is encoded for itself.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

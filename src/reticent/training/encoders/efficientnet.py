@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Array
 from reticent.training.encoders.pinned import missing, pinned_bytes
 from reticent.validation import InputError
 
@@ -49,7 +50,7 @@ class EfficientNetLite0:
         """SHA-256 of what the map is made of; the weights count by their own, which is pinned."""
         return hashlib.sha256(f"{_MAP}; {_WEIGHTS}".encode()).hexdigest()
 
-    def encode(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+    def encode(self, inputs: Array) -> NDArray[np.float32]:
         """Features (n, 1280) of images (n, height, width, 1 or 3)."""
         images = _checked(inputs)
         features = np.empty((len(images), WIDTH), dtype=np.float32)
@@ -57,7 +58,7 @@ class EfficientNetLite0:
             features[row] = self._features(image)
         return features
 
-    def _features(self, image: NDArray[Any]) -> NDArray[np.float32]:
+    def _features(self, image: Array) -> NDArray[np.float32]:
         model = self._model  # first: it says what is missing
         import torch
 
@@ -86,7 +87,7 @@ class EfficientNetLite0:
         return model.eval()
 
 
-def _checked(inputs: NDArray[Any]) -> NDArray[Any]:
+def _checked(inputs: Array) -> Array:
     images = np.asarray(inputs)
     if images.ndim != 4 or images.size == 0 or images.shape[3] not in (1, 3):
         raise InputError(f"images must have shape (n, height, width, 1 or 3), got {images.shape}")
@@ -97,7 +98,7 @@ def _checked(inputs: NDArray[Any]) -> NDArray[Any]:
     return images
 
 
-def _prepared(image: NDArray[Any]) -> torch.Tensor:
+def _prepared(image: Array) -> torch.Tensor:
     """One image as the network wants it: (1, 3, 224, 224), normalised."""
     import torch
 

@@ -1,14 +1,12 @@
 """An encoder that is a function of the user."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.arrays import Array
 from reticent.validation import InputError
 
 
@@ -25,7 +23,7 @@ class FunctionEncoder:
            [1., 1., 1., 1., 1., 1., 1., 1., 1.]], dtype=float32)
     """
 
-    def __init__(self, function: Callable[[NDArray[Any]], ArrayLike]) -> None:
+    def __init__(self, function: Callable[[Array], ArrayLike]) -> None:
         self._function = function
         self._fingerprint = uuid.uuid4().hex * 2
 
@@ -33,7 +31,7 @@ class FunctionEncoder:
         """64 random digits: equal for this object alone."""
         return self._fingerprint
 
-    def encode(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+    def encode(self, inputs: Array) -> NDArray[np.float32]:
         """What the function returns, as float32."""
         found = np.asarray(self._function(inputs))
         if found.dtype.kind not in "iuf":

@@ -1,7 +1,5 @@
 """The fields that the configurations of all image encoders share, and their checks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Array
 from reticent.training.encoders.pinned import missing, pinned_bytes
 from reticent.validation import InputError
 
@@ -44,7 +45,7 @@ class MiniLM:
         """SHA-256 of what the map is made of; the files count by their own, which are pinned."""
         return hashlib.sha256(f"{_MAP}; {_WEIGHTS}; {_VOCABULARY}".encode()).hexdigest()
 
-    def encode(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+    def encode(self, inputs: Array) -> NDArray[np.float32]:
         """Sentence vectors (n, 384) of n texts."""
         texts = np.asarray(inputs)
         if texts.ndim != 1 or texts.size == 0 or texts.dtype.kind != "U":

@@ -1,7 +1,5 @@
 """An encoder by its name, by its file, or by the place of an object in Python code."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 import sys

@@ -1,7 +1,5 @@
 """Files of pretrained weights, opened only as the very files that were checked."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The projection head that contrastive training puts on an encoder and throws away afterwards."""
 
-from __future__ import annotations
-
 from reticent.training.encoders.torch_extra import functional, nn, torch
 from reticent.validation import count
 

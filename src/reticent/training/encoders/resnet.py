@@ -5,8 +5,6 @@ exist and a feature depends on no other record. Images of at most 64 pixels get 
 CIFAR: one 3×3 convolution, no pooling; larger ones 7×7 with stride 2 and pooling.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final
@@ -34,7 +32,7 @@ class ResNet18Config(ImageShape):
 
     @property
     def dimension(self) -> int:
-        """The number of features."""
+        """The number of features that the encoder gives."""
         return self.filters << (_STAGES - 1)
 
 
@@ -79,7 +77,7 @@ class ResidualBlock(nn.Module):
             )
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """ReLU(residual + shortcut)."""
+        """ReLU(residual + shortcut) of a batch."""
         inner = functional.relu(self.first_norm(self.first(inputs)))
         return functional.relu(self.second_norm(self.second(inner)) + self.shortcut(inputs))
 

@@ -3,8 +3,6 @@
 The seal finds damage and mix-ups. It is no signature: whoever can write the file can seal it anew.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
@@ -13,7 +11,7 @@ from typing import Any, Final
 
 import safetensors
 
-from reticent.files import write_whole
+from reticent.files import write_atomic
 from reticent.training.encoders.torch_extra import torch
 from reticent.validation import InputError
 
@@ -31,7 +29,7 @@ def write_sealed(
     whole = {_NAME: format, **document}
     header = json.dumps(whole | {_SEAL: _seal(whole, tensors)}, allow_nan=False, sort_keys=True)
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_whole(path, save(plain, metadata={_KEY: header}))
+    write_atomic(path, save(plain, metadata={_KEY: header}))
 
 
 def read_sealed(path: Path, *, format: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

@@ -1,17 +1,16 @@
 """Any torch module as a frozen encoder of images."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.arrays import Array
 from reticent.training.encoders.image_shape import ImageShape
 from reticent.training.encoders.sealed_file import weights_digest
 from reticent.training.encoders.torch_extra import nn, torch
@@ -71,7 +70,7 @@ class TorchEncoder:
                 raise InputError(f"{self.name} must hold tensors only, got {name} of another type")
         return state
 
-    def encode(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+    def encode(self, inputs: Array) -> NDArray[np.float32]:
         """Features (n, d) of images (n, height, width, channels)."""
         images = checked_images(inputs)
         if self.config is not None and images.shape[1:] != self.config.shape:
@@ -86,7 +85,7 @@ class TorchEncoder:
             raise InputError(f"{self.name} must answer finite features, got NaN or infinity")
         return features
 
-    def _encode_batch(self, images: NDArray[Any]) -> NDArray[np.float32]:
+    def _encode_batch(self, images: Array) -> NDArray[np.float32]:
         filled = np.zeros((self.batch, *images.shape[1:]), dtype=images.dtype)
         filled[: len(images)] = images
         parameter = next(self.module.parameters(), None)
@@ -114,7 +113,7 @@ class TorchEncoder:
         return json.dumps([type(self.module).__name__, asdict(self.config)], sort_keys=True)
 
 
-def checked_images(value: NDArray[Any]) -> NDArray[Any]:
+def checked_images(value: Array) -> Array:
     """Images (n, height, width, channels), bytes or finite real numbers; no entry is shown."""
     images = np.asarray(value)
     if images.ndim != _IMAGE_AXES or images.size == 0:
@@ -129,7 +128,7 @@ def checked_images(value: NDArray[Any]) -> NDArray[Any]:
     return images
 
 
-def prepared(images: NDArray[Any]) -> torch.Tensor:
+def prepared(images: Array) -> torch.Tensor:
     """What the module gets: see ``PREPARATION``."""
     numbers = images.astype(np.float32)
     if images.dtype == np.uint8:

@@ -11,16 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.arrays import Array, Floats
 from reticent.randomness import seeded
 from reticent.training.encoders.torch_extra import functional, nn, torch
 from reticent.validation import InputError, count, float_array, sampling_rate
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 _SLOPE: Final = 0.2  # of the discriminator's leaky ReLU below 0
@@ -190,7 +190,7 @@ def _seed(purpose: str, seed: int) -> int:
 
 def _rows(records: ArrayLike) -> Singles:
     """float32 in [0, 1], one record after the other; no entry is shown in a message."""
-    found: NDArray[Any] = np.asarray(records)
+    found: Array = np.asarray(records)
     rows = float_array("records", found)
     if found.dtype == np.uint8:
         rows = rows / 255

@@ -1,0 +1,58 @@
+"""Types of arrays that signatures name; arrays and mappings that stay as they are."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Array = NDArray[Any]
+Progress = Callable[[int, int], object]
+"""Called with how much is done, and how much there is."""
+
+
+def frozen(array: Array) -> Array:
+    """A copy whose memory belongs to an immutable object: it cannot be made writable again."""
+    plain = np.ascontiguousarray(array)
+    copied: Array = np.frombuffer(plain.tobytes(), dtype=plain.dtype).reshape(plain.shape)
+    return copied
+
+
+Value = TypeVar("Value")
+
+
+class FrozenMapping(Mapping[str, Value]):
+    """A mapping that nobody can change: ``MappingProxyType`` hands its dict to a foreign ``==``."""
+
+    __slots__ = ("_items",)
+    _items: tuple[tuple[str, Value], ...]
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        object.__setattr__(self, "_items", tuple(dict(values).items()))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} must stay as it is, got a new {name!r}")
+
+    def __getitem__(self, name: str) -> Value:
+        return dict(self._items)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, _ in self._items])
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return dict(self._items) == dict(other) if isinstance(other, Mapping) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._items)
+
+    def __repr__(self) -> str:
+        return repr(dict(self._items))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self._items),)

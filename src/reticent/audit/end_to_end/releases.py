@@ -1,0 +1,207 @@
+"""Every way to something that is called proven, from a file to what leaves.
+
+One entry for each recipe of the registry (a plug-in is there with its registration), and for
+answers per query, which stand beside the recipes. The end-to-end audit goes through all of them.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from reticent.arrays import Floats
+from reticent.audit.end_to_end.adversarial import LABEL, TARGET
+from reticent.audit.end_to_end.replay import Covered, Published, Release
+from reticent.audit.end_to_end.settings import Settings
+from reticent.data import Dataset, read_table
+from reticent.protect import (
+    RECIPES,
+    calibrated_answers,
+    numbers_of,
+    private_answers,
+    release_mean,
+    release_records,
+    release_table,
+    release_weights,
+    save,
+)
+from reticent.protect import Release as Released
+from reticent.protect.recipe import Recipe
+from reticent.protect.table import HeadSpec, cap_rows_per_person, private_rows
+from reticent.training import SigmoidHead
+
+QUERIES: Final = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """One way to a release: how it is built for some settings, and what tables it takes."""
+
+    build: Callable[[Settings], Release]
+    targets: bool = False
+    embedded: bool = True
+    fewest: int = 0
+    hostile: bool = False
+    """A way around the noise: it must be refused, on every table."""
+    tame: bool = False
+    """Ordinary numbers alone: beside the release it attacks and audits, which odd tables end."""
+
+
+def table_of(path: Path, settings: Settings) -> Dataset:
+    """As every command reads it, with the classes that were declared."""
+    embedding = settings.shape.features[0] if settings.shape.embedded else None
+    return read_table(
+        path,
+        label=LABEL,
+        person=settings.person,
+        embedding=embedding,
+        classes=settings.shape.classes,
+    )
+
+
+def published(released: Released) -> Published:
+    """All bytes of a released model: weights and certificate."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = save(released, Path(folder) / "released")
+        content = b"".join(path.read_bytes() for path in files)
+    return Published(claims=(Covered(released.guarantee),), outputs=content)
+
+
+def _of_table(recipe: str) -> Callable[[Settings], Release]:
+    """A classifier on a table with labels."""
+
+    def build(settings: Settings) -> Release:
+        def run(path: Path) -> Published:
+            data = table_of(path, settings)
+            return published(release_table(data, settings.request(recipe)))
+
+        return run
+
+    return build
+
+
+def _of_numbers(name: str) -> Callable[[Settings], Release]:
+    """A regression or a statistic on a table of numbers alone."""
+    kind: type[Recipe] = RECIPES[name]
+
+    def build(settings: Settings) -> Release:
+        def run(path: Path) -> Published:
+            rows, targets = _numbers(path, settings)
+            recipe = kind.planned(
+                settings.terms,
+                records=settings.records,
+                features=rows.shape[1],
+                classes=1 if kind.task == "regression" else 0,
+                mechanism=settings.mechanism,
+                **settings.options(name),
+            )
+            return published(release_records(recipe, settings.terms, rows, targets))
+
+        return run
+
+    return build
+
+
+def _numbers(path: Path, settings: Settings) -> tuple[Floats, Floats]:
+    """Features and targets of a table of numbers alone, each person's rows capped."""
+    data = read_table(path, label=None, person=settings.person)
+    kept = np.arange(len(data))
+    if data.persons is not None and settings.max_records_per_person is not None:
+        kept = cap_rows_per_person(data.persons, settings.max_records_per_person)
+    rows = data.features[kept].astype(np.float64)
+    place = data.columns.index(TARGET)
+    return np.delete(rows, place, axis=1), rows[:, place]
+
+
+def _several_labels(settings: Settings) -> Release:
+    """A sigmoid head: two labels, each of which is a question about the target."""
+
+    def release(path: Path) -> Published:
+        rows, targets = _numbers(path, settings)
+        labels = np.column_stack([targets > 0, targets > 1]).astype(np.int64)
+        head = SigmoidHead(
+            classes=("positive", "large"),
+            records=settings.records,
+            bound=settings.bound,
+            penalty=settings.penalty,
+            norms=settings.norms,
+            intercept=settings.intercept,
+        )
+        return published(release_weights(head.fit(rows, labels), **settings.budget))
+
+    return release
+
+
+def _answers(settings: Settings) -> Release:
+    """Some answers of a head, centred by a noisy mean or not, and what is claimed of each."""
+
+    def release(path: Path) -> Published:
+        request = settings.request("weights").for_rows_of(data := table_of(path, settings))
+        terms = request.terms
+        rows, labels = private_rows(data, terms.max_records_per_person)
+        recipe = request.planned(rows.shape[1], len(data.classes))
+        head, mean = HeadSpec.of(recipe, terms).unfitted(data.classes), None
+        if settings.centred:
+            share = recipe.to_dict()["mean_share"]
+            mean = release_mean(
+                rows,
+                records=request.records,
+                bound=settings.bound,
+                share=share,
+                **settings.budget,
+            )
+            head.set_params(centre=mean.tensors["mean"])
+        head.fit(rows, labels)
+        kept = terms.max_records_per_person
+        public = numbers_of(head, max_records_per_person=kept, mean=mean)
+        plan = calibrated_answers(
+            public,
+            epsilon=terms.epsilon,
+            delta=terms.delta,
+            relation=terms.relation,
+            queries=QUERIES,
+            mechanism=answer_mechanism(settings),
+            before=None if mean is None else mean.event,
+        )
+        answers = private_answers(head, plan, mean=mean)
+        answered = answers.ask(_questions(rows.shape[1]))
+        ahead = (0,) if mean is not None else ()
+        each = tuple(
+            Covered(answered.guarantee, (*ahead, len(ahead) + place)) for place in range(QUERIES)
+        )
+        return Published(
+            claims=(Covered(answers.guarantee), *each), outputs=answered.released.tobytes()
+        )
+
+    return release
+
+
+def answer_mechanism(settings: Settings) -> str:
+    """Also the two that answer with a label alone, where no δ is spent."""
+    labels = {"laplace": "exponential", "l2-laplace": "permute-and-flip"}
+    return labels.get(settings.mechanism, settings.mechanism)
+
+
+def _questions(width: int) -> Any:
+    """Public rows to ask about: far beyond every bound, in one direction, and nothing."""
+    first = np.zeros(width)
+    first[0] = 1e6
+    return np.stack([first, np.full(width, -3.0), np.zeros(width)])
+
+
+def releases() -> dict[str, Audited]:
+    """Every recipe that is registered now, and what stands beside them."""
+    by_recipe = {
+        name: Audited(build=_of_table(name))
+        if kind.task == "classification"
+        else Audited(build=_of_numbers(name), targets=True, embedded=False)
+        for name, kind in RECIPES.items()
+    }
+    return {
+        **by_recipe,
+        "several labels": Audited(build=_several_labels, targets=True, embedded=False),
+        "answers": Audited(build=_answers),
+    }

@@ -1,1 +1,0 @@
-"""The end-to-end audit of every release of the package."""

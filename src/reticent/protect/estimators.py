@@ -1,0 +1,367 @@
+"""Recipes as scikit-learn estimators: each ``fit`` is one release.
+
+The estimators hold public numbers and check records; what is learned, and its proof, is the
+recipe's (``protect.recipes``).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from reticent.arrays import Array, Floats
+from reticent.guarantee import Guarantee, Relation
+from reticent.guarantee.grade import as_relation
+from reticent.protect.recipe import Recipe
+from reticent.protect.recipes.adassp import AdaSSPRecipe
+from reticent.protect.recipes.class_means import ClassMeansRecipe
+from reticent.protect.recipes.lda import LDARecipe
+from reticent.protect.recipes.noisy_gradient import GradientRecipe
+from reticent.protect.recipes.regression import RegressionRecipe
+from reticent.protect.release import Charge, Release, release_records
+from reticent.protect.terms import Terms, inferred_sources
+from reticent.training.enclosing import Enclosing, enclosing
+from reticent.training.records import (
+    classified_records,
+    indices_of,
+    real_targets,
+    without_private_values,
+)
+from reticent.validation import InputError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prepared:
+    """An estimator before its fit on some records: all that ``release_records`` is given."""
+
+    recipe: Recipe
+    terms: Terms
+    rows: Floats
+    labels: Array
+    classes: Array
+
+
+class _Releasing(BaseEstimator):  # type: ignore[misc]
+    """What estimators share: prepare records, release, predict by the release."""
+
+    recipe: ClassVar[type[Recipe]]
+
+    epsilon: float
+    delta: float
+    relation: Relation | str
+    max_records_per_person: int | None
+    inferred: Collection[str]
+    charge: Charge | None
+    released_: Release
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Release a model; every data set of valid records has one, the empty one too."""
+        around = refuse_as_learner(self)
+        prepared = self.prepared(X, y)
+        self._set_classes(prepared.classes)
+        self.released_ = release_records(
+            prepared.recipe,
+            prepared.terms,
+            prepared.rows,
+            prepared.labels,
+            classes=prepared.classes,
+            charge=self.charge,
+            around=around,
+        )
+        return self
+
+    def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
+        """The recipe, the terms and the records that a fit would release by."""
+        raise NotImplementedError
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """The guarantee of the fit, which is one release."""
+        return self._released().guarantee
+
+    def predict(self, X: ArrayLike) -> Array:
+        """What the released model predicts for each row."""
+        return self._released().predict(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Two fits differ: each draws its own noise."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
+
+    def _terms(self) -> Terms:
+        return Terms(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=as_relation(self.relation),
+            max_records_per_person=self.max_records_per_person,
+            sources=inferred_sources(self.inferred),
+        )
+
+    def _set_classes(self, classes: Array) -> None:
+        pass
+
+    def _released(self) -> Release:
+        check_is_fitted(self, "released_")
+        return self.released_
+
+
+class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
+    """A classifier whose every look at the records is a noisy sum; each ``fit`` is one release.
+
+    Args:
+        classes: All classes, public; one may have no records.
+        records: The public N: about the number of records; at most 2N may be there.
+        epsilon: The ε of the whole fit.
+        delta: Its δ.
+        relation: "add-remove" or "replace-one".
+        mechanism: The noise: "gaussian", or "logistic" and others by zCDP or ε.
+        max_records_per_person: The most records that one person owns, where the person is
+            protected (user-level privacy); None where no persons are named, and the record is.
+        inferred: The names of public numbers that were read off the private records: with any of
+            them the guarantee is declared.
+        charge: Called with the event of the whole fit before a sum is formed.
+
+    Attributes:
+        released_: The released model with its guarantee.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument for each public number
+        self,
+        *,
+        classes: Sequence[Any],
+        records: int,
+        epsilon: float,
+        delta: float,
+        relation: Relation | str,
+        mechanism: str = "gaussian",
+        max_records_per_person: int | None = None,
+        inferred: Collection[str] = (),
+        charge: Charge | None = None,
+    ) -> None:
+        self.classes = classes
+        self.records = records
+        self.epsilon = epsilon
+        self.delta = delta
+        self.relation = relation
+        self.mechanism = mechanism
+        self.max_records_per_person = max_records_per_person
+        self.inferred = inferred
+        self.charge = charge
+
+    def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
+        """The recipe, the terms, the rows, and the place of each row's label among the classes."""
+        names = np.asarray(self.classes)
+        if len(names) < 2 or len(set(names.tolist())) < len(names):
+            raise InputError("classes must be at least two different ones, got others")
+        rows, targets = classified_records(self, X, y, declared=True)
+        terms = self._terms()
+        return Prepared(
+            recipe=self.recipe.planned(
+                terms,
+                records=self.records,
+                features=rows.shape[1],
+                classes=len(names),
+                mechanism=self.mechanism,
+            ),
+            terms=terms,
+            rows=rows,
+            labels=indices_of(targets, names),
+            classes=names,
+        )
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """The probability of each class by the released model."""
+        return self._released().predict_proba(X)
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """The scores of the released model; of two classes their difference."""
+        return self._released().decision_function(X)
+
+    def _set_classes(self, classes: Array) -> None:
+        self.classes_ = classes
+
+
+class NoisyGradientHead(Learner):
+    """A linear softmax head by noisy full-batch gradients on whitened unit rows.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> head = NoisyGradientHead(
+    ...     classes=range(10), records=1500, epsilon=4.0, delta=1e-5, relation="add-remove"
+    ... ).fit(X[:1500], y[:1500])
+    >>> print(head.guarantee_)
+    ε ≤ 4, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: one record)
+    """
+
+    recipe = GradientRecipe
+
+
+class ClassMeansHead(Learner):
+    """The nearest of C noisy means of centred unit rows: few records suffice.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> head = ClassMeansHead(
+    ...     classes=range(10),
+    ...     records=1500,
+    ...     epsilon=1.0,
+    ...     delta=0.0,
+    ...     relation="add-remove",
+    ...     mechanism="laplace",
+    ... ).fit(X[:1500], y[:1500])
+    >>> print(head.guarantee_)
+    ε ≤ 1, δ ≤ 0 (proven; neighbours: add-remove; unit: one record)
+    """
+
+    recipe = ClassMeansRecipe
+
+
+class LDAHead(Learner):
+    """Linear discriminant analysis: noisy class means and one noisy covariance.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> head = LDAHead(
+    ...     classes=range(10), records=1500, epsilon=4.0, delta=1e-5, relation="replace-one"
+    ... ).fit(X[:1500], y[:1500])
+    >>> print(head.guarantee_)
+    ε ≤ 4, δ ≤ 1e-5 (proven; neighbours: replace-one; unit: one record)
+    """
+
+    recipe = LDARecipe
+
+
+class AdaSSPHead(Learner):
+    """Ridge regression on one-hot targets from noisy sufficient statistics.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> head = AdaSSPHead(
+    ...     classes=range(10), records=1500, epsilon=4.0, delta=1e-5, relation="add-remove"
+    ... ).fit(X[:1500], y[:1500])
+    >>> print(head.guarantee_)
+    ε ≤ 4, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: one record)
+    """
+
+    recipe = AdaSSPRecipe
+
+
+class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
+    """Ridge regression whose every look at the records is a noisy sum; each ``fit`` is a release.
+
+    Args:
+        bound: The public bound on the norm of a row; longer rows are scaled down to it.
+        target_bound: The public bound on the absolute target; others are clipped to it.
+        records: The public N: about the number of records; at most 2N may be there.
+        epsilon: The ε of the whole fit.
+        delta: Its δ.
+        relation: "add-remove" or "replace-one".
+        mechanism: The noise: "gaussian", or "logistic" and others by zCDP or ε.
+        max_records_per_person: The most records that one person owns, where the person is
+            protected; None where no persons are named, and the record is.
+        inferred: The names of public numbers that were read off the private records.
+        charge: Called with the event of the whole fit before a sum is formed.
+
+    Attributes:
+        released_: The affine function with its guarantee.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-0.5, 0.5, size=(20000, 3))
+    >>> y = X @ [1.0, -1.0, 0.5] + 0.25
+    >>> model = AdaSSPRegressor(
+    ...     bound=1.0,
+    ...     target_bound=1.5,
+    ...     records=20000,
+    ...     epsilon=4.0,
+    ...     delta=1e-6,
+    ...     relation="add-remove",
+    ... ).fit(X, y)
+    >>> print(model.guarantee_)
+    ε ≤ 4, δ ≤ 1e-6 (proven; neighbours: add-remove; unit: one record)
+    >>> model.score(X, y) > 0.9
+    True
+    """
+
+    recipe = RegressionRecipe
+
+    def __init__(  # noqa: PLR0913 - one argument for each public number
+        self,
+        *,
+        bound: float,
+        target_bound: float,
+        records: int,
+        epsilon: float,
+        delta: float,
+        relation: Relation | str,
+        mechanism: str = "gaussian",
+        max_records_per_person: int | None = None,
+        inferred: Collection[str] = (),
+        charge: Charge | None = None,
+    ) -> None:
+        self.bound = bound
+        self.target_bound = target_bound
+        self.records = records
+        self.epsilon = epsilon
+        self.delta = delta
+        self.relation = relation
+        self.mechanism = mechanism
+        self.max_records_per_person = max_records_per_person
+        self.inferred = inferred
+        self.charge = charge
+
+    def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
+        """The recipe, the terms, the rows and their targets."""
+        with without_private_values():
+            rows, targets = validate_data(
+                self, X, real_targets(y), dtype=np.float64, y_numeric=True, ensure_min_samples=0
+            )
+        terms = self._terms()
+        return Prepared(
+            recipe=self.recipe.planned(
+                terms,
+                records=self.records,
+                features=rows.shape[1],
+                classes=1,
+                mechanism=self.mechanism,
+                bound=self.bound,
+                target_bound=self.target_bound,
+            ),
+            terms=terms,
+            rows=rows,
+            labels=np.asarray(targets, dtype=np.float64),
+            classes=np.zeros(0, dtype=np.int64),
+        )
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """One number per row, by the released function."""
+        released = self._released()
+        with without_private_values():
+            rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return released.predict(rows)
+
+
+ESTIMATORS = (NoisyGradientHead, ClassMeansHead, LDAHead, AdaSSPHead, AdaSSPRegressor)
+
+
+def refuse_as_learner(learner: BaseEstimator) -> Enclosing:
+    """Refuse a fit that nothing can be proven of; else what stands around it.
+
+    Only the package's own classes mint, by ``type(...) is``: a subclass or a replaced method may
+    pass by the noise. A step of a pipeline must have been fitted on public rows, and no other
+    estimator may stand around the learner (``training.enclosing``).
+    """
+    if type(learner) not in ESTIMATORS:
+        raise InputError(
+            "learner must be one of the package's own classes to be proven, got"
+            f" {type(learner).__name__}, which may compute something else"
+        )
+    around = enclosing(learner)
+    if around.problem is not None:
+        raise InputError(around.problem)
+    return around

@@ -1,0 +1,1 @@
+"""Every way to learn with noise, one recipe in each file; ``protect.registry`` lists them."""

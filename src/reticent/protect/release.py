@@ -1,0 +1,286 @@
+"""What left the house: a model from noisy queries alone, with its guarantee; and how it is made.
+
+``release_records`` plans the noise from public numbers, charges the ledger, lets the recipe learn
+with real noise, and mints. The grade follows from the terms: nothing changes it afterwards.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from reticent.arrays import Array, Floats, FrozenMapping, frozen
+from reticent.guarantee import Event, Grade, Guarantee
+from reticent.guarantee.checks import checked_by
+from reticent.mechanisms import AdditiveMechanism
+from reticent.mechanisms.base import FRESH_SECURE_NOISE
+from reticent.protect.budget import mechanism_of
+from reticent.protect.noisy_query import minted
+from reticent.protect.recipe import (
+    Plan,
+    Recipe,
+    Tensors,
+    composed_epsilon,
+    event_of,
+    noise_plan,
+    scales_of,
+    with_scales,
+)
+from reticent.protect.registry import is_own
+from reticent.protect.terms import Terms
+from reticent.training.enclosing import Enclosing, enclosing
+from reticent.validation import InputError, float_rows
+
+Charge = Callable[[Event], object]
+"""Called with the event of a release before its noise is drawn; if it raises, nothing leaves."""
+
+COMPOSED = checked_by(
+    "ε is the accountants' for all of these queries together", "protect.recipe.composed_epsilon"
+)
+PLUG_IN = (
+    "the recipe or its noise is a plug-in from outside this package: its theorem and its code are"
+    " its author's"
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, slots=True, weakref_slot=True)
+class Release:
+    """A recipe, its terms, the scales of its noise, the tensors that came of it, the guarantee.
+
+    Public from now on: reading, copying and rounding it is free (post-processing). Whoever builds
+    one by hand, or changes a field, has a declared guarantee at most.
+    """
+
+    recipe: Recipe
+    terms: Terms
+    scales: Mapping[str, float]
+    tensors: Mapping[str, Floats]
+    guarantee: Guarantee
+    classes_: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """In the order of the scores; none where the task is not classification."""
+
+    def __init_subclass__(cls) -> None:
+        """A subclass could skip the checks and keep a proven guarantee."""
+        raise TypeError("Release must not be subclassed")
+
+    def __post_init__(self) -> None:
+        """Tensors that stay as they are, of the recipe's shapes."""
+        if type(self.guarantee) is not Guarantee or type(self.terms) is not Terms:
+            raise InputError("a release must have a Guarantee and Terms themselves, got others")
+        if self.guarantee.grade is Grade.PROVEN:
+            declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
+            object.__setattr__(self, "guarantee", declared)
+        object.__setattr__(self, "scales", FrozenMapping(self.scales))
+        tensors = {name: frozen(tensor) for name, tensor in self.tensors.items()}
+        object.__setattr__(self, "tensors", FrozenMapping(tensors))
+        object.__setattr__(self, "classes_", frozen(np.asarray(self.classes_)))
+        problems = shape_misfits(self.recipe, self.tensors, len(self.classes_))
+        if problems:
+            raise InputError(f"tensors must be those of the recipe, got: {problems[0]}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its fields, for processes that work on it: what arrives is declared at most."""
+        values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        plain = {"scales": dict(self.scales), "tensors": dict(self.tensors)}
+        return _restored, (values | plain,)
+
+    @property
+    def mechanism(self) -> str:
+        """The noise of its steps."""
+        return self.recipe.mechanism
+
+    @property
+    def features(self) -> int:
+        """The number of features of a query."""
+        return self.recipe.features
+
+    @property
+    def noises(self) -> dict[str, AdditiveMechanism]:
+        """The noise that each step says it was released with."""
+        plan = with_scales(self.recipe, self.scales, self.terms)
+        return {name: step.noise for name, step in plan.items()}
+
+    @property
+    def event(self) -> Event:
+        """The whole release as an accountant sees it."""
+        plan = with_scales(self.recipe, self.scales, self.terms)
+        return event_of(plan, relation=self.terms.relation, delta=self.terms.delta)
+
+    def logits(self, X: ArrayLike) -> Floats:
+        """The recipe's scores: a column per class."""
+        rows = float_rows("X", X)
+        if rows.shape[1] != self.features:
+            raise InputError(f"X must have {self.features} features, got {rows.shape[1]}")
+        return self.recipe.scores(self.tensors, rows)
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Logits; for two classes that exclude each other their difference."""
+        logits = self.logits(X)
+        return logits[:, 1] - logits[:, 0] if self.recipe.is_binary else logits
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """The probability of each class."""
+        return self.recipe.probabilities(self.logits(X))
+
+    def predict(self, X: ArrayLike) -> Array:
+        """The likeliest class of each row, or its number where the task is regression."""
+        return self.recipe.decided(self.logits(X), self.classes_)
+
+
+def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who is charged
+    recipe: Recipe,
+    terms: Terms,
+    rows: Floats,
+    labels: Array,
+    *,
+    classes: ArrayLike = (),
+    charge: Charge | None = None,
+    stated: tuple[str, ...] = (),
+    around: Enclosing | None = None,
+) -> Release:
+    """One release by a recipe on private records.
+
+    Args:
+        recipe: What is learned, planned from public numbers.
+        terms: What is promised.
+        rows: The private features, float64.
+        labels: The place of each record's label among the classes, or its target.
+        classes: In the order of these places; empty for a regression or a statistic.
+        charge: Called with the event of the whole release before a query is formed.
+        stated: What the caller knows that the user must state besides.
+        around: What stands around the release, where an estimator of ours has looked already.
+    """
+    plan = noise_plan(recipe, terms)
+    return released_by(
+        lambda: recipe.learn(rows, labels, plan),
+        around=around,
+        recipe=recipe,
+        terms=terms,
+        plan=plan,
+        classes=classes,
+        charge=charge,
+        stated=stated,
+    )
+
+
+def released_by(  # noqa: PLR0913 - as above
+    learn: Callable[[], Tensors],
+    *,
+    recipe: Recipe,
+    terms: Terms,
+    plan: Plan,
+    classes: ArrayLike = (),
+    charge: Charge | None = None,
+    charged: Event | None = None,
+    stated: tuple[str, ...] = (),
+    around: Enclosing | None = None,
+) -> Release:
+    """Check, claim, charge, learn, mint: the one place where a release is made.
+
+    ``charged`` is the event where it is not that of the whole plan (a mean was charged before).
+    """
+    around = enclosing() if around is None else around
+    if around.problem is not None:
+        raise InputError(around.problem)
+    terms = terms.with_sources(recipe.public_numbers)
+    names = frozen(np.asarray(classes))
+    _refuse_other_numbers(recipe, terms, plan, len(names))
+    claim = claim_of(recipe, terms, plan, tuple(dict.fromkeys((*stated, *around.stated))))
+    if charge is not None:
+        whole = event_of(plan, relation=terms.relation, delta=terms.delta)
+        charge(whole if charged is None else charged)
+    found = Release(
+        recipe=recipe,
+        terms=terms,
+        scales=scales_of(plan),
+        tensors=learn(),
+        guarantee=claim,
+        classes_=names,
+    )
+    if is_own(recipe) and not terms.inferred:
+        object.__setattr__(found, "guarantee", minted(claim))
+    if charge is not None:
+        _CHARGED.add(found)
+    return found
+
+
+_CHARGED: WeakSet[Release] = WeakSet()
+"""Releases whose cost was handed to a ledger when they were made."""
+
+
+def was_charged(release: Release) -> bool:
+    """Whether the cost of this release was handed to a ledger in this process."""
+    return release in _CHARGED
+
+
+def _refuse_other_numbers(recipe: Recipe, terms: Terms, plan: Plan, classes: int) -> None:
+    """Before anything is charged: numbers that the recipe does not plan, or another's noise."""
+    problems = recipe.misfits(terms) if is_own(recipe) else []
+    if type(recipe).from_dict(recipe.to_dict()) != recipe:
+        problems.append("its numbers are not plain values")
+    problems += _other_noise(recipe, terms, plan)
+    expected = recipe.classes if recipe.task == "classification" else 0
+    if classes != expected:
+        problems.append(f"{classes} classes do not fit a recipe of {expected}")
+    if problems:
+        raise InputError(f"recipe must be as {recipe.name} plans it, got: {problems[0]}")
+
+
+def _other_noise(recipe: Recipe, terms: Terms, plan: Plan) -> list[str]:
+    kind, steps = mechanism_of(recipe.mechanism), recipe.steps(terms)
+    fits = set(plan) == set(steps) and all(
+        type(plan[name].noise) is kind
+        and plan[name].noise.sensitivity == step.sensitivity
+        and (plan[name].times, plan[name].sampling_rate) == (step.times, step.sampling_rate)
+        for name, step in steps.items()
+    )
+    return [] if fits else ["the plan's noise is not that of its steps"]
+
+
+def claim_of(recipe: Recipe, terms: Terms, plan: Plan, stated: tuple[str, ...] = ()) -> Guarantee:
+    """(ε, δ) with both lists of assumptions, if the plan's noise reaches it; declared.
+
+    What a plug-in says of itself is stated: this package checks nothing but the composition.
+    """
+    spent = composed_epsilon(plan, relation=terms.relation, delta=terms.delta)
+    if not spent <= terms.epsilon:
+        raise InputError(f"epsilon must be >= {spent}, what the noise gives, got {terms.epsilon}")
+    theorems = tuple(
+        checked_by(f"{name}: {step.sensitivity.source}", step.theorem)
+        for name, step in recipe.steps(terms).items()
+    )
+    first = next(iter(plan.values())).noise
+    noise = (first.sampling, FRESH_SECURE_NOISE)
+    own = is_own(recipe)
+    foreign = () if own else (PLUG_IN, *theorems, *noise, *recipe.checked)
+    return Guarantee(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        relation=terms.relation,
+        unit=terms.unit,
+        checked=(*theorems, COMPOSED, *noise, *recipe.checked) if own else (COMPOSED,),
+        stated=(*foreign, *terms.stated, *recipe.stated, *stated),
+    )
+
+
+def shape_misfits(recipe: Recipe, tensors: Mapping[str, Floats], classes: int) -> list[str]:
+    """Where tensors are not those of a recipe with so many classes."""
+    shapes = recipe.shapes()
+    problems = [
+        f"{name} does not have the shape {shape}"
+        for name, shape in shapes.items()
+        if name not in tensors or tensors[name].shape != shape
+    ]
+    problems += [f"{name} is no tensor of {recipe.name}" for name in tensors if name not in shapes]
+    expected = recipe.classes if recipe.task == "classification" else 0
+    if classes != expected:
+        problems.append(f"{classes} classes do not fit a recipe of {expected}")
+    return problems
+
+
+def _restored(values: dict[str, Any]) -> Release:
+    return Release(**values)

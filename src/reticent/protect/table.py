@@ -1,0 +1,252 @@
+"""From a table of private features to a release: cap each person's rows, plan, charge, learn."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.arrays import Array, Floats, Integers
+from reticent.data import Dataset
+from reticent.guarantee import Relation
+from reticent.guarantee.grade import as_relation
+from reticent.protect.recipe import Recipe, noise_plan
+from reticent.protect.recipes.weights import WeightsRecipe
+from reticent.protect.registry import RECIPES, classifier_named
+from reticent.protect.release import Charge, Release, released_by
+from reticent.protect.terms import Terms, checked_each
+from reticent.training import SoftmaxHead
+from reticent.training.features import Norms
+from reticent.validation import InputError, count
+
+WEIGHTS = WeightsRecipe.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRequest:
+    """What is asked of a release; every number is public, and ``terms`` say where it came from.
+
+    ``options`` are the further numbers that the recipe takes (``Recipe.options``); one that it has
+    no use for is refused.
+    """
+
+    terms: Terms
+    records: int
+    recipe: str = WEIGHTS
+    mechanism: str = "gaussian"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        epsilon: float,
+        delta: float,
+        relation: Relation | str,
+        records: int,
+        recipe: str = WEIGHTS,
+        mechanism: str = "gaussian",
+        **options: Any,
+    ) -> ReleaseRequest:
+        """With the terms said one by one: all numbers are public."""
+        terms = Terms(epsilon=epsilon, delta=delta, relation=as_relation(relation))
+        return cls(
+            terms=terms, records=records, recipe=recipe, mechanism=mechanism, options=options
+        )
+
+    def with_options(self, **options: Any) -> ReleaseRequest:
+        """The same with further options, or others in place of them."""
+        return dataclasses.replace(self, options={**self.options, **options})
+
+    def by(self, recipe: str) -> ReleaseRequest:
+        """The same by another recipe; options that it does not take are left out."""
+        taken = RECIPES.named(recipe).options
+        options = {name: value for name, value in self.options.items() if name in taken}
+        return dataclasses.replace(self, recipe=recipe, options=options)
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """What ``release_weights`` and ``release_mean`` are told."""
+        return {
+            "epsilon": self.terms.epsilon,
+            "delta": self.terms.delta,
+            "relation": self.terms.relation,
+            "mechanism": self.mechanism,
+            "max_records_per_person": self.terms.max_records_per_person,
+            "inferred": self.terms.inferred,
+        }
+
+    def for_rows_of(self, data: Dataset) -> ReleaseRequest:
+        """The same with the person as the unit, where the data say whose their rows are."""
+        each = kept_each(data, self.terms.max_records_per_person)
+        return dataclasses.replace(
+            self, terms=dataclasses.replace(self.terms, max_records_per_person=each)
+        )
+
+    def planned(self, features: int, classes: int) -> Recipe:
+        """The recipe with its constants, from public numbers alone."""
+        kind = RECIPES.named(self.recipe)
+        given = {name: value for name, value in self.options.items() if value is not None}
+        if idle := sorted(set(given) - set(kind.options)):
+            raise InputError(
+                f"{idle[0]} must not be given to {self.recipe}, which has no use for it"
+            )
+        return kind.planned(
+            self.terms,
+            records=self.records,
+            features=features,
+            classes=classes,
+            mechanism=self.mechanism,
+            **given,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadSpec:
+    """A softmax head on private features; every number is public.
+
+    ``inferred_classes`` says that the classes were read off the labels: what is fitted then can be
+    released as declared at most.
+    """
+
+    records: int
+    bound: float
+    penalty: float
+    intercept: float = 1.0
+    norms: Norms = "clip"
+    max_records_per_person: int | None = None
+    inferred_classes: bool = False
+
+    @classmethod
+    def of(cls, recipe: Recipe, terms: Terms) -> HeadSpec:
+        """The head whose optimum the recipe ``weights`` noises."""
+        assert isinstance(recipe, WeightsRecipe)
+        return cls(
+            records=recipe.records,
+            bound=recipe.bound,
+            penalty=recipe.penalty,
+            intercept=recipe.intercept,
+            norms=recipe.norms,
+            max_records_per_person=terms.max_records_per_person,
+            inferred_classes="classes" in terms.inferred,
+        )
+
+    def unfitted(self, classes: tuple[str, ...]) -> SoftmaxHead:
+        """The head before its fit."""
+        return SoftmaxHead(
+            classes=classes,
+            records=self.records,
+            bound=self.bound,
+            penalty=self.penalty,
+            intercept=self.intercept,
+            norms=self.norms,
+        )
+
+
+def release_table(
+    data: Dataset,
+    request: ReleaseRequest,
+    *,
+    charge: Charge | None = None,
+    start: Floats | None = None,
+) -> Release:
+    """A model on the features and labels of a table, released once.
+
+    With persons in the data each keeps its first ``max_records_per_person`` rows (one, where none
+    is said), and the person is the unit. ``charge`` is called with the event of the whole plan,
+    which is known from public numbers, before anything is computed from the records. ``start``
+    are the coordinates of an earlier fit, for the recipe ``weights``.
+    """
+    request = request.for_rows_of(data)
+    terms = request.terms
+    _refuse_inferred_classes(data, "classes" in terms.inferred)
+    classifier_named(request.recipe)
+    kept = rows_kept(data, terms.max_records_per_person)
+    rows, labels = data.features[kept].astype(np.float64), _labels(data)[kept]
+    recipe = request.planned(rows.shape[1], len(data.classes))
+    plan = noise_plan(recipe, terms)
+    options: dict[str, Any] = {}
+    if start is not None:
+        options["start"] = _checked_start(recipe, start)
+    return released_by(
+        lambda: recipe.learn(rows, labels, plan, **options),
+        recipe=recipe,
+        terms=terms,
+        plan=plan,
+        classes=np.asarray(data.classes),
+        charge=charge,
+    )
+
+
+def fit_head(data: Dataset, spec: HeadSpec, *, start: Floats | None = None) -> SoftmaxHead:
+    """A softmax head at its certified optimum, unprotected."""
+    _refuse_inferred_classes(data, spec.inferred_classes)
+    features, labels = private_rows(data, spec.max_records_per_person)
+    return spec.unfitted(data.classes).fit(features, labels, start=start)
+
+
+def kept_each(data: Dataset, max_records_per_person: int | None) -> int | None:
+    """The most rows that a person keeps, one where none is said; None where no persons are named.
+
+    Every claim about a table takes its unit from here: rows that are capped by person protect the
+    person, at one row each too.
+    """
+    each = checked_each(max_records_per_person)
+    return 1 if each is None and data.persons is not None else each
+
+
+def private_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Array]:
+    """Features and labels of the rows that count, with each person's rows capped."""
+    rows = rows_kept(data, max_records_per_person)
+    labels: Array = np.asarray(data.classes)[_labels(data)[rows]]
+    return data.features[rows].astype(np.float64), labels
+
+
+def rows_kept(data: Dataset, max_records_per_person: int | None) -> Integers:
+    """The places of the rows that count.
+
+    Persons without a cap are refused: whoever claims something of the rows must know the unit.
+    """
+    if data.persons is None:
+        return np.arange(len(data))
+    if max_records_per_person is None:
+        raise InputError(
+            "max_records_per_person must be said where the data name persons, got None"
+        )
+    return cap_rows_per_person(data.persons, max_records_per_person)
+
+
+def cap_rows_per_person(persons: NDArray[np.generic], max_records_per_person: int) -> Integers:
+    """The first rows of each person: which ones depends on that person's rows alone."""
+    most = count("max_records_per_person", max_records_per_person)
+    order = np.argsort(persons, kind="stable")
+    ordered = persons[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    place = np.arange(len(persons)) - np.repeat(starts, np.diff(np.append(starts, len(persons))))
+    return np.sort(order[place < most])
+
+
+def _labels(data: Dataset) -> Integers:
+    if data.labels is None:
+        raise InputError("data must have labels, got none")
+    return data.labels
+
+
+def _refuse_inferred_classes(data: Dataset, inferred: bool) -> None:
+    """Classes that were read off the labels are said to be so, or refused."""
+    if not data.public_classes and not inferred:
+        raise InputError("classes must be declared for a proven release, got them from the labels")
+
+
+def _checked_start(recipe: Recipe, start: Floats) -> Floats:
+    """Before anything is charged: a fit on another width is found out too late otherwise."""
+    shape = recipe.shapes().get("coordinates")
+    if shape is None:
+        raise InputError(f"a fit to start from must not be given to {recipe.name}")
+    if start.shape != shape:
+        raise InputError(f"fit must have coordinates of shape {shape}, got {start.shape}")
+    return start

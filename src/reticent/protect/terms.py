@@ -1,0 +1,184 @@
+"""What a release promises, for whom, and where each public number came from.
+
+The grade follows from here: with a number that was read off the private records (*inferred*) no
+release is more than declared, whoever asks for it and by whichever way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from reticent.arrays import FrozenMapping
+from reticent.guarantee import Relation
+from reticent.guarantee.grade import as_relation
+from reticent.guarantee.guarantee import ONE_RECORD
+from reticent.validation import InputError, count, describe, positive, probability
+
+
+class Source(StrEnum):
+    """Where a public number came from."""
+
+    SAID = "said"
+    """By the user or a constant of the package: fixed before a private record was looked at."""
+    PUBLIC_DATA = "public data"
+    """Computed from records that are public."""
+    INFERRED = "inferred"
+    """Read off the private records: no theorem covers what it tells."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """ε, δ, the neighbouring relation (adjacency), the unit, and the sources of public numbers.
+
+    ``max_records_per_person`` is the most rows of a person that are kept, None where no persons are
+    named: with persons the guarantee is user-level (group privacy over a person's rows), at one
+    row each too. ``sources`` has public numbers by name; those that it leaves out were said.
+
+    >>> read_off = {"records": "inferred"}
+    >>> terms = Terms(epsilon=1.0, delta=1e-5, relation="add-remove", sources=read_off)
+    >>> terms.unit, terms.inferred
+    ('one record', ('records',))
+    """
+
+    epsilon: float
+    delta: float
+    relation: Relation
+    max_records_per_person: int | None = None
+    sources: Mapping[str, Source] = field(default_factory=dict)
+
+    def __init_subclass__(cls) -> None:
+        """A subclass could say another unit or hide a number that was inferred."""
+        raise TypeError("Terms must not be subclassed")
+
+    def __post_init__(self) -> None:
+        """Numbers in range; a relation without a name is refused."""
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        object.__setattr__(self, "relation", as_relation(self.relation))
+        if self.relation is Relation.AS_DECLARED:
+            raise InputError("relation must be add-remove or replace-one, got neither")
+        object.__setattr__(
+            self, "max_records_per_person", checked_each(self.max_records_per_person)
+        )
+        named = {str(name): _source(name, value) for name, value in self.sources.items()}
+        object.__setattr__(self, "sources", FrozenMapping(named))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its fields: a read-only mapping has no pickle of its own."""
+        values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        return _restored, (values | {"sources": dict(self.sources)},)
+
+    @property
+    def unit(self) -> str:
+        """Who is protected: one record, or one person with at most k of them."""
+        return unit_of(self.max_records_per_person)
+
+    @property
+    def records_touched(self) -> int:
+        """The most records by which one unit changes the data."""
+        return records_touched(self.max_records_per_person)
+
+    @property
+    def inferred(self) -> tuple[str, ...]:
+        """The public numbers that were read off the private records."""
+        return tuple(name for name, source in self.sources.items() if source is Source.INFERRED)
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """What the terms oblige to state: inferred numbers, and how persons' rows were capped."""
+        inferred = tuple(
+            f"{name}: read from the private data, not declared" for name in self.inferred
+        )
+        return (*inferred, *stated_of_persons(self.max_records_per_person))
+
+    def with_sources(self, names: Iterable[str]) -> Terms:
+        """The same with the source of each of these numbers written out."""
+        complete = {name: self.sources.get(name, Source.SAID) for name in names}
+        return dataclasses.replace(self, sources={**complete, **self.sources})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as they stand in a certificate."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "relation": str(self.relation),
+            "max_records_per_person": self.max_records_per_person,
+            "sources": {name: str(source) for name, source in self.sources.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, values: object) -> Terms:
+        """From plain values; what is missing, unknown or out of range is refused."""
+        names = {one.name for one in dataclasses.fields(cls)}
+        if not isinstance(values, Mapping) or set(values) != names:
+            raise InputError(f"terms must have {', '.join(sorted(names))}, got others")
+        if not isinstance(values["sources"], Mapping):
+            raise InputError(f"sources must be a JSON object, got {describe(values['sources'])}")
+        return cls(**values)
+
+
+def inferred_sources(names: Iterable[str]) -> dict[str, Source]:
+    """Sources in which these numbers were read off the data, and all others were said."""
+    if isinstance(names, str):
+        raise InputError(f"inferred must be a list of names, got the text {names!r}")
+    return dict.fromkeys(names, Source.INFERRED)
+
+
+def unit_of(max_records_per_person: int | None) -> str:
+    """Who is protected: one record, or one person where persons are named, at one row each too.
+
+    Which row of a person is kept depends on the person's other rows: without the first one the
+    next stands in its place. So one row of a table is not the unit there (theory D.5).
+
+    >>> unit_of(None), unit_of(1), unit_of(3)
+    ('one record', 'one person with at most 1 record', 'one person with at most 3 records')
+    """
+    each = checked_each(max_records_per_person)
+    if each is None:
+        return ONE_RECORD
+    return f"one person with at most {each} record{'' if each == 1 else 's'}"
+
+
+def checked_each(value: object) -> int | None:
+    """The rows that a person keeps: a whole number from 1 on, or None, no persons are named."""
+    return None if value is None else countable("max_records_per_person", value)
+
+
+def countable(name: str, value: object) -> int:
+    """A whole number from 1 to 2⁵³: the theorems multiply by it in floats."""
+    number = count(name, value)
+    if number > 2**53:
+        raise InputError(f"{name} must be <= 2**53, got a larger number")
+    return number
+
+
+def records_touched(max_records_per_person: int | None) -> int:
+    """How many records one unit owns at most: what the theorems in ``bounds`` count."""
+    return checked_each(max_records_per_person) or 1
+
+
+def stated_of_persons(max_records_per_person: int | None) -> tuple[str, ...]:
+    """What a claim about persons rests on beside the theorem; nothing where none are named."""
+    if max_records_per_person is None:
+        return ()
+    return (
+        f"no person owns more than {max_records_per_person} of the rows fitted on; which rows of a"
+        " person are kept depends on that person's rows alone, and the kept rows are the records"
+        " counted here",
+    )
+
+
+def _source(name: object, value: object) -> Source:
+    try:
+        return Source(str(value))
+    except ValueError:
+        known = ", ".join(Source)
+        raise InputError(f"source of {name} must be one of {known}, got {value!r}") from None
+
+
+def _restored(values: dict[str, Any]) -> Terms:
+    return Terms(**values)

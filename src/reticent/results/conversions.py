@@ -1,0 +1,172 @@
+"""What the library found, as values of the document."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from scipy import stats
+
+from reticent.arrays import Flags, Floats
+from reticent.attacks import Scores
+from reticent.attacks.threat import Access
+from reticent.audit import AttackReport, Measured, UtilityLoss, roc
+from reticent.audit.attack_run import Attacked
+from reticent.audit.lower_bound import LowerBound
+from reticent.audit.release_audit import ReleaseAudit
+from reticent.audit.releases import ClaimsAudit
+from reticent.audit.transcript_audit import TranscriptAudit
+from reticent.guarantee import Guarantee
+from reticent.results.attack import GUESSING, Attack, Curve, Interval, Rate
+from reticent.results.audit import Audit, Bound, Claim
+from reticent.results.steps import AuditStep, AuditSteps
+
+CONFIDENCE: Final = 0.95
+BLACK_BOX: Final = {Access.SCORES, Access.TOP_SCORES, Access.ROUNDED_SCORES, Access.LABELS}
+_RATES: Final = 100
+"""At which a ROC curve is kept, densest at few false alarms."""
+
+
+def claim_of(guarantee: Guarantee) -> Claim:
+    """The guarantee with its printed line; its parts are left out."""
+    plain: dict[str, Any] = guarantee.to_dict()
+    del plain["composed_of"]
+    return Claim(**plain, text=str(guarantee))
+
+
+def bound_of(bound: LowerBound) -> Bound:
+    """The lower bound with its printed line."""
+    return Bound(
+        epsilon=bound.epsilon,
+        delta=bound.delta,
+        confidence=bound.confidence,
+        method=bound.method,
+        text=str(bound),
+    )
+
+
+def audit_of(audit: ReleaseAudit | TranscriptAudit, *, pair: str, **more: Any) -> Audit:
+    """Both figures of an audit and its verdict; ``more`` are fields that its caller knows."""
+    notes: tuple[str, ...] = ()
+    if isinstance(audit, ReleaseAudit):
+        notes = () if audit.fresh is None else tuple(audit.fresh.figures)
+    else:
+        more["could_refute"] = audit.could_refute
+        notes = (f"all {audit.queries:,} noisy sums of a fit are seen by this adversary",)
+        notes += () if audit.conditional is None else (str(audit.conditional),)
+    return Audit(
+        verdict=audit.verdict,
+        refuted_by=audit.refuted_by,
+        measured=bound_of(audit.measured),
+        analytic=audit.analytic,
+        exact=audit.exact,
+        runs=audit.runs,
+        finds_half=audit.finds_half,
+        pair=pair,
+        notes=notes,
+        **{"tightness": audit.tightness} | more,
+    )
+
+
+def audit_steps(found: ClaimsAudit) -> AuditStep | AuditSteps:
+    """Audits of releases as ``audit --json`` prints them: one, or several with their β."""
+    steps = tuple(_audit_step(name, audit) for name, audit in found.audits.items())
+    if len(steps) == 1:
+        return steps[0]
+    return AuditSteps(audits=steps, beta=found.beta, beta_each=found.each, refuted=found.fallen)
+
+
+def _audit_step(name: str, audit: Any) -> AuditStep:
+    figures = audit.to_dict()
+    for told in ("claim", "verdict", "refuted_by"):
+        figures.pop(told)
+    pair = getattr(audit, "pair", "the data, and a neighbour without what the model believes least")
+    return AuditStep(
+        release=name,
+        claim=claim_of(audit.claim),
+        audit=audit_of(audit, pair=pair),
+        figures=figures,
+    )
+
+
+def interval_of(found: Measured | UtilityLoss) -> Interval:
+    """A measured figure with the limits of its interval."""
+    return Interval(value=found.value, low=found.low, high=found.high, confidence=found.confidence)
+
+
+def accuracy_of(hits: Sequence[Flags]) -> Interval:
+    """The mean accuracy of several draws: records and draws both count for its limits.
+
+    Wilson's limits for the records, Student's for the draws, joined by their squares (MOVER; Zou,
+    Donner 2008). What a draw does to single records enters both, which errs on the safe side.
+    """
+    each = np.stack(hits)
+    mean = float(each.mean())
+    moved = _moved_by_draws(each.mean(axis=1))
+    below, above = (math.hypot(mean - limit, moved) for limit in _wilson(mean, each.shape[1]))
+    low, high = max(mean - below, 0.0), min(mean + above, 1.0)
+    return Interval(value=mean, low=low, high=high, confidence=CONFIDENCE)
+
+
+def _wilson(share: float, records: int) -> tuple[float, float]:
+    """The shares of which so many records would show this one at the confidence's edge."""
+    squared = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
+    middle = share + squared / (2 * records)
+    half = math.sqrt(squared * (share * (1 - share) + squared / (4 * records)) / records)
+    return (middle - half) / (1 + squared / records), (middle + half) / (1 + squared / records)
+
+
+def _moved_by_draws(means: Floats) -> float:
+    """t·s/√K: how far the mean over K draws lies from that over all, at most."""
+    draws = len(means)
+    if draws == 1:
+        return 0.0
+    wide = float(stats.t.ppf((1 + CONFIDENCE) / 2, draws - 1))
+    return wide * float(means.std(ddof=1)) / math.sqrt(draws)
+
+
+def attacks_of(found: Attacked) -> tuple[Attack, ...]:
+    """One value for each attack."""
+    return tuple(
+        _attack(report, found.scores[name], found.inside, name)
+        for name, report in found.reports.items()
+    )
+
+
+def _attack(report: AttackReport, scores: Scores, inside: Flags, name: str) -> Attack:
+    smallest = report.smallest_auc
+    # The page judges by the AUC: where its interval, which holds for all attacks together, is above
+    # guessing, nobody shall read "no leak" because other figures were looked at, too.
+    leaks = report.leaks or report.auc.low > GUESSING
+    by_auc = f"leak found by {name}: AUC {report.auc}"
+    return Attack(
+        name=name,
+        threat=str(report.threat),
+        black_box=report.threat.access in BLACK_BOX,
+        members=report.members,
+        others=report.others,
+        auc=interval_of(report.auc),
+        balanced_accuracy=interval_of(report.balanced_accuracy),
+        leakage=interval_of(report.leakage),
+        rates=tuple(
+            Rate(fpr=fpr, tpr=interval_of(rate)) for fpr, rate in report.tpr_at_fpr.items()
+        ),
+        roc=_curve(scores.values, inside),
+        leaks=leaks,
+        verdict=report.verdict if leaks == report.leaks else by_auc,
+        notes=(*report.notes, *report.refused),
+        smallest_auc=None if smallest == float("inf") else smallest,
+    )
+
+
+def _curve(values: Floats, inside: Flags) -> Curve:
+    """Steps: with both corners of each, a line through the points is nowhere above the curve."""
+    found = roc(values[inside], values[~inside])
+    wanted = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1.0, _RATES)]))
+    # The last point at or below each rate: the most that this rate allows.
+    places = np.unique(np.searchsorted(found.fpr, wanted, side="right") - 1)
+    fpr, tpr = found.fpr[places], found.tpr[places]
+    corners = np.stack([fpr[1:], tpr[:-1]]), np.stack([fpr[1:], tpr[1:]])
+    steps = np.stack(corners, axis=2).reshape(2, -1)
+    points = np.unique(np.column_stack([np.stack([fpr[:1], tpr[:1]]), steps]).round(6), axis=1)
+    return Curve(fpr=tuple(points[0].tolist()), tpr=tuple(points[1].tolist()))

@@ -1,0 +1,113 @@
+"""The attacks of a run: which one is the strongest, and what all of them find on each model."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from reticent.attacks.context import AttackContext, ProgressCallback
+from reticent.attacks.released_weights import ReleasedWeightsAttack
+from reticent.audit import ceiling
+from reticent.audit.attack_run import Attacked, AttackPlan, adversary, attacked
+from reticent.audit.attack_strength import strengths
+from reticent.parallel import map_tasks
+from reticent.protect import Release
+from reticent.results import Attack, Exposed, Exposure
+from reticent.results.conversions import attacks_of
+from reticent.run.spec import RunData, RunSpec
+
+CANDIDATES: Final = ("loss", "alm", "lira-online", "rmia-online")
+"""All of them see probabilities alone."""
+EXACT: Final = "released-weights"
+ALARMS: Final = 0.01
+Task = tuple[Any, tuple[str, ...]]
+"""A release, and the names of attacks."""
+_LISTED: Final = 20
+_WARNING: Final = (
+    "Computed from the private records without noise. Who is most exposed is itself private: to"
+    " publish it would need a budget of its own."
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Adversaries:
+    """Attacks on any model of the run, with the same records on both sides."""
+
+    data: RunData
+    spec: RunSpec
+    tell: ProgressCallback
+
+    def on_unprotected(
+        self, model: Any, attacks: tuple[str, ...] = CANDIDATES
+    ) -> tuple[Attacked, dict[str, float]]:
+        """What black-box attacks find, and how strong each was on shadow targets."""
+        plan = self._plan(attacks)
+        known = self._adversary(model, plan)
+        found = strengths(known, attacks)
+        return attacked(known, plan, self._inside), found
+
+    def on_releases(self, tasks: Sequence[Task]) -> list[tuple[Attack, ...]]:
+        """What the attacks of each task find on its release."""
+        quiet = dataclasses.replace(self, tell=_silent, spec=dataclasses.replace(self.spec, jobs=1))
+        return map_tasks(
+            quiet.on_release,
+            tasks,
+            jobs=self.spec.jobs,
+            on_done=lambda ready: self.tell("attacks on releases", ready, len(tasks)),
+        )
+
+    def on_release(self, task: Task) -> tuple[Attack, ...]:
+        """The attacks of one task: a release, and which attacks are made on it."""
+        model, attacks = task
+        plan = self._plan(attacks)
+        if len(attacks) == 1:  # a point of a figure
+            plan = dataclasses.replace(plan, shadow_count=max(plan.shadow_count // 2, 10))
+        return attacks_of(attacked(self._adversary(model, plan), plan, self._inside))
+
+    def exposure(self, model: Release, called: str) -> Exposure:
+        """Which records the exact attack finds most easily; computed, not measured."""
+        members = self.data.records("private")
+        powers = ReleasedWeightsAttack(known=members).influence(model, members).power(ALARMS)
+        claim = model.guarantee
+        most = np.argsort(-powers, kind="stable")[:_LISTED]
+        stood = np.arange(len(powers)) if self.data.kept is None else self.data.kept
+        return Exposure(
+            release=called,
+            fpr=ALARMS,
+            allowed=float(ceiling(ALARMS, epsilon=claim.epsilon, delta=claim.delta)),
+            powers=tuple(np.sort(powers).round(6).tolist()),
+            most=tuple(
+                Exposed(
+                    row=int(stood[row]), label=str(members.labels[row]), power=float(powers[row])
+                )
+                for row in most
+            ),
+            warning=_WARNING,
+        )
+
+    @property
+    def _inside(self) -> Any:
+        members = len(self.data.private)
+        return np.arange(members + len(self.data.others)) < members
+
+    def _plan(self, attacks: tuple[str, ...]) -> AttackPlan:
+        spec = self.spec
+        return AttackPlan(
+            attacks=attacks, shadow_count=spec.shadows, seed=spec.seed, jobs=spec.jobs
+        )
+
+    def _adversary(self, model: Any, plan: AttackPlan) -> AttackContext:
+        return adversary(
+            model,
+            self.data.records("private"),
+            self.data.records("others"),
+            shadow=self.data.records("own"),
+            plan=plan,
+            stage=self.tell,
+        )
+
+
+def _silent(*_: object) -> None:
+    pass

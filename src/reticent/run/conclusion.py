@@ -1,0 +1,172 @@
+"""The verdict of a run, in words that whoever decides about publishing can read."""
+
+import math
+from typing import Final
+
+from scipy import stats
+
+from reticent.guarantee.rounding import upper_text
+from reticent.results import Attack, Conclusion, Interval, ReleaseRow, Unprotected
+from reticent.results.allowed import AttackAllowance, allowed_auc, attack_allowance
+from reticent.results.audit import Audit
+
+HALF_WIDTH: Final = 0.03
+"""Of the AUC's interval: with a wider one the page says that records are too few."""
+_WHO: Final = "who was in its training data"
+
+
+def concluded(
+    unprotected: Unprotected,
+    recommended: ReleaseRow,
+    others: tuple[ReleaseRow, ...],
+    strengths: dict[str, float],
+    notes: tuple[str, ...] = (),
+) -> Conclusion:
+    """What leaks now, what leaks after, what it costs, and what is promised.
+
+    ``notes`` are sentences on what a reader must know besides.
+    """
+    chosen = next(iter(strengths))
+    before, after = (
+        attack_named(unprotected.attacks, chosen),
+        attack_named(recommended.attacks, chosen),
+    )
+    left = attack_allowance(recommended)
+    enough = _half(after.auc) <= HALF_WIDTH or after.leaks  # a leak that is seen needs no more
+    needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
+    return Conclusion(
+        headline=_headline(unprotected.attacks, recommended, chosen, enough),
+        sentences=(
+            _strength(chosen, strengths),
+            *_too_few(after, needed),
+            _told("Without protection", before),
+            f"{_told('The recommended release', after)} Its guarantee leaves no attack more than"
+            f" {upper_text(left.once, 3)}{left.about}.",
+            *filter(None, (left.note,)),
+            *_found_by_others(recommended.attacks, chosen),
+            _cost(unprotected, recommended),
+            "It was recommended by public numbers alone: to choose by these results would itself"
+            " cost privacy.",
+            f"Its guarantee: {recommended.claim.text}. It covers every attack, these and stronger"
+            " ones, under the assumptions listed below.",
+            *_audited(recommended),
+            *(line for release in others for line in _audited(release)),
+            *notes,
+        ),
+        enough=enough,
+        records_needed=needed,
+        attack=chosen,
+        before=before.auc,
+        after=after.auc,
+        allowed=allowed_auc(recommended),
+        recommended=recommended.name,
+    )
+
+
+def attack_named(attacks: tuple[Attack, ...], name: str) -> Attack:
+    """The attack of this name."""
+    return next(attack for attack in attacks if attack.name == name)
+
+
+def records_for(half_width: float, confidence: float) -> int:
+    """Records on each side whose AUC has such an interval, were it ½: its variance is 1/(6n).
+
+    >>> records_for(0.03, 0.95)
+    712
+    """
+    wide = float(stats.norm.ppf((1 + confidence) / 2))
+    return math.ceil(wide**2 / (6 * half_width**2))
+
+
+def _half(found: Interval) -> float:
+    return (found.high - found.low) / 2
+
+
+def _headline(before: tuple[Attack, ...], release: ReleaseRow, chosen: str, enough: bool) -> str:
+    """The first sentence that is true; any attack's leak is a leak, not the chosen one's alone."""
+    promise = f"the release with ε ≤ {upper_text(release.claim.epsilon)} ({release.claim.grade})"
+    left = attack_allowance(release)
+    if broken := _broken(release, promise, left):
+        return f"Do not publish: {broken}."
+    told, still = (any(one.leaks for one in attacks) for attacks in (before, release.attacks))
+    if still:
+        less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low
+        rest = f"tells {_WHO}" if not told else "tells less" if less else "tells it too"
+        rest = f"{promise} {rest}, within what its guarantee allows (AUC {left.limit})."
+    elif not enough:
+        rest = f"too few records to say what {promise} tells."
+    elif told:
+        rest = f"from {promise} no attack that was tried could tell."
+    else:
+        rest = (
+            f"no leak was found, before protection or after it; {promise} holds against attacks"
+            " that were not tried, too."
+        )
+    return f"Published as it is, this model tells {_WHO}; {rest}" if told else _capital(rest)
+
+
+def _broken(release: ReleaseRow, promise: str, left: AttackAllowance) -> str | None:
+    """What contradicts the guarantee; None where nothing does."""
+    if release.audit is not None and release.audit.verdict == "refuted":
+        return f"the audit refuted {promise}"
+    if left.broken:
+        return (
+            f"an attack gets more out of {promise} than it allows: the claim is wrong, or the other"
+            " records are not of the private ones' kind"
+        )
+    return None
+
+
+def _capital(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def _found_by_others(attacks: tuple[Attack, ...], chosen: str) -> tuple[str, ...]:
+    """The strongest of those that were not chosen, where it finds anything."""
+    others = [one for one in attacks if one.name != chosen and one.leaks]
+    if not others:
+        return ()
+    best = max(others, key=lambda one: one.auc.value)
+    return (f"On it {best.name} ({best.threat}) finds a leak: AUC {best.auc}.",)
+
+
+def _strength(chosen: str, strengths: dict[str, float]) -> str:
+    return (
+        f"Of {len(strengths)} black-box attacks {chosen} was the strongest on shadow targets (mean"
+        f" AUC {strengths[chosen]:.3f}): it is the one that is judged by."
+    )
+
+
+def _too_few(after: Attack, needed: int | None) -> tuple[str, ...]:
+    if needed is None:
+        return ()
+    return (
+        f"Too few records: {after.members:,} members and {after.others:,} others leave the AUC"
+        f" open within ±{_half(after.auc):.3f}; about {needed:,} of each would make it"
+        f" ±{HALF_WIDTH:g}.",
+    )
+
+
+def _told(what: str, attack: Attack) -> str:
+    verdict = "was not seen to do better than guessing"
+    if attack.leaks:
+        by = "" if attack.auc_excludes_guessing else f" ({attack.verdict})"
+        verdict = f"tells members from others{by}"
+    return f"{what}: the attack {verdict}, AUC {attack.auc} (0.5 is guessing)."
+
+
+def _cost(unprotected: Unprotected, release: ReleaseRow) -> str:
+    return (
+        f"The price: accuracy {unprotected.accuracy.value:.3f} becomes"
+        f" {release.accuracy.value:.3f}, a utility loss of {100 * release.loss.value:.1f} %"
+        f" [{100 * release.loss.low:.1f} %, {100 * release.loss.high:.1f} %]."
+    )
+
+
+def _audited(release: ReleaseRow) -> tuple[str, ...]:
+    audit: Audit | None = release.audit
+    if audit is None:
+        return ()
+    by = "" if audit.refuted_by is None else f" by the {audit.refuted_by}"
+    few = "" if audit.reach is None else f"; {audit.reach}"
+    return (f"Audit of {release.name}: {audit.verdict}{by}; measured {audit.measured.text}{few}.",)

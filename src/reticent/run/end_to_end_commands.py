@@ -1,0 +1,179 @@
+"""Releases by the command line, run in this process as it is installed, and by the whole job."""
+
+import contextlib
+import io
+import json
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from reticent.audit.end_to_end.adversarial import LABEL, PERSON, Shape
+from reticent.audit.end_to_end.releases import Audited, published, table_of
+from reticent.audit.end_to_end.replay import Covered, Published, Release
+from reticent.audit.end_to_end.settings import Settings
+from reticent.audit.end_to_end.table import Table, Writing
+from reticent.data import Dataset
+from reticent.guarantee import Guarantee
+from reticent.protect.registry import RECIPES, classifiers
+from reticent.run.job import capped_run
+from reticent.run.releases import recommended_kind
+from reticent.run.spec import RunData, RunSpec
+from reticent.validation import InputError
+
+_TEST_RECORDS: Final = 18
+
+
+@cache
+def _main() -> Callable[[list[str]], None]:
+    """The command ``reticent`` that the package installs."""
+    (script,) = entry_points(group="console_scripts", name="reticent")
+    main: Callable[[list[str]], None] = script.load()
+    return main
+
+
+def command(arguments: list[str]) -> str:
+    """What the command prints; one that is refused (exit code 2) raises its line."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            _main()(arguments)
+        except SystemExit as end:
+            code = end.code
+    if code == 2:
+        raise InputError(err.getvalue().strip())
+    if code not in (0, 1):  # 1: the whole job found that a claim is refuted
+        raise RuntimeError(f"the command ended with {code}: {err.getvalue().strip()}")
+    return out.getvalue()
+
+
+def _spoken(settings: Settings, path: Path) -> list[str]:
+    """The options that ``protect`` and ``run`` share."""
+    said: dict[str, Any] = {
+        "--private": path,
+        "--label": LABEL,
+        "--classes": ",".join(settings.shape.classes),
+        "--epsilon": settings.epsilon,
+        "--relation": settings.relation,
+        "--records": settings.records,
+    }
+    if settings.shape.persons:
+        said |= {"--person": PERSON, "--max-records-per-person": settings.max_records_per_person}
+    if settings.shape.embedded:
+        said |= {"--embedding": settings.shape.features[0]}
+    return [text for option, value in said.items() for text in (option, str(value))]
+
+
+def _protect(learner: str) -> Callable[[Settings], Release]:
+    def build(settings: Settings) -> Release:
+        def release(path: Path) -> Published:
+            spoken = ["protect", *_spoken(settings, path), "--mechanism", settings.mechanism]
+            spoken += ["--delta", str(settings.delta)] if settings.delta else ["--pure"]
+            spoken += ["--learner", learner]
+            taken = RECIPES[learner].options
+            said = {"bound": settings.bound, "penalty": settings.penalty, "norms": settings.norms}
+            for name, value in said.items():
+                spoken += [f"--{name}", str(value)] if name in taken else []
+            if settings.centred and "mean_bound" in taken:
+                spoken += ["--centre", "mean"]
+            return protect_command(spoken)
+
+        return release
+
+    return build
+
+
+def protect_command(arguments: list[str]) -> Published:
+    """The command ``protect`` with these arguments: what it writes and prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        printed = command([*arguments, "--out", str(out)])
+        return _written(out, printed.replace(str(out), "OUT"))
+
+
+def _written(out: Path, printed: str) -> Published:
+    """The claim of the certificate, and all bytes of both files and of the printed lines."""
+    files = [out.with_suffix(".safetensors"), out.with_suffix(".json")]
+    claim = Guarantee.from_dict(json.loads(files[1].read_text(encoding="utf-8"))["guarantee"])
+    content = b"".join(file.read_bytes() for file in files) + printed.encode()
+    return Published(claims=(Covered(claim),), outputs=content)
+
+
+def _whole_job(settings: Settings) -> Release:
+    """The release that ``reticent run`` and ``reticent.run.run`` hand over, without the attacks."""
+
+    def release(path: Path) -> Published:
+        roles = RunData.of(
+            table_of(path, settings),
+            _public_test(settings),
+            max_records_per_person=settings.max_records_per_person,
+        )
+        data, spec = capped_run(
+            roles,
+            RunSpec(
+                epsilon=settings.epsilon,
+                delta=1e-5,
+                relation=settings.relation,
+                records=settings.records,
+                bound=settings.bound,
+                norms=settings.norms,
+                max_records_per_person=settings.max_records_per_person,
+            ),
+        )
+        return published(recommended_kind(data, spec).draw())
+
+    return release
+
+
+def _test_rows(shape: Shape) -> tuple[Any, list[str]]:
+    rows = np.cos(np.arange(_TEST_RECORDS * shape.width)).reshape(-1, shape.width)
+    return rows, [shape.classes[i % len(shape.classes)] for i in range(_TEST_RECORDS)]
+
+
+def _public_test(settings: Settings) -> Dataset:
+    rows, labels = _test_rows(settings.shape)
+    classes = settings.shape.classes
+    return Dataset(
+        name="test",
+        source="made for the audit",
+        inputs=rows,
+        labels=np.array([classes.index(label) for label in labels]),
+        classes=classes,
+    )
+
+
+def _run_command(settings: Settings) -> Release:
+    """The command ``run`` itself, attacks and page included, as small as it can be asked for."""
+
+    def release(path: Path) -> Published:
+        rows, labels = _test_rows(settings.shape)
+        columns: dict[str, Any] = {
+            name: rows[:, i].tolist() for i, name in enumerate(settings.shape.features)
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            test = Table(columns | {LABEL: labels}).write(Path(folder) / "test.csv", Writing())
+            out = Path(folder) / "out"
+            spoken = ["run", *_spoken(settings, path), "--delta", "1e-5", "--test", str(test)]
+            spoken += ["--bound", str(settings.bound), "--norms", settings.norms, "--jobs", "1"]
+            spoken += ["--draws", "2", "--shadows", "10", "--epsilons", str(settings.epsilon)]
+            command([*spoken, "--out", str(out)])
+            found = _written(out / "released", "")
+        # The job draws many releases, each a release by itself: ε covers one of them.
+        return found._replace(claims=(Covered(found.claims[0].guarantee, ()),))
+
+    return release
+
+
+def commands() -> dict[str, Audited]:
+    """The whole job, and ``protect`` by every recipe that is registered now."""
+    return {
+        "run": Audited(build=_whole_job, fewest=2),
+        **{f"protect {name} (command)": Audited(build=_protect(name)) for name in classifiers()},
+    }
+
+
+RUN_COMMAND: Final = {"run (command)": Audited(build=_run_command, embedded=False, tame=True)}

@@ -1,0 +1,257 @@
+"""The whole job on anybody's features: tune, attack, release, attack again, audit, conclude."""
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from threadpoolctl import threadpool_limits
+
+from reticent.attacks.context import ProgressCallback
+from reticent.attacks.shadow_models import is_convex
+from reticent.audit.attack_run import Attacked
+from reticent.files import writable_folder
+from reticent.guarantee import Grade
+from reticent.protect import Release, save
+from reticent.protect.table import cap_rows_per_person, kept_each
+from reticent.results import (
+    Attack,
+    Audit,
+    Exposure,
+    ReleaseRow,
+    Results,
+    Unprotected,
+    write_results,
+)
+from reticent.results.conversions import accuracy_of, attacks_of, claim_of, interval_of
+from reticent.run.attacking import CANDIDATES, EXACT, Adversaries
+from reticent.run.auditing import audited_by_record, audits
+from reticent.run.conclusion import concluded
+from reticent.run.heads import Sensitivities, sensitivities, unprotected_head
+from reticent.run.provenance import facts_of, made_of
+from reticent.run.releases import (
+    Drawn,
+    correct_predictions,
+    drawn,
+    kinds,
+    recommended_kind,
+)
+from reticent.run.spec import RunData, RunSpec
+from reticent.validation import InputError
+
+KEPT: Final = "released"
+"""The name of the files of the release that is handed over."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Finished:
+    """What a run found, and the release that it hands over."""
+
+    results: Results
+    released: Release
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write ``results.json`` and the released model with its certificate."""
+        target = writable_folder(Path(folder))
+        weights, certificate = save(self.released, target / KEPT)
+        write_results(self.results, target / "results.json")
+        return [target / "results.json", weights, certificate]
+
+
+def run_job(
+    data: RunData,
+    spec: RunSpec,
+    *,
+    model: Any = None,
+    command: str = "run(…)",
+    stage: ProgressCallback | None = None,
+) -> Finished:
+    """All of it.
+
+    Args:
+        data: Features by their roles.
+        spec: Every choice.
+        model: The fitted classifier that would be published without protection; by default a
+            softmax head with the best penalty.
+        command: How to do the same again, for the document.
+        stage: Told how far it is.
+    """
+    # Processes share the cores already; threads of linear algebra on top of them halve the speed.
+    with threadpool_limits(limits=1):
+        return _finished(data, spec, model, command, stage)
+
+
+def _finished(
+    data: RunData, spec: RunSpec, model: Any, command: str, stage: ProgressCallback | None
+) -> Finished:
+    started = time.monotonic()
+    if len(data.private) == 0:  # attacks need some; a release of none is made by ``protect``
+        raise InputError("private must hold records, got none")
+    data, spec = capped_run(data, spec)
+    job = Job(data=data, spec=spec, model=model, tell=stage or (lambda *_: None))
+    results = Results(
+        title=f"{data.name}: what its model tells, and what a private release tells",
+        facts=facts_of(job.data, spec),
+        conclusion=concluded(
+            job.unprotected, job.recommended, job.published, job.strengths, job.notes
+        ),
+        unprotected=job.unprotected,
+        releases=tuple(job.rows.values()),
+        sensitivities=job.estimates.rows(),
+        exposure=job.exposure,
+        made=made_of(spec, command, time.monotonic() - started),
+    )
+    return Finished(results=results, released=job.releases[job.chosen].first)
+
+
+def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
+    """Each person's first rows alone are private records of the run, and the person is its unit."""
+    persons, each = data.private.persons, kept_each(data.private, spec.max_records_per_person)
+    if each is None:
+        return data, spec
+    if persons is None:
+        raise InputError(
+            f"persons must be given with max_records_per_person = {each}, one for each record, got"
+            " none"
+        )
+    kept = cap_rows_per_person(persons, each)
+    data = dataclasses.replace(data, private=data.private.take(kept), kept=kept)
+    return data, dataclasses.replace(spec, max_records_per_person=each)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Job:
+    """The stages of a run, each computed once, when it is first asked for."""
+
+    data: RunData
+    spec: RunSpec
+    model: Any
+    tell: ProgressCallback
+
+    @cached_property
+    def head(self) -> Any:
+        """The model that would be published without protection."""
+        return unprotected_head(self.data, self.spec) if self.model is None else self.model
+
+    @cached_property
+    def adversaries(self) -> Adversaries:
+        """Who attacks: the adversary with all that it has beforehand."""
+        return Adversaries(data=self.data, spec=self.spec, tell=self.tell)
+
+    @cached_property
+    def _before(self) -> tuple[Attacked, dict[str, float]]:
+        return self.adversaries.on_unprotected(self.head)
+
+    @property
+    def strengths(self) -> dict[str, float]:
+        """Of the black-box attacks on shadow targets, strongest first."""
+        return self._before[1]
+
+    @cached_property
+    def unprotected(self) -> Unprotected:
+        """The model without protection: its accuracy, and the attacks on it."""
+        return Unprotected(
+            name=f"{getattr(self.head, 'called', type(self.head).__name__)} on {self.data.kind}",
+            accuracy=accuracy_of([correct_predictions(self.head, *self.data.rows("test"))]),
+            attacks=attacks_of(self._before[0]),
+        )
+
+    @cached_property
+    def estimates(self) -> Sensitivities:
+        """Three ways to say how far one record moves a head."""
+        self.tell("sensitivities", 0, 1)
+        found = sensitivities(self.data, self.spec)
+        self.tell("sensitivities", 1, 1)
+        return found
+
+    @cached_property
+    def releases(self) -> dict[str, Drawn]:
+        """All releases that were drawn, by name."""
+        asked = list(kinds(self.data, self.spec, self.estimates))
+        found = drawn(asked, self.data, self.spec, self.head, self.tell)
+        return {release.name: release for release in found}
+
+    @cached_property
+    def chosen(self) -> str:
+        """The release that public numbers recommend."""
+        return recommended_kind(self.data, self.spec).name
+
+    @property
+    def at_epsilon(self) -> dict[str, Drawn]:
+        """Releases at the ε that was asked for: these are audited."""
+        asked = self.spec.epsilon
+        return {name: one for name, one in self.releases.items() if one.claim.epsilon == asked}
+
+    @cached_property
+    def audited(self) -> dict[str, Audit]:
+        """Verdicts by the name of the release."""
+        return audits(self.at_epsilon, self.data, self.spec, self.estimates, self.tell)
+
+    @cached_property
+    def rows(self) -> dict[str, ReleaseRow]:
+        """What stands in the document of each release."""
+        tasks = [(found.first, self._attacks(name)) for name, found in self.releases.items()]
+        attacks = self.adversaries.on_releases(tasks)
+        return {
+            name: _row(found, attacked, self.audited.get(name), kept=name == self.chosen)
+            for (name, found), attacked in zip(self.releases.items(), attacks, strict=True)
+        }
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was not done or done otherwise, and what the attacks found odd about the records."""
+        return (*self.estimates.notes, *audited_by_record(self.spec), *self._before[0].notes)
+
+    @property
+    def recommended(self) -> ReleaseRow:
+        """The row of the chosen release."""
+        return self.rows[self.chosen]
+
+    @property
+    def published(self) -> tuple[ReleaseRow, ...]:
+        """What papers would release at the same ε."""
+        names = (name for name, one in self.at_epsilon.items() if _graded(one, Grade.PUBLISHED))
+        return tuple(self.rows[name] for name in names)
+
+    @cached_property
+    def exposure(self) -> Exposure | None:
+        """Who is most exposed by Gaussian noise on the optimum."""
+        for name, one in self.at_epsilon.items():
+            if _is_gaussian(one) and _graded(one, Grade.PROVEN, Grade.DECLARED):
+                return self.adversaries.exposure(one.first, name)
+        return None
+
+    def _attacks(self, name: str) -> tuple[str, ...]:
+        """All on the recommended one, the exact one on Gaussian heads, else the strongest alone."""
+        strongest = next(iter(self.strengths))
+        exact = (EXACT,) if name in self.at_epsilon and _is_gaussian(self.releases[name]) else ()
+        return (*CANDIDATES, *exact) if name == self.chosen else (strongest, *exact)
+
+
+def _is_gaussian(found: Drawn) -> bool:
+    return is_convex(found.first) and found.first.mechanism == "gaussian"
+
+
+def _graded(found: Drawn, *grades: Grade) -> bool:
+    return found.claim.grade in grades
+
+
+def _row(
+    found: Drawn, attacks: tuple[Attack, ...], audit: Audit | None, *, kept: bool
+) -> ReleaseRow:
+    return ReleaseRow(
+        name=found.name,
+        learner=found.learner,
+        mechanism=found.first.mechanism,
+        claim=claim_of(found.claim),
+        scales=dict(found.first.scales),
+        accuracy=found.accuracy,
+        loss=interval_of(found.loss),
+        draws=len(found.draws),
+        attacks=attacks,
+        audit=audit,
+        file=KEPT if kept else None,
+        kept_accuracy=found.first_accuracy if kept else None,
+    )

@@ -1,0 +1,193 @@
+"""The releases of a run: a grid of mechanisms and grades, and the learner that public numbers name.
+
+Every release is drawn several times to show its spread. Each draw is a release by itself: whoever
+publishes more than one has spent more than the printed ε.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from reticent.arrays import Array, Flags
+from reticent.attacks.context import ProgressCallback
+from reticent.audit import UtilityLoss, utility_loss
+from reticent.guarantee import Grade, Guarantee
+from reticent.mechanisms.registry import MECHANISMS
+from reticent.protect import RECIPES, Release, ReleaseRequest, release_table, release_weights
+from reticent.protect.estimated import release_estimated
+from reticent.protect.plan import Advice, Situation, plan
+from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
+from reticent.randomness import seeded
+from reticent.results import Interval
+from reticent.results.conversions import accuracy_of
+from reticent.run.heads import Sensitivities
+from reticent.run.spec import RunData, RunSpec
+
+Draw = Callable[[], Release]
+PURE = ("laplace", "logistic", "l2-laplace")
+"""Shown at δ = 0, where they are at home."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawn:
+    """Several draws of one kind of release, and what they are worth on the test records."""
+
+    name: str
+    learner: str
+    draws: list[Release]
+    accuracy: Interval
+    first_accuracy: Interval
+    """Of the first draw alone."""
+    loss: UtilityLoss
+
+    @property
+    def first(self) -> Release:
+        """The draw that is attacked, audited, and handed over where it is the recommended one."""
+        return self.draws[0]
+
+    @property
+    def claim(self) -> Guarantee:
+        """The guarantee of each of the draws."""
+        return self.first.guarantee
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind of release before it is drawn."""
+
+    name: str
+    learner: str
+    draw: Draw
+
+
+def advised(data: RunData, spec: RunSpec, epsilon: float) -> Advice:
+    """What ``plan`` recommends for the public numbers of the run."""
+    return plan(
+        Situation(
+            records=spec.records,
+            features=data.features,
+            classes=len(data.private.classes),
+            epsilon=epsilon,
+            delta=spec.delta,
+            relation=spec.neighbours,
+            bound=spec.bound,
+            max_records_per_person=spec.max_records_per_person,
+        )
+    )
+
+
+def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None) -> Kind:
+    """What public numbers recommend at this ε, by default at the one that is asked for."""
+    asked = spec.epsilon if epsilon is None else epsilon
+    advice = advised(data, spec, asked)
+    request = _request(spec, advice.learner, advice.mechanism, asked)
+    if advice.learner == WEIGHTS:
+        return Kind(
+            name=named(advice.mechanism, best_grade(spec, advice.learner, advice.mechanism), asked),
+            learner=WEIGHTS,
+            draw=_weights(data, request),
+        )
+    return Kind(
+        name=named(advice.learner, best_grade(spec, advice.learner, advice.mechanism), asked),
+        learner=advice.learner,
+        draw=partial(release_table, data.private, request),
+    )
+
+
+def kinds(data: RunData, spec: RunSpec, estimates: Sensitivities) -> Iterator[Kind]:
+    """The recommended learner over the grid, then weights by mechanism, ε and grade."""
+    for epsilon in spec.epsilons:
+        recommended = recommended_kind(data, spec, epsilon)
+        if recommended.learner != WEIGHTS:
+            yield recommended
+    for mechanism in spec.mechanisms:
+        for epsilon in spec.epsilons:
+            request = _request(spec, WEIGHTS, mechanism, epsilon)
+            name = named(mechanism, best_grade(spec, WEIGHTS, mechanism), epsilon)
+            yield Kind(name=name, learner=WEIGHTS, draw=_weights(data, request))
+            for grade in (Grade.SAMPLED, Grade.PUBLISHED):
+                if grade in estimates.found:
+                    yield Kind(
+                        name=named(mechanism, grade, epsilon),
+                        learner=WEIGHTS,
+                        draw=_estimated(estimates, grade, request),
+                    )
+
+
+def best_grade(spec: RunSpec, recipe: str, mechanism: str) -> Grade:
+    """Of what rests on a theorem: proven, unless numbers were inferred or a plug-in is used."""
+    own = RECIPES.is_own(recipe) and MECHANISMS.is_own(mechanism)
+    return Grade.PROVEN if own and not spec.terms().inferred else Grade.DECLARED
+
+
+def named(what: str, grade: Grade, epsilon: float) -> str:
+    """The name of a release in the document."""
+    return f"{what}, ε = {epsilon:g} ({grade})"
+
+
+def drawn(
+    asked: list[Kind], data: RunData, spec: RunSpec, unprotected: Any, tell: ProgressCallback
+) -> list[Drawn]:
+    """All kinds, drawn and judged on the test records."""
+    rows, labels = data.rows("test")
+    found = []
+    for number, kind in enumerate(asked):
+        draws = [kind.draw() for _ in range(spec.draws)]
+        hits = [draw.predict(rows) == labels for draw in draws]
+        loss = utility_loss(
+            draws, unprotected, rows, labels, rng=seeded(spec.seed, "utility", kind.name)
+        )
+        found.append(
+            Drawn(
+                name=kind.name,
+                learner=kind.learner,
+                draws=draws,
+                accuracy=accuracy_of(hits),
+                first_accuracy=accuracy_of(hits[:1]),
+                loss=loss,
+            )
+        )
+        tell("releases", number + 1, len(asked))
+    return found
+
+
+def _request(spec: RunSpec, recipe: str, mechanism: str, epsilon: float) -> ReleaseRequest:
+    delta = 0.0 if mechanism in PURE else spec.delta
+    options = {"bound": spec.bound, "intercept": spec.intercept, "norms": spec.norms}
+    return ReleaseRequest(
+        terms=spec.terms(epsilon=epsilon, delta=delta),
+        records=spec.records,
+        recipe=recipe,
+        mechanism=mechanism,
+        options=options if recipe == WEIGHTS else {},
+    )
+
+
+def _weights(data: RunData, request: ReleaseRequest) -> Draw:
+    """One fit, noised anew with each draw."""
+    terms = request.terms
+    recipe = request.planned(data.features, len(data.private.classes))
+    head = fit_head(data.private, HeadSpec.of(recipe, terms))
+    return partial(release_weights, head, **request.budget)
+
+
+def _estimated(estimates: Sensitivities, grade: Grade, request: ReleaseRequest) -> Draw:
+    terms = request.terms
+    return partial(
+        release_estimated,
+        estimates.head,
+        estimates.found[grade],
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        mechanism=request.mechanism,
+        # An estimate is about one record.
+        max_records_per_person=1 if terms.max_records_per_person == 1 else None,
+    )
+
+
+def correct_predictions(model: Any, rows: Any, labels: Array) -> Flags:
+    """Which records a model classifies as they are labelled."""
+    return np.asarray(np.asarray(model.predict(rows)) == labels)

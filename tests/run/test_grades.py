@@ -1,0 +1,189 @@
+"""The grade follows from the terms: every path to a release, with each public number read off."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from reticent.data import Dataset
+from reticent.guarantee import Grade
+from reticent.protect import (
+    RECIPES,
+    ReleaseRequest,
+    Terms,
+    calibrated_answers,
+    load,
+    numbers_of,
+    private_answers,
+    release_mean,
+    release_records,
+    release_table,
+    release_weights,
+    save,
+)
+from reticent.protect.estimators import ESTIMATORS, AdaSSPRegressor
+from reticent.protect.terms import inferred_sources
+from reticent.run.heads import sensitivities
+from reticent.run.releases import kinds, recommended_kind
+from reticent.run.spec import RunData, RunSpec
+from reticent.training import SoftmaxHead
+
+X, Y = load_digits(n_class=3, return_X_y=True)
+X, Y = X[:240] / 16 - 0.3, Y[:240]
+BUDGET = {"epsilon": 4.0, "delta": 1e-5, "relation": "add-remove"}
+RECORDS = 240
+OPTIONS = {"bound": 2.0, "target_bound": 3.0}
+
+
+def terms(inferred):
+    return Terms(**BUDGET, sources=inferred_sources(inferred))
+
+
+def table(public_classes=True):
+    return Dataset(
+        name="digits",
+        source="scikit-learn",
+        inputs=X,
+        labels=Y,
+        classes=("a", "b", "c"),
+        public_classes=public_classes,
+    )
+
+
+def by_estimator(kind):
+    own = {"bound": 2.0, "target_bound": 3.0} if kind is AdaSSPRegressor else {"classes": range(3)}
+    return lambda inferred: kind(
+        records=RECORDS, inferred=inferred, **own, **BUDGET
+    ).fit(X, Y).guarantee_  # fmt: skip
+
+
+def by_table(name):
+    options = {one: OPTIONS[one] for one in ("bound",) if one in RECIPES[name].options}
+
+    def path(inferred):
+        request = ReleaseRequest(
+            terms=terms(inferred), records=RECORDS, recipe=name, options=options
+        )
+        return release_table(table("classes" not in inferred), request).guarantee
+
+    return path
+
+
+def by_records(name):
+    kind = RECIPES[name]
+    options = {one: OPTIONS[one] for one in OPTIONS if one in kind.options}
+    classes = {"classification": 3, "regression": 1, "statistic": 0}[kind.task]
+
+    def path(inferred):
+        recipe = kind.planned(
+            terms(inferred), records=RECORDS, features=X.shape[1], classes=classes, **options
+        )
+        named = range(3) if kind.task == "classification" else ()
+        return release_records(recipe, terms(inferred), X, Y, classes=named).guarantee
+
+    return path
+
+
+HEAD = SoftmaxHead(penalty=1e-2, bound=2.0, classes=range(3), records=RECORDS).fit(X, Y)
+
+
+def by_weights(inferred):
+    return release_weights(HEAD, inferred=inferred, **BUDGET).guarantee
+
+
+def by_mean(inferred):
+    return release_mean(X, bound=2.0, records=RECORDS, inferred=inferred, **BUDGET).guarantee
+
+
+def by_centred_weights(inferred):
+    """What was read off for the mean was read off for the head that it centres."""
+    mean = release_mean(X, bound=2.0, records=RECORDS, share=0.1, inferred=inferred, **BUDGET)
+    head = SoftmaxHead(
+        penalty=1e-2, bound=2.0, classes=range(3), records=RECORDS, centre=mean.tensors["mean"]
+    ).fit(X, Y)
+    return release_weights(head, mean=mean, **BUDGET).guarantee
+
+
+def by_answers(inferred):
+    plan = calibrated_answers(numbers_of(HEAD), queries=2, mechanism="gaussian", **BUDGET)
+    answers = private_answers(HEAD, plan, inferred=inferred)
+    claims = {answers.guarantee.grade, answers.each.grade, answers.ask(X[:1]).guarantee.grade}
+    assert len(claims) == 1
+    return answers.guarantee
+
+
+def by_run(inferred):
+    """All that a run releases by a theorem, the one that it hands over among them."""
+    data = RunData.of(table("classes" not in inferred), table())
+    spec = RunSpec(
+        records=RECORDS, bound=2.0, inferred_from_data=tuple(inferred), pairs=2, **BUDGET
+    )
+    asked = [recommended_kind(data, spec), *kinds(data, spec, sensitivities(data, spec))]
+    claims = [kind.draw().guarantee for kind in asked if "published" not in kind.name]
+    assert len({claim.grade for claim in claims}) == 1
+    return claims[0]
+
+
+PATHS = {
+    **{f"{kind.__name__}.fit": (by_estimator(kind), kind.recipe.name) for kind in ESTIMATORS},
+    **{
+        f"release_table, {name}": (by_table(name), name)
+        for name in RECIPES
+        if RECIPES[name].task == "classification"
+    },
+    **{f"release_records, {name}": (by_records(name), name) for name in RECIPES},
+    "release_weights": (by_weights, "weights"),
+    "release_mean": (by_mean, "mean"),
+    "release_weights, centred": (by_centred_weights, "mean"),
+    "private_answers": (by_answers, "weights"),
+    "run": (by_run, None),
+}
+RUN_NUMBERS = ("classes", "bound", "records")
+
+
+def numbers(recipe):
+    """The public numbers that a user of this path says."""
+    if recipe is None:
+        return RUN_NUMBERS
+    kind = RECIPES[recipe]
+    return ("records", *(("classes",) if kind.task == "classification" else ()), *kind.options)
+
+
+CASES = [(path, number) for path, (_, recipe) in PATHS.items() for number in numbers(recipe)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PATHS)
+def test_with_every_number_said_it_is_proven(path):
+    assert PATHS[path][0](()).grade is Grade.PROVEN
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "number"), CASES)
+def test_with_a_number_read_off_it_is_declared(path, number):
+    claim = PATHS[path][0]((number,))
+    assert claim.grade is Grade.DECLARED
+    assert f"{number}: read from the private data, not declared" in claim.stated
+
+
+def test_the_walk_covers_every_recipe():
+    assert {recipe for _, recipe in PATHS.values() if recipe} == set(RECIPES)
+
+
+def test_a_file_keeps_what_was_read_off(tmp_path):
+    """Nothing raises the grade again, and the certificate names the number."""
+    released = release_weights(HEAD, inferred=("records",), **BUDGET)
+    save(released, tmp_path / "released")
+    found = load(tmp_path / "released")
+    assert found.terms.inferred == ("records",)
+    assert str(found.terms.sources["bound"]) == "said"
+    raised = dataclasses.replace(found, terms=dataclasses.replace(found.terms, sources={}))
+    assert raised.guarantee.grade is Grade.DECLARED
+
+
+def test_classes_of_the_labels_are_refused_where_nothing_says_so():
+    request = ReleaseRequest(terms=terms(()), records=RECORDS, recipe="class-means")
+    with pytest.raises(ValueError, match="classes must be declared for a proven release"):
+        release_table(table(public_classes=False), request)
+    assert np.all(Y < 3)

@@ -1,0 +1,59 @@
+"""Packages whose names load with their first use: every name is there, and nothing else is."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import reticent
+from reticent.lazy import lazy_exports
+
+ROOT = Path(reticent.__file__).parent
+PACKAGES = sorted(
+    ".".join(("reticent", *path.parent.relative_to(ROOT).parts))
+    for path in ROOT.rglob("__init__.py")
+    if "lazy_exports(__name__)" in path.read_text(encoding="utf-8")
+)
+HEAVY = {"torch", "sklearn", "numba", "scipy", "pydantic", "sqlalchemy"}
+
+
+def test_there_are_some():
+    assert {"reticent.attacks", "reticent.protect", "reticent.results"} <= set(PACKAGES)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_name_that_is_promised_is_found(name):
+    package = importlib.import_module(name)
+    assert len(set(package.__all__)) == len(package.__all__) > 0
+    for promised in package.__all__:
+        assert getattr(package, promised) is not None
+    with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'telepathy'"):
+        package.telepathy  # noqa: B018 - asking is the test
+
+
+@pytest.mark.parametrize("name", ["reticent.attacks", "reticent.protect", "reticent.results"])
+def test_a_package_alone_loads_nothing_heavy(name):
+    code = f"import {name}, sys; print(sorted({HEAVY} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_names_come_from_the_block_for_type_checkers_alone(tmp_path, monkeypatch):
+    (tmp_path / "made_lazy.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "from math import e as euler\n"
+        "if TYPE_CHECKING:\n"
+        "    from math import (\n        pi,\n        tau,\n    )\n"
+        "if euler:\n"
+        "    from math import inf\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("made_lazy")
+    found = lazy_exports("made_lazy")
+    assert found("tau") == 2 * found("pi")
+    for name in ("inf", "e", "euler"):
+        with pytest.raises(AttributeError):
+            found(name)
+    sys.modules.pop("made_lazy")
