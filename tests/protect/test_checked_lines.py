@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import integrate
+from sklearn.base import BaseEstimator
 
 from reticent import bounds
 from reticent.audit.end_to_end.pairs import audit_pair, combinations
@@ -22,20 +23,22 @@ from reticent.mechanisms.additive import CoordinatewiseMechanism
 from reticent.mechanisms.pure import PureMechanism
 from reticent.mechanisms.rounded import default_grid
 from reticent.protect import (
+    RECIPES,
     AdaSSPHead,
     AdaSSPRegressor,
     ClassMeansHead,
     LDAHead,
     NoisyGradientHead,
+    Terms,
     calibrated_answers,
-    estimators,
+    certified_head,
     numbers_of,
     private_answers,
     recipe,
     release,
     release_mean,
+    release_records,
     release_weights,
-    weights,
 )
 from reticent.protect.answers import answers as answers_module
 from reticent.protect.answers.plan import AnswerPlan
@@ -290,9 +293,18 @@ def halved(scales):
     return {name: scale / 2 for name, scale in scales.items()}
 
 
-def other_learners_are_refused():
-    with pytest.raises(InputError, match="package's own classes"):
-        type("Other", (ClassMeansHead,), {})(classes=range(3), records=60, **TERMS).fit(X, Y)
+class Looking(BaseEstimator):
+    """An estimator that looks at the rows and then releases without one of ours."""
+
+    def fit(self, rows, labels):
+        terms = Terms(**TERMS)
+        recipe = RECIPES["class-means"].planned(terms, records=60, features=4, classes=3)
+        release_records(recipe, terms, rows - rows.mean(axis=0), labels, classes=range(3))
+
+
+def estimators_around_are_refused():
+    with pytest.raises(InputError, match="got a fit inside Looking"):
+        Looking().fit(X, Y)
 
 
 def unscaled(rows, centre):
@@ -404,9 +416,9 @@ CHECKS = {
         changed_heads_are_refused,
         [(linear_head.LinearHead, "certified", lambda self: linear_head._FITS[self])],
     ),
-    "protect.certified_head.refuse_unproven": (
+    "protect.certified_head.refuse_other_head": (
         other_heads_are_refused,
-        modules_with("refuse_unproven", lambda *_: None, weights),
+        modules_with("refuse_other_head", lambda *_: None, certified_head),
     ),
     "training.softmax.zero_sum_basis": (
         zero_sums,
@@ -460,13 +472,9 @@ CHECKS = {
         fits_differ,
         modules_with("noisy_query", lambda noise, value: value, recipe),
     ),
-    "protect.estimators.refuse_as_learner": (
-        other_learners_are_refused,
-        modules_with(
-            "refuse_as_learner",
-            lambda _: Enclosing(),
-            estimators,
-        ),
+    "protect.release.released_by": (
+        estimators_around_are_refused,
+        modules_with("enclosing", lambda *_: Enclosing(), release),
     ),
     "protect.recipes.regression.within": (
         lambda: pairs_hold("adassp-regression", pairs=4),

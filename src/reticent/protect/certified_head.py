@@ -32,7 +32,19 @@ def head_of(model: object) -> tuple[Any, tuple[str, ...]]:
 
 
 def refuse_unproven(head: object, terms: Terms) -> None:
-    """Whatever would make a claim about this head unproven, in one line."""
+    """Whatever would make a claim about this head under these terms unproven, in one line."""
+    refuse_other_head(head)
+    assert isinstance(head, LinearHead)
+    several = terms.records_touched > 1  # else replace-one keeps n, the number of units
+    if head.records is None and (terms.relation is Relation.ADD_REMOVE or several):
+        raise InputError(
+            "records must be given to the head under add-remove and for persons with several"
+            " records, got None"
+        )
+
+
+def refuse_other_head(head: object) -> None:
+    """A head of another class, from a search, unfitted, or with classes or weights off the data."""
     if hasattr(head, "best_estimator_"):
         raise InputError(
             "head must not come from a search over private records, whose cost is not accounted "
@@ -47,12 +59,6 @@ def refuse_unproven(head: object, terms: Terms) -> None:
         raise InputError("classes must be given to the head for a proven release, got None")
     if isinstance(getattr(head, "class_weight", None), str):
         raise InputError("class_weight must be public for a proven release, got 'balanced'")
-    several = terms.records_touched > 1  # else replace-one keeps n, the number of units
-    if head.records is None and (terms.relation is Relation.ADD_REMOVE or several):
-        raise InputError(
-            "records must be given to the head under add-remove and for persons with several"
-            " records, got None"
-        )
 
 
 def certified_fit(head: LinearHead, steps: tuple[str, ...]) -> tuple[CertifiedFit, tuple[str, ...]]:

@@ -23,7 +23,7 @@ NOISY_SUMS = checked_by(
 OWN_CLASS = checked_by(
     "the learner is the package's own class with its own methods, fitted by itself or behind "
     "public steps",
-    "protect.estimators.refuse_as_learner",
+    "protect.release.released_by",
 )
 UNIT_ROWS = checked_by(
     "each record's row is scaled to norm 1 by itself, in one order of summation, and cut to "

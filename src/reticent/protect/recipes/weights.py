@@ -16,7 +16,7 @@ from scipy import special
 from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee.checks import checked_by
-from reticent.protect.certified_head import NO_SEARCH
+from reticent.protect.certified_head import NO_SEARCH, refuse_other_head
 from reticent.protect.head_numbers import CertifiedNumbers, checked_head, fields_of
 from reticent.protect.penalty import mean_share as public_mean_share
 from reticent.protect.penalty import public_penalty
@@ -59,7 +59,7 @@ CHECKED = (
     checked_by(
         "the head is the package's own class with its own methods, fitted by itself or behind "
         "public steps, with public classes and class weights",
-        "protect.certified_head.refuse_unproven",
+        "protect.certified_head.refuse_other_head",
     ),
 )
 ZERO_SUM = checked_by(
@@ -196,6 +196,7 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         head = self.unfitted(range(self.classes) if classes is None else classes, centre)
         options = {} if start is None else {"start": start}
         head.fit(rows, labels, **options)
+        refuse_other_head(head)
         return self.noised(LinearHead.certified(head), centre, plan)
 
     def noised(self, fit: CertifiedFit, centre: Floats | None, plan: Plan) -> Tensors:
