@@ -15,7 +15,10 @@ from reticent.protect import (
     ClassMeansHead,
     Release,
     Terms,
+    calibrated_answers,
     load,
+    numbers_of,
+    private_answers,
     release_mean,
     release_records,
     release_weights,
@@ -163,6 +166,14 @@ def test_the_ledger_hears_of_a_mean_that_it_was_not_charged_for():
         release_weights(head, mean=mean, charge=seen.append, **BUDGET)
     whole, alone, rest = seen
     assert whole.events == (alone, rest)
+
+
+def test_noise_that_hangs_on_a_plan_is_left_behind():
+    head = SoftmaxHead(classes=range(3), records=60, penalty=0.1).fit(X, Y)
+    plan = calibrated_answers(numbers_of(head), queries=2, mechanism="gaussian", **BUDGET)
+    due = plan.noise
+    plan.__dict__["noise"] = dataclasses.replace(due, scale=due.scale / 100)
+    assert private_answers(head, plan).plan.noise == due
 
 
 def test_one_text_is_no_list_of_names():

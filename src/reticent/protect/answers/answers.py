@@ -224,6 +224,7 @@ def private_answers(
     """
     if type(plan) is not AnswerPlan:
         raise InputError(f"plan must be an AnswerPlan, got {describe(plan)}")
+    plan = dataclasses.replace(plan)  # from its public numbers alone: what hangs on it stays behind
     final, steps = head_of(head)
     terms = _terms(plan, (*inferred, *(() if mean is None else mean.terms.inferred)))
     refuse_unproven(final, terms)
