@@ -49,27 +49,33 @@ $(VENV)/.made:
 	@$(PYTHON) -m venv --clear $(VENV)
 	@echo "$(CURDIR)" > $@
 
-# $(call install,EXTRAS): the mark .installing stays behind only where the shell itself was ended.
+# Every package is in requirements/*.txt with the hashes of its files (tools/lock.py): a file with
+# another hash is refused. PyTorch's CPU build where pip finds it, else the build that needs cuda.txt.
+pip := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check $(PIP_ARGS)
+locked := $(pip) --no-deps --require-hashes --requirement requirements
+torch := { $(locked)/torch-cpu.txt 2>/dev/null \
+    || $(locked)/torch.txt --requirement requirements/cuda.txt; }
+
+# $(call install,FILE,AND): the mark .installing stays behind only where the shell itself was ended.
 define install
-	@echo "installing reticent[$(1)] into $(VENV): a minute or two the first time, seconds later"
+	@echo "installing requirements/$(1).txt into $(VENV): a minute or two the first time, seconds later"
 	@touch $(VENV)/.installing; \
-	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
-	    --constraint constraints.txt $(PIP_ARGS) --editable ".[$(1)]"; \
+	{ $(locked)/$(1).txt && $(or $(2),true) && $(pip) --no-deps --no-build-isolation --editable .; }; \
 	status=$$?; rm -f $(VENV)/.installing; exit $$status
 endef
 
-pins := $(VENV)/.made pyproject.toml constraints.txt
+pins := $(VENV)/.made pyproject.toml $(wildcard requirements/*.txt)
 
 $(VENV)/.demo: $(pins)
-	$(call install,demo$(comma)torch)
+	$(call install,demo,$(torch))
 	@touch $@
 
 $(VENV)/.test: $(pins)
-	$(call install,demo$(comma)tables$(comma)encoders$(comma)test)
+	$(call install,test,$(torch))
 	@touch $(VENV)/.demo $@
 
 $(VENV)/.bench: $(pins)
-	$(call install,bench)
+	$(call install,bench,$(torch))
 	@touch $@
 
 $(VENV)/.site: $(pins)
@@ -129,7 +135,7 @@ audits: $(VENV)/.demo
 mutants: $(VENV)/.test
 	@$(BIN)/python tools/mutants.py --out results/mutants.json $(MUTANTS)
 
-docs: $(VENV)/.demo
+docs: $(VENV)/.test
 	@$(BIN)/python tools/refresh_docs.py
 
 site: $(VENV)/.site

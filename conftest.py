@@ -6,8 +6,10 @@ import os
 # before numpy and torch are imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import atexit
 import contextlib
 import doctest
+import shutil
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -18,6 +20,10 @@ from sybil.example import SybilFailure
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
 from tools import console
+
+if "RETICENT_WITNESS" not in os.environ:  # nor into the home of whoever runs the tests
+    os.environ["RETICENT_WITNESS"] = tempfile.mkdtemp(prefix="reticent-witness-")
+    atexit.register(shutil.rmtree, os.environ["RETICENT_WITNESS"], ignore_errors=True)
 
 ALLOWED_SKIPS: frozenset[str] = frozenset()  # reasons, word for word
 

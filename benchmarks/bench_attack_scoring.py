@@ -17,12 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import Cell, Result
 from reticent.attacks.attack import Attack
-from reticent.attacks.lira import Lira, online_scores
-from reticent.attacks.margins import margins
+from reticent.attacks.lira import Lira, margins, online_scores
 from reticent.attacks.metric import MetricAttack
 from reticent.attacks.records import Records
 from reticent.attacks.rmia import Rmia, dominated, log_expected
-from reticent.attacks.shadow_training import train_shadows
+from reticent.attacks.shadow_models import train_shadows
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import ModelTarget, Target
 from reticent.audit.metrics import auc

@@ -16,7 +16,7 @@ from benchmarks.bench_leave_one_out import Size as Pool
 from benchmarks.bench_leave_one_out import features
 from benchmarks.harness import Cell, Result
 from reticent.attacks.records import Records
-from reticent.attacks.shadow_training import memberships, train_shadows
+from reticent.attacks.shadow_models import memberships, train_shadows
 from reticent.attacks.targets import ModelTarget, Target
 from reticent.training import MLPHead, SoftmaxHead
 

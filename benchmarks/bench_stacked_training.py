@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import Cell, Result
 from reticent.randomness import seeded
 from reticent.training import dense
-from reticent.training.stacked import train_without
+from reticent.training.dense import train_without
 
 NAME = "stacked_training"
 TITLE = "Heads with fixed steps, each without one record: stacked against a loop"

@@ -1,12 +1,14 @@
 """Tasks give the same rows in the same order, however many run at once."""
 
+import contextlib
 import os
 import signal
+import subprocess
 import time
 
 import pytest
 
-from reticent.parallel import begun, dismiss_workers, map_tasks, workers
+from reticent.parallel import begun, dismiss_workers, kill_workers, map_tasks, workers
 from reticent.randomness import seeded
 from reticent.validation import InputError
 
@@ -58,6 +60,27 @@ def test_workers_that_were_dismissed_are_followed_by_others():
     assert not first & second
     dismiss_workers()
     dismiss_workers()  # nobody is there
+
+
+def test_workers_that_are_killed_are_gone_at_once():
+    killed = set(map_tasks(_place, range(4), jobs=2))
+    kill_workers()
+    assert not any(_lives(pid) for pid in killed)
+    kill_workers()  # nobody is there
+    with contextlib.suppress(InputError):  # this process may see only now that they are gone
+        map_tasks(_place, range(2), jobs=2)
+    assert not killed & set(map_tasks(_place, range(2), jobs=2))
+
+
+def _lives(pid):
+    """Whether it runs a second later; one that ended and was not asked for is a zombie."""
+    asked = ["ps", "-o", "stat=", "-p", str(pid)]
+    for _ in range(100):
+        state = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+        if not state.strip() or state.startswith("Z"):
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def _place(_):

@@ -2,6 +2,7 @@
 
 * ``docs/cli.md`` is the help of every command.
 * ``docs/results-format.md`` is the schema of results.json.
+* ``docs/licences.md`` is what installed packages say about theirs.
 * ``<!-- begin generated: NAME -->`` … ``<!-- end generated -->`` in README.md and docs holds
   the table of ``benchmarks/results/NAME.json``, or the tables of ``results/NAME.json``, which
   ``reticent reproduce --out`` writes.
@@ -201,9 +202,12 @@ def filled(text: str, root: Path) -> str:
 
 def wanted(root: Path, app: typer.Typer) -> dict[Path, str]:
     """What each page with generated parts should say."""
+    from tools import licences
+
     texts = {
         root / "docs" / "cli.md": cli_page(app),
         root / "docs" / "results-format.md": format_page(Results, VERSION),
+        root / "docs" / "licences.md": licences.page(root / "docs" / "licences.md"),
     }
     every = (
         root / "README.md",
@@ -265,4 +269,5 @@ def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> int:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     sys.exit(main())

@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy import typing as npt
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Array = NDArray[Any]
+ArrayLike = npt.ArrayLike
+Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Array = npt.NDArray[Any]
 Progress = Callable[[int, int], object]
 """Called with how much is done, and how much there is."""
 

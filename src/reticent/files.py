@@ -1,11 +1,25 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what a killed run has left of them.
+
+While something is being written it stands under a hidden name and is locked (``flock``); the
+system drops the lock with the process. So a later run knows what nobody writes any more, whatever
+the number of the process was and on whichever machine, and clears it.
+"""
 
 import contextlib
+import fcntl
 import os
+import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from reticent.validation import InputError
+
+_PARTIAL: Final = ".reticent-partial"
+_unfinished: set[Path] = set()
+"""Of this process: folders made for results, and partial files and folders."""
 
 
 def write_atomic(path: Path, content: bytes, *, private: bool = False) -> None:
@@ -18,25 +32,68 @@ def write_atomic(path: Path, content: bytes, *, private: bool = False) -> None:
 
 def write_together(contents: Mapping[Path, bytes], *, private: bool = False) -> None:
     """Write files that belong together: on a full disk none of them is there."""
-    partial = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in contents}
+    partial: dict[Path, Path] = {}
     writing = next(iter(contents), Path())
     try:
-        for writing, content in contents.items():
-            descriptor = os.open(
-                partial[writing], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _mode(private)
-            )
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        for writing, written in partial.items():
-            written.replace(writing)
+        with contextlib.ExitStack() as locks:
+            for writing, content in contents.items():
+                clear_partial(writing.parent, f".{writing.name}.")
+                partial[writing] = _hidden(writing.parent, f".{writing.name}.")
+                _unfinished.add(partial[writing])
+                locks.enter_context(_written(partial[writing], content, _mode(private)))
+            for writing, written in partial.items():
+                written.replace(writing)
     except OSError as error:
         raise InputError(f"{writing} must be writable, got: {error.strerror}") from None
     finally:
         for written in partial.values():
             with contextlib.suppress(OSError):  # what could not be made need not be removed
                 written.unlink()
+            _unfinished.discard(written)
+
+
+@contextlib.contextmanager
+def partial_folder(prefix: str, *, within: Path | None = None) -> Iterator[Path]:
+    """A folder that is gone afterwards, and after a kill with the next of that prefix.
+
+    Without ``within`` it is among the system's temporary files, readable by its owner alone.
+    """
+    parent = Path(tempfile.gettempdir()) if within is None else within
+    clear_partial(parent, prefix)
+    folder = _hidden(parent, prefix)
+    _unfinished.add(folder)
+    try:
+        with _made(folder):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _unfinished.discard(folder)
+
+
+def clear_partial(parent: Path, prefix: str) -> None:
+    """Remove the user's partial files and folders of that prefix which nobody writes any more."""
+    for found in _partial_ones(parent, prefix):
+        with contextlib.suppress(OSError):  # it is locked, just gone, or another's
+            if found.lstat().st_uid != os.getuid() or found.is_symlink():
+                continue
+            access = os.O_RDONLY if found.is_dir() else os.O_RDWR
+            with _locked(os.open(found, access | os.O_NOFOLLOW), wait=False):
+                if found.is_dir():
+                    shutil.rmtree(found, ignore_errors=True)
+                else:
+                    found.unlink()
+
+
+def clear_unfinished() -> None:
+    """Remove what this process has begun and not ended; folders for results if they are empty."""
+    for path in _unfinished.copy():
+        with contextlib.suppress(OSError):
+            if path.name.endswith(_PARTIAL) and path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink()
 
 
 def writable_file(path: Path) -> Path:
@@ -61,9 +118,15 @@ def writable_folder(path: Path) -> Path:
 
 @contextlib.contextmanager
 def folder_for(path: Path) -> Iterator[Path]:
-    """A writable folder for the results of long work; one made for it goes where the work fails."""
+    """A writable folder for the results of long work; one made for it goes where the work fails.
+
+    What a killed run has left in it is cleared.
+    """
     was_there = path.exists()
     folder = writable_folder(path)
+    clear_partial(folder, ".")
+    if not was_there:
+        _unfinished.add(folder)
     try:
         yield folder
     except BaseException:
@@ -71,6 +134,71 @@ def folder_for(path: Path) -> Iterator[Path]:
             with contextlib.suppress(OSError):  # something stands in it
                 folder.rmdir()
         raise
+    finally:
+        _unfinished.discard(folder)
+
+
+def _partial_ones(parent: Path, prefix: str) -> list[Path]:
+    try:
+        return [
+            found
+            for found in parent.iterdir()
+            if found.name.startswith(prefix) and found.name.endswith(_PARTIAL)
+        ]
+    except OSError:  # the folder is not there, or shows its files to nobody
+        return []
+
+
+def _hidden(parent: Path, prefix: str) -> Path:
+    return parent / f"{prefix}{secrets.token_hex(8)}{_PARTIAL}"
+
+
+@contextlib.contextmanager
+def _written(path: Path, content: bytes, mode: int) -> Iterator[None]:
+    """Bytes in a new file, which is locked until it has its name.
+
+    Between making and locking it another run may find the file and clear it: then it is made again.
+    """
+    while True:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with _locked(descriptor):
+            if not path.exists():
+                continue
+            with os.fdopen(os.dup(descriptor), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            yield
+            return
+
+
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """A new folder that is locked; made again where another run took it for one that was left."""
+    while True:
+        folder.mkdir(mode=0o700)
+        with _locked(os.open(folder, os.O_RDONLY)):
+            if folder.exists():
+                yield
+                return
+
+
+@contextlib.contextmanager
+def _locked(descriptor: int, *, wait: bool = True) -> Iterator[None]:
+    """A lock that no other process has, for as long as the descriptor is open.
+
+    Whoever cannot wait gets an OSError. Where the file system has no locks a writer does without
+    them, and nothing is cleared.
+    """
+    try:
+        if wait:
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _mode(private: bool) -> int:

@@ -4,19 +4,27 @@ A task is a pure function of its specification, seeded by identity (``randomness
 one core, two cores and a cluster give equal rows. No other module names joblib.
 """
 
+import multiprocessing
+import os
+import signal
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import contextmanager, suppress
+from typing import Final, TypeVar
 
 import joblib
+from joblib._parallel_backends import LokyBackend
 from joblib.externals.loky import get_reusable_executor
 
 from reticent.validation import InputError
 
 # Whoever presses Ctrl-C knows that tasks are cancelled; joblib advises them to submit fewer.
 warnings.filterwarnings("ignore", message=r"\d+ tasks which were still being processed")
+
+_SECONDS_BETWEEN_LOOKS: Final = 0.5
 
 Task = TypeVar("Task")
 Row = TypeVar("Row")
@@ -34,7 +42,7 @@ def map_tasks(
     ``jobs=1`` (the default) runs in this process; -1 takes every core. ``on_done`` is called in
     this process with the number of finished tasks: hang a progress bar on it.
     """
-    runner = joblib.Parallel(n_jobs=_checked(jobs), return_as="generator")
+    runner = _runner(jobs)
     rows: list[Row] = []
     with _ended_workers_told():
         for row in runner(joblib.delayed(function)(task) for task in tasks):
@@ -51,7 +59,7 @@ def begun(
 
     With ``jobs=1`` there is no other process: the task runs when it is waited for.
     """
-    runner = joblib.Parallel(n_jobs=_checked(jobs), return_as="generator")
+    runner = _runner(jobs)
     rows = runner([joblib.delayed(function)(task)])
 
     def wait() -> Row:
@@ -77,6 +85,36 @@ def _ended_workers_told() -> Iterator[None]:
 def dismiss_workers() -> None:
     """Let idle worker processes end now, without waiting: each takes a second to leave."""
     get_reusable_executor(reuse=True).shutdown(wait=False)
+
+
+def kill_workers() -> None:
+    """End the worker processes at once, in whatever they are; their tasks are lost.
+
+    joblib's own tracker of shared memory is no worker: it removes what they leave, and goes.
+    """
+    for worker in multiprocessing.active_children():
+        if worker.pid is not None:  # loky's processes have no ``kill`` of their own
+            with suppress(ProcessLookupError):
+                os.kill(worker.pid, signal.SIGKILL)
+
+
+def _runner(jobs: int | None) -> joblib.Parallel:
+    """Processes of joblib's own kind look after the one that they work for; a cluster's do not."""
+    backend, _ = joblib.parallel.get_active_backend()
+    watch = {"initializer": _watch_owner, "initargs": (os.getpid(),)}
+    more = watch if isinstance(backend, LokyBackend) and _checked(jobs) != 1 else {}
+    return joblib.Parallel(n_jobs=_checked(jobs), return_as="generator", **more)
+
+
+def _watch_owner(owner: int) -> None:
+    """In a worker: end it when the process that it works for has ended, however that was."""
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="reticent-owner").start()
 
 
 def workers(jobs: int | None = None) -> int:

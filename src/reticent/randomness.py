@@ -6,15 +6,21 @@ that one core, two cores and a cluster give equal rows.
 """
 
 import hashlib
+import math
 import operator
 import os
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from reticent.validation import InputError
+
 _KEY_BYTES: Final = 32
+_BLOCK_BYTES: Final = 16
+_TEST_BLOCKS: Final = 64
+_LONGEST_RUN: Final = 9
 _ZEROS: Final = memoryview(bytes(1 << 17))  # what the cipher encrypts: its output is the keystream
 
 
@@ -53,11 +59,73 @@ class SecureBits:
     def _take_key(self) -> None:
         self._process = os.getpid()
         # A key is used for one stream only, so the counter may always start at zero.
-        key = algorithms.AES(os.urandom(_KEY_BYTES))
+        key = algorithms.AES(_fresh_key())
         self._cipher = Cipher(key, modes.CTR(bytes(16))).encryptor()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("SecureBits must not be copied or pickled: noise would be used twice")
+
+
+class RandomSourceError(InputError):
+    """The operating system's random bits repeat: noise drawn from them would protect nobody."""
+
+
+class _Seen(NamedTuple):
+    """Blocks of the start-up test of one process, and a hash of the last key that it has drawn."""
+
+    process: int
+    blocks: frozenset[bytes]
+    last: list[bytes]
+
+
+_seen: list[_Seen] = []
+
+
+def _fresh_key() -> bytes:
+    """A key from the operating system, whose source was tested in this process.
+
+    Formal guarantee: none, as no test proves randomness. A source that is constant or soon repeats
+    is refused: no two of 64 blocks of 128 bits at start-up are equal, no byte stands 9 times in a
+    row (NIST SP 800-90B, 4.4.1, repetition count at 8 bits a byte), and no key holds one of those
+    blocks or is the one before it. A sound source fails with probability below 2^-53 a process. One
+    that gives every process the same bits (a copied machine) looks sound from inside each.
+    """
+    if not _seen or _seen[0].process != os.getpid():
+        _seen[:] = [_Seen(os.getpid(), _tested_blocks(), [])]
+    tested, key = _seen[0], os.urandom(_KEY_BYTES)
+    halves = {key[:_BLOCK_BYTES], key[_BLOCK_BYTES:]}
+    digest = hashlib.sha256(key).digest()  # the key itself is kept nowhere
+    if digest in tested.last or halves & tested.blocks or len(halves) < 2:
+        raise _repeating()
+    tested.last[:] = [digest]
+    return key
+
+
+def _tested_blocks() -> frozenset[bytes]:
+    drawn = [os.urandom(_BLOCK_BYTES) for _ in range(_TEST_BLOCKS)]
+    blocks, stream = frozenset(drawn), b"".join(drawn)
+    runs = any(bytes([byte]) * _LONGEST_RUN in stream for byte in range(256))
+    if len(blocks) < len(drawn) or runs or len(drawn[0]) < _BLOCK_BYTES:
+        raise _repeating()
+    return blocks
+
+
+def _repeating() -> RandomSourceError:
+    return RandomSourceError(
+        "random bits of the operating system must be fresh, got some that repeat: nothing was"
+        " released; repair os.urandom on this machine"
+    )
+
+
+def secret_sample(size: int, rate: float) -> NDArray[np.int64]:
+    """The places that a Poisson sample takes: each of ``size`` by a secret coin of its own.
+
+    A coin is a word of 64 bits below ⌊rate·2⁶⁴⌋: the probability is the rate, or less by 2⁻⁶⁴.
+    """
+    if rate >= 1:
+        return np.arange(size)
+    limit = np.uint64(int(math.ldexp(rate, 64)))
+    return np.flatnonzero(SecureBits().words(size) < limit)
 
 
 def seeded(*identity: int | str) -> np.random.Generator:

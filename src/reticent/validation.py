@@ -169,6 +169,23 @@ def describe(value: object) -> str:
     return f"{kind} {shown}" if len(shown) <= 40 and "\n" not in shown else kind
 
 
+def printable(text: str) -> str:
+    r"""The text on one line, as it may be shown wherever it came from.
+
+    A control or escape character, a mark that turns the direction of writing, one that has no width
+    and half of a surrogate pair become U+FFFD: nothing that stands in a file moves the cursor,
+    hides a line or writes a second one. Every kind of space becomes a space.
+
+    >>> printable("a\x1b[2J\u202eb\nc")
+    'a�[2J�b c'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() else " " if sign.isspace() else "\ufffd" for sign in text
+    )
+
+
 def _array(name: str, value: ArrayLike, *, kinds: str, of: str) -> Array:
     try:
         array = np.asarray(value)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from reticent.accounting import account, calibrate_noise
-from reticent.accounting.comparison import calibrated_steps
+from reticent.accounting.calibration import calibrated_steps
 from reticent.guarantee import (
     ApproximateEvent,
     Composed,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from reticent.accounting import amplification, curves
+from reticent.accounting import amplification, rdp
 from reticent.accounting.accountant import Accountant
 from reticent.accounting.rdp import ORDERS, RDP
 from reticent.guarantee import (
@@ -44,9 +44,9 @@ def curve(event, relation, orders):
 @pytest.mark.parametrize(
     ("vectorised", "scalar"),
     [
-        (curves.laplace, laplace.rdp),
-        (curves.logistic, logistic.rdp),
-        (curves.pure, pure.rdp),
+        (rdp.laplace_curve, laplace.rdp),
+        (rdp.logistic_curve, logistic.rdp),
+        (rdp.pure_curve, pure.rdp),
     ],
 )
 def test_curves_are_those_of_the_profiles(vectorised, scalar, shift):
@@ -111,7 +111,7 @@ def test_sampling_without_replacement_bounds_the_mixtures(kind, noise, size):
 def test_theorem_nine_term_by_term():
     """e^{(α−1)ε} − 1 at α = 3 by hand, with and without a finite ε(∞)."""
     share, spread = 0.1, 0.25
-    for kind, largest in ((curves.linear(spread), math.inf), (curves.laplace(0.5), 0.5)):
+    for kind, largest in ((rdp.linear_curve(spread), math.inf), (rdp.laplace_curve(0.5), 0.5)):
         two, three = (float(kind(np.array([order]))[0]) for order in (2.0, 3.0))
         ratio = math.expm1(largest) if largest < 700 else math.inf
         first = 3 * share**2 * min(4 * math.expm1(two), math.exp(two) * min(2, ratio**2))
@@ -122,7 +122,7 @@ def test_theorem_nine_term_by_term():
 
 def test_chords_are_convex_bounds():
     """K(α) = (α−1)·D_α is convex, so what is interpolated lies above what is exact."""
-    exact = curves.linear(0.5)
+    exact = rdp.linear_curve(0.5)
     nodes = amplification.NODES.astype(float)
     interpolated = amplification.interpolate(
         (nodes - 1) * exact(nodes), lambda orders: np.full(orders.shape, math.inf), math.inf
@@ -134,5 +134,5 @@ def test_chords_are_convex_bounds():
 
 def test_the_sum_is_accurate_where_little_is_lost():
     """At small rates e^K − 1 is far below the rounding of 1 and must not vanish."""
-    got = amplification.poisson_tight(curves.linear(0.5), 1e-9)[0]
+    got = amplification.poisson_tight(rdp.linear_curve(0.5), 1e-9)[0]
     assert got == pytest.approx(1e-18 * math.expm1(1.0), rel=1e-6, abs=0)

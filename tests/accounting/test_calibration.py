@@ -7,8 +7,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as library_pld
 
 from reticent.accounting import account, calibrate_noise, convolution
+from reticent.accounting.convolution import connect_dots
 from reticent.accounting.dominating import GaussianPair, PoissonPair
-from reticent.accounting.loss_grid import connect_dots
 from reticent.guarantee import (
     ApproximateEvent,
     GaussianEvent,

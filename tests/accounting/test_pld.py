@@ -10,6 +10,7 @@ from dp_accounting.pld import privacy_loss_distribution as library_pld
 from scipy import integrate
 
 from reticent.accounting import account, convolution
+from reticent.accounting.convolution import connect_dots
 from reticent.accounting.dominating import (
     GaussianPair,
     LaplacePair,
@@ -18,7 +19,6 @@ from reticent.accounting.dominating import (
     ResponsePair,
     SubsetPair,
 )
-from reticent.accounting.loss_grid import connect_dots
 from reticent.guarantee import (
     ApproximateEvent,
     BoundedRangeEvent,

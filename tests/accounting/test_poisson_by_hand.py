@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from reticent.accounting import amplification, curves
+from reticent.accounting import amplification, rdp
 from reticent.accounting.rdp import RDP
 from reticent.guarantee import PoissonSampled, Relation, ZcdpEvent
 
-CURVES = {"line": curves.linear(0.3), "logistic": curves.logistic(2.0), "pure": curves.pure(0.1)}
+CURVES = {
+    "line": rdp.linear_curve(0.3),
+    "logistic": rdp.logistic_curve(2.0),
+    "pure": rdp.pure_curve(0.1),
+}
 
 
 def binomial_sum(order, rate, moment, factor):

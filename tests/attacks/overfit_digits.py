@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from reticent.attacks.records import Records
-from reticent.attacks.shadow_training import train_shadows
+from reticent.attacks.shadow_models import train_shadows
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import ModelTarget
 from reticent.training import MLPHead

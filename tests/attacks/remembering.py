@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from reticent.attacks.records import Records
-from reticent.attacks.shadow_training import train_shadows
+from reticent.attacks.shadow_models import train_shadows
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import ModelTarget
 

@@ -7,8 +7,14 @@ import pytest
 
 from reticent.attacks.attack import Attack, ScoreAttack, Scores
 from reticent.attacks.records import Records
-from reticent.attacks.targets import AnsweredTarget, LabelTarget, RoundedTarget, TopTarget
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import (
+    Access,
+    AnsweredTarget,
+    LabelTarget,
+    RoundedTarget,
+    Threat,
+    TopTarget,
+)
 from reticent.validation import InputError
 
 ANSWERS = AnsweredTarget([[0.9, 0.1], [0.3, 0.7]], classes=["a", "b"])

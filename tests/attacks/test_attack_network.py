@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 from sklearn.neural_network import MLPClassifier
 
-from reticent.attacks.attack_network import NetworkRecipe, trained_network
+from reticent.attacks.shadow_network import NetworkRecipe, trained_network
 from reticent.validation import InputError
 
 SMALL = NetworkRecipe(hidden=(5, 3), batch=16, passes=8)

@@ -7,9 +7,8 @@ import pytest
 
 from reticent.attacks.displacement import DisplacementAttack, threshold_at
 from reticent.attacks.records import Records
-from reticent.attacks.shadow_training import train_shadows
-from reticent.attacks.targets import ModelTarget
-from reticent.attacks.threat import Access
+from reticent.attacks.shadow_models import train_shadows
+from reticent.attacks.targets import Access, ModelTarget
 from reticent.audit.metrics import auc
 from reticent.protect import release_weights
 from reticent.randomness import seeded

@@ -15,13 +15,13 @@ from reticent.attacks.encoder import (
     learnt_network,
     pairwise_cosines,
 )
+from reticent.attacks.metric import best_threshold
 from reticent.attacks.records import Records
-from reticent.attacks.threat import Access
-from reticent.attacks.threshold import best_threshold
+from reticent.attacks.targets import Access
 from reticent.audit.metrics import auc
 from reticent.data import load
 from reticent.training.contrastive import Augmentation, SimCLRSpec, digits, pretrain
-from reticent.training.encoders.function import FunctionEncoder
+from reticent.training.encoders.base import FunctionEncoder
 from reticent.validation import InputError
 
 SURE = 1 - 1e-6

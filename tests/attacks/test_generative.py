@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from reticent.attacks.generative import DiscriminatorAttack, LocalGANAttack
+from reticent.attacks.generative import DiscriminatorAttack, GANSpec, LocalGANAttack, train_gan
 from reticent.attacks.records import Records
-from reticent.attacks.threat import Access
+from reticent.attacks.targets import Access
 from reticent.audit.metrics import auc
-from reticent.training.generative import GANSpec, train_gan
 from reticent.validation import InputError
 
 SURE = 1 - 1e-6

@@ -6,8 +6,8 @@ import torch
 
 from reticent.attacks.gradient_network import Features, GradientAttack, trained
 from reticent.attacks.gradients import white_box_view
-from reticent.attacks.shadow_training import train_shadows
-from reticent.attacks.threat import Access
+from reticent.attacks.shadow_models import train_shadows
+from reticent.attacks.targets import Access
 from reticent.audit.metrics import auc
 from reticent.training import MLPHead, SoftmaxHead
 from reticent.validation import InputError

@@ -8,8 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from reticent.attacks.gradients import GradientNormAttack, softmax_residuals, white_box_view
 from reticent.attacks.records import Records
-from reticent.attacks.targets import LabelTarget, ModelTarget, TorchTarget
-from reticent.attacks.threat import Access
+from reticent.attacks.targets import Access, LabelTarget, ModelTarget, TorchTarget
 from reticent.audit.metrics import auc
 from reticent.protect import release_weights
 from reticent.training import MLPHead, SoftmaxHead

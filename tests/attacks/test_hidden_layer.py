@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from reticent.attacks.hidden_layer import last_hidden
+from reticent.attacks.reference import last_hidden
 from reticent.attacks.targets import FunctionTarget, ModelTarget, TorchTarget
 from reticent.training import MLPHead
 

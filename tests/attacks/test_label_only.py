@@ -9,8 +9,7 @@ from scipy import stats
 from sklearn.datasets import load_digits
 
 from reticent.attacks import BoundaryAttack, GapAttack, MetricAttack, NoiseAttack, Records
-from reticent.attacks.targets import FunctionTarget, LabelTarget
-from reticent.attacks.threat import Access
+from reticent.attacks.targets import Access, FunctionTarget, LabelTarget
 from reticent.audit import auc
 from reticent.randomness import seeded
 from reticent.training import MLPHead

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from reticent.attacks.margins import (
+from reticent.attacks.lira import (
     margins,
     require_shadows,
     shadow_margins,

@@ -15,11 +15,9 @@ from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
 from reticent.attacks import MetricAttack, Records
-from reticent.attacks.metric import METRICS, ClassThresholds, confidence
+from reticent.attacks.metric import METRICS, ClassThresholds, best_threshold, confidence
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import AnsweredTarget, LabelTarget, target_of
-from reticent.attacks.threat import Access
-from reticent.attacks.threshold import best_threshold
+from reticent.attacks.targets import Access, AnsweredTarget, LabelTarget, target_of
 from reticent.audit import auc
 from reticent.training import MLPHead
 from reticent.validation import InputError

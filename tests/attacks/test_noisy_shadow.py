@@ -8,13 +8,17 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from reticent.attacks.noisy_shadow import NoisyShadow
+from reticent.attacks.shadow_models import NoisyShadow
 from reticent.guarantee import Grade
 from reticent.mechanisms import AdditiveMechanism
-from reticent.protect.estimators import ESTIMATORS
+from reticent.protect.estimators import ESTIMATORS, PrivateNetwork
 from reticent.protect.registry import classifiers
 
-LEARNERS = {kind.recipe.name: kind for kind in ESTIMATORS if kind.recipe.name in classifiers()}
+LEARNERS = {
+    kind.recipe.name: kind
+    for kind in ESTIMATORS
+    if kind.recipe.name in classifiers() and kind is not PrivateNetwork
+}
 KINDS = [(name, "gaussian", 1e-5) for name in LEARNERS] + [("class-means", "laplace", 0.0)]
 FALSE_ALARM = 1e-6 / len(KINDS)
 DRAWS = 20

@@ -13,7 +13,7 @@ from reticent.attacks.released_means import (
     distance_statistic,
     inner_product_statistic,
 )
-from reticent.attacks.threat import Access
+from reticent.attacks.targets import Access
 from reticent.audit.metrics import auc
 from reticent.data import load
 from reticent.protect import ClassMeansHead, LDAHead, release_mean

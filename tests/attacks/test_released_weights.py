@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from reticent.attacks.records import Records
 from reticent.attacks.released_weights import ReleasedWeightsAttack, Worlds, noise_of
-from reticent.attacks.threat import Access
+from reticent.attacks.targets import Access
 from reticent.audit.metrics import auc
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms import Gaussian

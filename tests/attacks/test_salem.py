@@ -5,10 +5,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from reticent.attacks.attack_network import NetworkRecipe, trained_network
 from reticent.attacks.records import Records
 from reticent.attacks.salem import SalemAttack, SalemThreshold, largest
-from reticent.attacks.shadow_training import train_shadows
+from reticent.attacks.shadow_models import train_shadows
+from reticent.attacks.shadow_network import NetworkRecipe, trained_network
 from reticent.attacks.synthesis import FeatureSpace
 from reticent.attacks.targets import FunctionTarget
 from reticent.audit import auc

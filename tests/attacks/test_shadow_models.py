@@ -5,8 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from reticent.attacks.records import Records
-from reticent.attacks.shadow_models import ShadowPlan, shadows_like
-from reticent.attacks.shadow_training import memberships
+from reticent.attacks.shadow_models import ShadowPlan, memberships, shadows_like
 from reticent.attacks.targets import ModelTarget
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect import RECIPES, Release, Terms, release_records

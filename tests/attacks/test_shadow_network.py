@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from reticent.attacks.attack_network import NetworkRecipe, trained_network
 from reticent.attacks.lira import Lira
 from reticent.attacks.records import Records
+from reticent.attacks.shadow_models import train_shadows
 from reticent.attacks.shadow_network import (
     AlmAttack,
+    NetworkRecipe,
     ShokriAttack,
     balanced,
     shadow_rows,
+    trained_network,
     with_label,
 )
-from reticent.attacks.shadow_training import train_shadows
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import FunctionTarget, LabelTarget
-from reticent.attacks.threat import Access
+from reticent.attacks.targets import Access, FunctionTarget, LabelTarget
 from reticent.audit import auc, leakage
 from reticent.validation import InputError
 from tests.attacks.overfit_digits import HEAD, INSIDE, SURE, fitted, overfit

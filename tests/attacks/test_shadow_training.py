@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reticent.attacks.records import Records
-from reticent.attacks.shadow_training import memberships, train_shadows
+from reticent.attacks.shadow_models import memberships, train_shadows
 from reticent.training import MLPHead, SoftmaxHead
 from reticent.validation import InputError
 

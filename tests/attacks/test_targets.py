@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from reticent.attacks.targets import (
+    Access,
     AnsweredTarget,
     FunctionTarget,
     LabelTarget,
@@ -25,7 +26,6 @@ from reticent.attacks.targets import (
     imported_target,
     target_of,
 )
-from reticent.attacks.threat import Access
 from reticent.protect import release_weights
 from reticent.training import MLPHead, SigmoidHead, SoftmaxHead
 from reticent.validation import InputError

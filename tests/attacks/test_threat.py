@@ -2,7 +2,7 @@
 
 import pytest
 
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, Threat
 
 
 @pytest.mark.parametrize("access", list(Access))

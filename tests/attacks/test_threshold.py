@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.attacks.threshold import best_threshold
+from reticent.attacks.metric import best_threshold
 from reticent.validation import InputError
 
 scores = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=12)

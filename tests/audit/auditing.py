@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from reticent.audit import calibration
+from reticent.audit import intervals
 from reticent.mechanisms.profiles import gaussian, laplace, logistic
 
 BETA = 0.05
@@ -14,7 +14,7 @@ DELTA = 1e-5
 
 def wrong_too_often(wrong, audits, beta=BETA):
     """Whether audits that are wrong with probability ``beta`` would be so with 1e-6 at most."""
-    return calibration.wrong_too_often(wrong, audits, beta=beta)
+    return intervals.wrong_too_often(wrong, audits, beta=beta)
 
 
 @dataclass(frozen=True)

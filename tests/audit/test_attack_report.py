@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from reticent.attacks import Scores
-from reticent.attacks.threat import Access, Threat
-from reticent.attacks.threshold import best_threshold
+from reticent.attacks.metric import best_threshold
+from reticent.attacks.targets import Access, Threat
 from reticent.audit import (
     auc,
     balanced_accuracy,
@@ -22,7 +22,7 @@ from reticent.audit import (
     precision,
     tpr_at_fpr,
 )
-from reticent.audit.detectable import smallest_auc, smallest_leakage
+from reticent.audit.intervals import smallest_auc, smallest_leakage
 from reticent.randomness import seeded
 from reticent.validation import InputError
 

@@ -8,16 +8,15 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from reticent.attacks.context import NETWORK_SHADOWS
-from reticent.attacks.recorded_target import RecordedTarget
 from reticent.attacks.records import Records
 from reticent.attacks.registry import ATTACKS
-from reticent.attacks.shadow_models import ShadowPlan, shadow_head, shadows_like
-from reticent.attacks.shadow_training import train_shadows
+from reticent.attacks.shadow_models import ShadowPlan, shadow_head, shadows_like, train_shadows
 from reticent.attacks.targets import (
     AnsweredTarget,
     FunctionTarget,
     LabelTarget,
     ModelTarget,
+    RecordedTarget,
     RoundedTarget,
     TopTarget,
 )

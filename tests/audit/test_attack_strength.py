@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from reticent.attacks.attack import Attack, Scores
-from reticent.attacks.builder import AttackBuilder
+from reticent.attacks.attack import Attack, AttackBuilder, Scores
 from reticent.attacks.metric import MetricAttack
 from reticent.attacks.records import Records
 from reticent.attacks.registry import ATTACKS
 from reticent.attacks.targets import ModelTarget
-from reticent.audit.attack_run import AttackPlan, View, adversary
-from reticent.audit.attack_strength import strengths
+from reticent.audit.attack_run import AttackPlan, View, adversary, strengths
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from reticent.audit.calibration import most_wrong, wrong_too_often
+from reticent.audit.intervals import most_wrong, wrong_too_often
 from reticent.validation import InputError
 
 

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from reticent.audit import auc
-from reticent.audit.detectable import smallest_auc, smallest_leakage
-from reticent.audit.intervals import Share, is_rejected
+from reticent.audit.intervals import Share, is_rejected, smallest_auc, smallest_leakage
 from reticent.validation import InputError
 
 TRIALS = 1000

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from reticent.attacks.released_weights import noise_of
-from reticent.audit.neighbouring import refuse_others
-from reticent.audit.person_pairs import changed_by_persons, rows_of_units
+from reticent.audit.end_to_end.adversarial import held_records
+from reticent.audit.pairs import changed_by_persons, refuse_others, rows_of_units
 from reticent.audit.release import audit_release, worst_pair
-from reticent.audit.worst_data import held_records
 from reticent.guarantee import Relation
 from reticent.neighbours import LeaveOneOut
 from reticent.neighbours.search import built_records

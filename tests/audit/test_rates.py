@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score, precision_score, roc_curve
 
 from reticent.audit import balanced_accuracy, leakage, precision, share_above, tpr_at_fpr
 from reticent.audit.intervals import Share, difference_interval, share_interval
-from reticent.audit.rates import _threshold_limits, balanced
+from reticent.audit.metrics import _threshold_limits, balanced
 from reticent.validation import InputError
 
 scores = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=30)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from reticent.audit.neighbouring import refuse_others
 from reticent.audit.one_training import margin_scores
+from reticent.audit.pairs import refuse_others
 from reticent.audit.release_files import (
     Effort,
     TrainingPlan,

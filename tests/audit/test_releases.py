@@ -9,8 +9,7 @@ import pytest
 
 from reticent.attacks.released_weights import noise_of
 from reticent.audit.many_runs import many_runs
-from reticent.audit.release import audit_release
-from reticent.audit.releases import audit_releases, audit_together
+from reticent.audit.release import audit_release, audit_releases, audit_together
 from reticent.protect import release_weights
 from reticent.randomness import seeded
 from reticent.training import SoftmaxHead

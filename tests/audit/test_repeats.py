@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.audit.repeats import over_repeats
+from reticent.audit.metrics import over_repeats
 from reticent.validation import InputError
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from reticent.audit.sampled import audit_sampled
+from reticent.audit.release_audit import audit_sampled
 from reticent.guarantee import Guarantee, Sensitivity
 from reticent.mechanisms import Gaussian, L2Laplace, Laplace, Logistic
 from reticent.neighbours.sampled import Draws, sampled_head_pairs

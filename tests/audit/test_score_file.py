@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from reticent.attacks import Scores
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, Threat
 from reticent.audit import write_scores
 from reticent.validation import InputError
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.audit.support import (
+from reticent.audit.events import (
     laplace_misfits,
     logistic_misfits,
     lowest_bits,

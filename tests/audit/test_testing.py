@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from reticent.audit.testing import assert_private
+from reticent.audit.mechanism import assert_private
 from reticent.randomness import seeded
 from reticent.validation import InputError
 

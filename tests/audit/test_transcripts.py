@@ -6,8 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from reticent.audit.many_runs import SeparateRuns, many_runs
-from reticent.audit.power import runs_to_refute
+from reticent.audit.many_runs import SeparateRuns, many_runs, runs_to_refute
 from reticent.audit.transcripts import (
     audit_learner,
     audit_transcripts,

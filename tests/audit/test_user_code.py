@@ -134,8 +134,8 @@ def test_what_is_no_input_gets_one_line(tmp_path):
     (tmp_path / "cut.npy").write_bytes(b"\x93NUMPY")
     np.save(tmp_path / "pickle.npy", np.array([object()]), allow_pickle=True)
     for text, message in {
-        "NaN": "must be finite numbers, got NaN",
-        "[1, Infinity]": "must be finite numbers, got Infinity",
+        "NaN": "must hold finite numbers, got NaN",
+        "[1, Infinity]": "must hold finite numbers, got Infinity",
         "plain text": "must be JSON, a file",
         str(tmp_path / "none.npy"): "must be a file that exists",
         str(tmp_path / "cut.npy"): "must be a file of one plain array",

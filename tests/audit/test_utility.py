@@ -27,7 +27,7 @@ from sklearn.metrics import (
 from sklearn.svm import LinearSVC
 
 from reticent.audit import utility_loss
-from reticent.audit.frozen_answers import FrozenAnswers
+from reticent.audit.utility import FrozenAnswers
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from reticent.audit.end_to_end import own_table
+from reticent.audit.end_to_end import pairs
 from reticent.cli.main import BAD_INPUT, run
 from reticent.protect.recipes import statistics
 
@@ -67,7 +67,7 @@ def test_rows_that_are_not_scaled_are_found(command, monkeypatch):
 
 
 def test_large_tables_are_cut(command, monkeypatch):
-    monkeypatch.setattr(own_table, "MOST_ROWS", 20)
+    monkeypatch.setattr(pairs, "MOST_ROWS", 20)
     code, out, _ = command(f"--end-to-end class-means {TERMS} --json")
     assert code == 0
     assert json.loads(out)["rows"] == 20

@@ -8,13 +8,15 @@ from sklearn.datasets import load_digits
 
 from reticent.cli.main import BAD_INPUT, run
 from reticent.guarantee import Grade
+from reticent.protect import save
 from reticent.protect.plan import CLASS_MEANS, NOISY_GRADIENT
 from reticent.protect.registry import RECIPES, classifiers
 from reticent.report.annex import annex
 from reticent.report.card import card
 from reticent.report.evidence import of_certificate, of_results
-from reticent.results import write_results
+from reticent.results import read_results, write_results
 from tests.report.documents import SAMPLE, recommending, ungraded, with_release
+from tests.report.sample import certified
 
 NAMES = tuple(f"d{i}" for i in range(10))
 
@@ -78,19 +80,24 @@ def steps(folder):
 
 def test_a_card_of_a_run_is_printed(command, folder):
     code, out, error = command(f"card {folder}/results.json")
-    assert (code, out, error) == (0, card(of_results(SAMPLE())), "")
+    assert (code, out, error) == (0, card(of_results(read_results(folder / "results.json"))), "")
+    assert "(proven" not in out
 
 
-def test_card_and_annex_are_written_for_their_owner_alone_unless_public(command, folder, tmp_path):
-    line = f"card {folder}/results.json --out {tmp_path}/card.md --annex {tmp_path}/annex.md"
+def test_card_and_annex_are_written_for_their_owner_alone_unless_public(command, tmp_path):
+    results, release = certified(SAMPLE())
+    write_results(results, tmp_path / "results.json")
+    save(release, tmp_path / results.recommended.file)
+    line = f"card {tmp_path}/results.json --out {tmp_path}/card.md --annex {tmp_path}/annex.md"
     code, out, _ = command(line)
     assert (code, out.count("internal: not for publication")) == (0, 2)
-    evidence = of_results(SAMPLE())
+    evidence = of_results(read_results(tmp_path / "results.json"))
     assert (tmp_path / "card.md").read_text() == card(evidence)
     assert (tmp_path / "annex.md").read_text() == annex(evidence)
     assert (tmp_path / "card.md").stat().st_mode & 0o077 == 0
     code, out, _ = command(f"{line} --public")
     assert (code, "internal" in out) == (0, False)
+    evidence = of_certificate(tmp_path / results.recommended.file)
     assert (tmp_path / "card.md").read_text() == card(evidence, public=True)
     assert (tmp_path / "annex.md").read_text() == annex(evidence, public=True)
 
@@ -98,7 +105,7 @@ def test_card_and_annex_are_written_for_their_owner_alone_unless_public(command,
 def test_json_holds_both_texts(command, folder, tmp_path):
     code, out, _ = command(f"card {folder}/results.json --annex {tmp_path}/annex.md --json")
     assert (code, set(json.loads(out))) == (0, {"card", "annex"})
-    assert json.loads(out)["card"] == card(of_results(SAMPLE()))
+    assert json.loads(out)["card"] == card(of_results(read_results(folder / "results.json")))
 
 
 def test_a_release_and_nothing_else(command, folder):
@@ -205,8 +212,8 @@ def test_a_release_of_the_same_epsilon_is_not_the_runs_for_that(
     code, out, error = command(line)
     assert (code, out, error.count("\n")) == (BAD_INPUT, "", 1)
     assert error.endswith(
-        "/head must be the release of this run: weights gaussian proven ε=4 (proven), got one with"
-        f" another {differs}\n"
+        "/head must be the release of this run: weights gaussian proven ε=4 (declared), got one"
+        f" with another {differs}\n"
     )
     assert not (tmp_path / "card.md").exists()
 
@@ -221,7 +228,9 @@ def test_a_run_with_its_release(command, folder, tmp_path):
     write_results(of_run(folder), tmp_path / "results.json")
     code, out, _ = command(f"card {tmp_path}/results.json --released {folder}/head")
     assert code == 0
-    assert "(proven; neighbours" in out
+    assert "(declared; neighbours" in out
+    assert "(proven" not in out
+    assert "**Whose word:** unsigned: " in out
     assert "(declared) follows from the public numbers" in out
     assert "reticent verify head" in out
 
@@ -232,7 +241,7 @@ def test_a_run_with_its_release(command, folder, tmp_path):
         ("card", "RESULTS or --released must be given"),
         ("card STEPS/none.json", "must be a readable file"),
         ("card STEPS/head.json", "must be a reticent-results/1 document"),
-        ("card --released STEPS/none", "must be readable"),
+        ("card --released STEPS/none", "must be a readable file"),
         ("card STEPS/results.json --released STEPS/head", "must be the release of this run: "),
         ("card STEPS/results.json --audit STEPS/audit.json", "must not be given beside RESULTS"),
         ("card --released STEPS/head --attack STEPS/audit.json", "reticent attack --json prints"),
@@ -262,7 +271,10 @@ def test_bad_input_is_one_line(command, steps, line, message):
 
 
 def test_a_refuted_claim_has_no_public_card(command, tmp_path):
-    write_results(recommending("weights gaussian published ε=1"), tmp_path / "results.json")
+    results, release = certified(recommending("weights gaussian proven ε=1"))
+    fallen = results.recommended.audit.model_copy(update={"verdict": "refuted"})
+    write_results(with_release(results, audit=fallen, file="head"), tmp_path / "results.json")
+    save(release, tmp_path / "head")
     code, out, error = command(f"card {tmp_path}/results.json --public --out {tmp_path}/card.md")
     assert (code, out) == (BAD_INPUT, "")
     assert "got one that its audit refuted" in error

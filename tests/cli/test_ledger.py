@@ -1,6 +1,7 @@
 """reticent ledger: what it prints, what it refuses, with which exit code."""
 
 import json
+import sqlite3
 
 import pytest
 
@@ -116,8 +117,8 @@ def test_a_lowered_budget_says_that_nothing_is_left(command):
         (BUDGET + " --epsilon 1 --pure --filter gdp", "delta must be > 0 for the filter gdp"),
         ("budget l.db a --epsilon 1 --pure", "--relation must be add-remove or replace-one"),
         ("charge l.db a --purpose x --events laplace.json", "--relation must be add-remove"),
-        (CHARGE + " --create --events nan.json", "noise_multiplier must be > 0 and finite"),
-        (CHARGE + " --create --events no.json", "--events must be a readable file"),
+        (CHARGE + " --create --events nan.json", "nan.json must hold finite numbers, got NaN"),
+        (CHARGE + " --create --events no.json", "--events no.json must be a readable file"),
     ],
 )
 def test_bad_input_is_one_line_and_makes_no_file(command, tmp_path, line, message):
@@ -127,6 +128,42 @@ def test_bad_input_is_one_line_and_makes_no_file(command, tmp_path, line, messag
     assert message in err
     assert err.count("\n") == 1
     assert not (tmp_path / "l.db").exists()
+
+
+def test_verify_finds_an_edit_and_a_restored_copy(command, tmp_path):
+    command(BUDGET, "--epsilon 1 --pure")
+    command(CHARGE, "--events laplace.json")
+    code, out, _ = command("verify l.db")
+    assert (code, out) == (0, "holds: every entry, hash and sum is as it was written\n")
+    copy = (tmp_path / "l.db").read_bytes()
+    command(CHARGE, "--events laplace.json")
+    (tmp_path / "l.db").write_bytes(copy)
+    code, _, err = command(CHARGE, "--events laplace.json")
+    assert code == BAD_INPUT
+    assert "must hold what it held before, got another copy: account 'survey' has 2 links" in err
+    assert err.count("\n") == 1
+    code, out, _ = command("verify l.db --json")
+    assert (code, json.loads(out)["holds"]) == (REFUSED, False)
+    code, out, _ = command("verify l.db --accept-restored")
+    assert (code, "lower budgets by what it has forgotten" in out) == (0, True)
+    assert "a restored copy was accepted: 2 links of 3" in command("show l.db survey")[1]
+    assert command(CHARGE, "--events laplace.json")[0] == 0
+    connection = sqlite3.connect(tmp_path / "l.db")
+    connection.execute("UPDATE entries SET purpose = 'other' WHERE seq = 2")
+    connection.commit()
+    connection.close()
+    code, out, _ = command("verify l.db")
+    assert code == REFUSED
+    assert out == "does not hold: account 'survey': link 2 is not the one that was written\n"
+
+
+def test_a_ledger_that_this_machine_never_saw_is_told(command, tmp_path, monkeypatch):
+    command(CHARGE, "--create --events laplace.json")
+    assert command("show l.db")[2] == ""
+    monkeypatch.setenv("RETICENT_WITNESS", str(tmp_path / "another machine"))
+    _, _, err = command("show l.db")
+    assert "l.db was never seen on this machine: an older copy" in " ".join(err.split())
+    assert command("show l.db")[2] == ""
 
 
 def test_bad_input_on_a_ledger(command):

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from reticent.cli import pretrain as command_module
 from reticent.cli.main import BAD_INPUT, INTERRUPTED, run
 from reticent.training.contrastive import simclr
-from reticent.training.encoders.checkpoint import load_encoder
+from reticent.training.encoders.torch_encoder import load_encoder
 
 IMAGES = (load_digits().images[:40] * 15).astype(np.uint8)
 SMALL = "--augmentation digits --width 3 --epochs 2 --batch 20"

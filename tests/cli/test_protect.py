@@ -225,14 +225,23 @@ def test_a_ledger_of_records_refuses_a_release_for_persons(command, folder, tmp_
     assert command(one_row_each(folder, tmp_path / "b", again))[0] == 0
 
 
-def test_without_a_budget_there_is_a_warning(command, folder, tmp_path):
+def test_without_a_budget_an_account_must_be_opened_in_so_many_words(command, folder, tmp_path):
     more = f"--delta 1e-5 --ledger {tmp_path}/l.sqlite --data-set digits"
     code, _, error = command(protecting(folder, tmp_path / "a", more))
     assert (code, "ledger must exist" in error) == (BAD_INPUT, True)  # a typo makes no ledger
     other = f"ledger budget {tmp_path}/l.sqlite other --epsilon 1 --pure --relation add-remove"
     assert command(other)[0] == 0
     code, _, error = command(protecting(folder, tmp_path / "a", more))
+    assert (code, "'digits' must have a budget to be charged" in error) == (BAD_INPUT, True)
+    assert not (tmp_path / "a.json").exists()
+    code, _, error = command(protecting(folder, tmp_path / "a", f"{more} --open-account"))
     assert (code, "no budget is set for 'digits'" in " ".join(error.split())) == (0, True)
+    near = more.replace("--data-set digits", "--data-set Digits") + " --open-account"
+    code, _, error = command(protecting(folder, tmp_path / "c", near))
+    assert (code, "got 'Digits' beside 'digits'" in error) == (BAD_INPUT, True)
+    alone = "--delta 1e-5 --open-account"
+    code, _, error = command(protecting(folder, tmp_path / "c", alone))
+    assert (code, "--open-account must be said with --ledger" in error) == (BAD_INPUT, True)
     code, _, error = command(protecting(folder, tmp_path / "b"))
     assert (code, "not charged to a ledger" in error) == (0, True)
 

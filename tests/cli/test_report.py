@@ -5,8 +5,9 @@ import json
 import pytest
 
 from reticent.cli.main import BAD_INPUT, run
+from reticent.protect import save
 from reticent.results import write_results
-from tests.report.sample import sample_results
+from tests.report.sample import certified, sample_results
 
 
 @pytest.fixture
@@ -23,7 +24,9 @@ def command(capsys):
 @pytest.fixture(scope="module")
 def document(tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "results.json"
-    write_results(sample_results(), path)
+    results, release = certified(sample_results())
+    write_results(results, path)
+    save(release, path.parent / results.recommended.file)
     return path
 
 
@@ -51,7 +54,8 @@ def test_a_public_page_goes_where_it_is_told(command, document, tmp_path):
     ("content", "message"),
     [
         (None, "must be a readable file"),
-        ("{", "must be a reticent-results/1 document"),
+        ('{"version": 1, "version": 2}', "must name each field once, got one twice"),
+        ("{", "a reticent-results/1 document, must be JSON"),
         ('{"version": "reticent-results/9"}', "where version is wrong"),
         ("[1]", "where the document is wrong"),
     ],

@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 
 from reticent.cli import run as command_module
 from reticent.cli.main import BAD_INPUT, INTERRUPTED, run
+from reticent.guarantee import PureEvent
 from reticent.protect import verify
 from reticent.results import read_results
 
@@ -54,11 +55,12 @@ def folder(tmp_path_factory):
 
 
 def asking(folder, out, *more, ending="csv"):
-    """The words of a small run."""
+    """The words of a small run; N is counted where nobody says it."""
+    counted = () if "--records" in more else ("--records-from-data",)
     return [
         "run", "--private", f"{folder}/train.{ending}", "--test", f"{folder}/test.{ending}",
         "--label", "label", "--epsilon", "1", "--delta", "1e-5", "--out", str(out),
-        "--epsilons", "1", "--draws", "2", "--shadows", "10", "--jobs", "1", *more,
+        "--epsilons", "1", "--draws", "2", "--shadows", "10", "--jobs", "1", *counted, *more,
     ]  # fmt: skip
 
 
@@ -84,6 +86,41 @@ def refused(capsys, monkeypatch):
     return call
 
 
+def test_a_run_is_charged_to_a_ledger_or_says_that_it_was_not(
+    folder, tmp_path, capsys, monkeypatch
+):
+    """The job itself is tested with its charge in tests/run."""
+
+    class StoppedError(Exception):
+        pass
+
+    def work(roles, spec, *, charge, **_):
+        if charge is not None:
+            terms = spec.terms()
+            charge(terms, "weights, gaussian noise", PureEvent(epsilon=terms.epsilon))
+        raise StoppedError
+
+    monkeypatch.setattr("reticent.run.run_job", work)
+    monkeypatch.setenv("RETICENT_DEBUG", "1")
+    book, words = str(tmp_path / "ledger.sqlite"), (*RELATION, *PUBLIC_NUMBERS)
+    given = ("--ledger", book, "--data-set", "digits")
+    budget = ("--epsilon", "1.5", "--delta", "1e-4", *RELATION)
+    assert run(["ledger", "budget", book, "others", *budget]) == 0
+    asked = asking(folder, tmp_path / "out", *words, *given)
+    assert run(asked) == BAD_INPUT
+    assert "account 'digits' must have a budget to be charged" in capsys.readouterr().err
+    assert run(["ledger", "budget", book, "digits", *budget]) == 0
+    with pytest.raises(StoppedError):
+        run(asked)
+    assert run(asked) == 1, "the second one is beyond the budget"
+    assert "budget of 'digits' must not be exceeded" in capsys.readouterr().err
+    with pytest.raises(StoppedError):
+        run([*asked[:-1], "new", "--open-account"])
+    assert "no budget is set for 'new'" in " ".join(capsys.readouterr().err.split())
+    assert run(asking(folder, tmp_path / "out", *words, "--data-set", "digits")) == BAD_INPUT
+    assert "--data-set must be said with --ledger" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_an_imbalanced_table_of_texts(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
@@ -107,6 +144,9 @@ def test_an_imbalanced_table_of_texts(folder, tmp_path, capsys, monkeypatch):
     assert stat.S_IMODE((out / "results.json").stat().st_mode) == 0o600
     assert verify(out / results.recommended.file).guarantee.grade == "declared"
     assert f"written to {out}: " in " ".join(printed.out.split())
+    assert "not charged to a ledger: releases on the same data add up" in " ".join(
+        printed.err.split()
+    )
     left = {path.name for path in out.iterdir()}
     assert {"report.html", "results.json", "released.json", "released.safetensors"} <= left
     assert not [name for name in left if name.startswith(".")]
@@ -211,7 +251,7 @@ def test_a_refuted_claim_is_said_by_the_exit_code(folder, tmp_path, monkeypatch,
         results = sample.model_copy(update={"releases": releases})
 
     monkeypatch.setattr("reticent.run.run_job", lambda *_, **__: Finished())
-    monkeypatch.setattr(command_module, "written_by", lambda *_: [])
+    monkeypatch.setattr(command_module, "written_by", lambda *_, **__: [])
     assert run(asking(folder, tmp_path / "out", *RELATION)) == 1
     Finished.results = sample
     assert run(asking(folder, tmp_path / "out", *RELATION)) == 0

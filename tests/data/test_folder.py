@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reticent.data import data_folder
-from reticent.data.folder import archive, content, decoded, find, records
+from reticent.data.archive import archive
+from reticent.data.folder import content, decoded, find, records
 from reticent.validation import InputError
 
 

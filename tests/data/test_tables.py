@@ -117,13 +117,17 @@ def test_a_missing_column_lists_those_that_exist(tmp_path, ending, roles):
     with pytest.raises(InputError) as error:
         read_table(path, **roles)
     role = next(role for role, name in roles.items() if name == "z")
+    sure = ending != ".csv" or "y" in roles.values()  # else the first row may be a record
     assert str(error.value) == (
         f"{role} must be a column of table{ending}, got 'z': it has 'x', 'w', 'y'"
+        if sure
+        else "label must be a column of table.csv, got 'z': its first row has 3 others, which are"
+        " not shown since they would be a record's if the header were missing"
     )
 
 
 def test_a_long_list_of_columns_is_cut(tmp_path):
-    path = write(tmp_path, ".csv", {f"c{i}": [0] for i in range(500)})
+    path = write(tmp_path, ".parquet", {f"c{i}": [0] for i in range(500)})
     with pytest.raises(InputError, match=r"'c19' and 480 more$"):
         read_table(path, label="y")
 

@@ -1,18 +1,23 @@
 """Events: checks, equality and the JSON round trip, for every type at once."""
 
+import sys
+
 import pytest
 
+from reticent.accounting.account import account
 from reticent.guarantee import (
     Composed,
     Event,
     GaussianEvent,
+    LaplaceEvent,
     LogisticEvent,
     PureEvent,
     Repeated,
     SampledWithoutReplacement,
 )
 from reticent.guarantee.events import EVENT_TYPES
-from reticent.validation import InputError
+from reticent.guarantee.rounding import quotient_down
+from reticent.validation import InputError, NotCoveredError
 
 GAUSSIAN = {"type": "Gaussian", "noise_multiplier": 1.5}
 EXAMPLES = {
@@ -105,3 +110,25 @@ def test_nodes_hold_events_only():
         Repeated(event="gaussian", count=2)
     with pytest.raises(InputError, match="event must be an Event"):
         Repeated(event=Event(), count=2)
+
+
+class TestNoCostVanishes:
+    """Tiny costs are accounted as larger ones: a square that underflows would print ε = 0."""
+
+    @pytest.mark.parametrize("noise", [1e90, 1e160, 1e200, 1.7e308])
+    @pytest.mark.parametrize("kind", [GaussianEvent, LaplaceEvent, LogisticEvent])
+    def test_no_pure_claim_of_zero(self, kind: type[Event], noise: float) -> None:
+        event = kind(noise_multiplier=noise)  # type: ignore[call-arg]
+        try:
+            assert account(event, relation="add-remove", delta=0.0).epsilon > 0
+        except NotCoveredError:
+            assert kind is GaussianEvent
+
+    @pytest.mark.parametrize("cost", [5e-324, 1e-200, 1e-90])
+    def test_pure_costs_add_up(self, cost: float) -> None:
+        event = Repeated(event=PureEvent(epsilon=cost), count=3)
+        found = account(event, relation="add-remove", delta=0.0)
+        assert min(found.epsilons.values()) >= 3 * cost
+
+    def test_a_quotient_beyond_all_floats_is_rounded_down(self) -> None:
+        assert quotient_down(1.0, 5e-324) == sys.float_info.max

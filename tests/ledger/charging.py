@@ -1,7 +1,6 @@
 """What the other processes of a test run; they import it by name, so it is a module of its own."""
 
 import threading
-from pathlib import Path
 
 from reticent.ledger import BudgetExhausted, Ledger
 
@@ -29,14 +28,6 @@ def charge_from_threads(path, event, threads, each, gate, passed):
         for worker in workers:
             worker.join()
     passed.put(sum(counts))
-
-
-def charge_and_release(path, event, releases):
-    """Charge and release for ever; a release is a byte in a file."""
-    with Ledger.open(path) as ledger, Path(releases).open("ab", buffering=0) as file:
-        while True:
-            ledger.charge(ACCOUNT, event, relation=RELATION, purpose="a release")
-            file.write(b"r")
 
 
 def stop_at_the_commit(path, event, reached):

@@ -43,7 +43,8 @@ def limits(kind, epsilon, delta, plan=None):
 
 def books(kind):
     """An account after as many charges as fit, and some of another one."""
-    release, claim = EVENTS["Gaussian"], (0.21, 1e-8)
+    release = GaussianEvent(noise_multiplier=8.0)
+    claim = claim_at(release, ADD, 1e-8)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger.open(Path(folder) / "ledger.sqlite", create=True)
         with ledger:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reticent.neighbours import LeaveOneOut, preconditioner, stacked
+from reticent.neighbours import LeaveOneOut, preconditioner
 from reticent.neighbours import leave_one_out as module
 from reticent.training.optimum import certified_minimum
 from reticent.training.softmax_head import SoftmaxHead
@@ -146,7 +146,7 @@ def test_large_moves_of_logits_are_solved_too(wild):
 
 def test_a_head_that_the_passes_leave_open_is_certified_by_newton(wild, monkeypatch):
     solved = wild.without([3, 30]).weights
-    monkeypatch.setattr(stacked, "MOST_PASSES", 1)
+    monkeypatch.setattr(preconditioner, "MOST_PASSES", 1)
     one_pass, _ = wild._prepared(1).stack.solve(
         module._own(wild.objective, wild.coordinates, sign=-1.0).part(np.array([3, 30])),
         accuracy=1e-4,
@@ -201,7 +201,7 @@ def test_the_influence_of_a_group_is_that_of_its_sum(loo):
 
 @pytest.mark.parametrize("passes", [40, 1])  # by the stacked passes, or by Newton's method
 def test_copies_enter_together(loo, monkeypatch, passes):
-    monkeypatch.setattr(stacked, "MOST_PASSES", passes)
+    monkeypatch.setattr(preconditioner, "MOST_PASSES", passes)
     X, y = features(2, 12, 4, seed=5)
     found = loo.with_each(X, y, copies=3)
     added = module.objective_of(loo.head, X, y)

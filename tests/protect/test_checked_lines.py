@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from reticent import bounds
 from reticent.audit.end_to_end.pairs import audit_pair, combinations
 from reticent.guarantee import Sensitivity
-from reticent.guarantee.checks import check_of, checked_by, name_of_check
+from reticent.guarantee.guarantee import check_of, checked_by, name_of_check
 from reticent.ledger import BudgetExhausted
 from reticent.mechanisms import Exponential, Gaussian, L2Laplace, Laplace, Logistic, PermuteAndFlip
 from reticent.mechanisms.additive import CoordinatewiseMechanism
@@ -48,7 +48,7 @@ from reticent.protect.recipes import weights as weights_module
 from reticent.randomness import SecureBits
 from reticent.run.every_release import every_release
 from reticent.training import SigmoidHead, SoftmaxHead, linear_head
-from reticent.training.enclosing import Enclosing
+from reticent.training.public_step import Enclosing
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError
 
@@ -470,7 +470,7 @@ CHECKS = {
     ),
     "protect.noisy_query.noisy_query": (
         fits_differ,
-        modules_with("noisy_query", lambda noise, value: value, recipe),
+        modules_with("noisy_query", lambda noise, value, **_: value, recipe),
     ),
     "protect.release.released_by": (
         estimators_around_are_refused,

@@ -245,7 +245,7 @@ def test_a_certificate_that_says_something_else_does_not_hold(file, change, says
 )
 def test_a_number_beyond_all_ranges_is_one_line(file, change):
     forged(file, change)
-    with pytest.raises(InputError, match="must be"):
+    with pytest.raises(InputError, match=r"must (be|hold)"):
         verify(file)
 
 
@@ -265,7 +265,7 @@ def test_a_field_that_stands_twice_is_refused(file):
     path.write_text(
         path.read_text().replace('"epsilon": 1.0', '"epsilon": 0.01, "epsilon": 1.0', 1)
     )
-    with pytest.raises(InputError, match="must be JSON"):
+    with pytest.raises(InputError, match="must name each field once"):
         verify(file)
 
 

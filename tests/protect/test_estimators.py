@@ -18,6 +18,7 @@ from reticent.protect.estimators import (
     ClassMeansHead,
     LDAHead,
     NoisyGradientHead,
+    PrivateNetwork,
 )
 from reticent.training import PublicStep, SoftmaxHead
 from reticent.validation import InputError
@@ -35,7 +36,7 @@ def learner_of(kind):
 
 
 def test_every_recipe_that_learns_from_sums_has_its_estimator():
-    assert set(ESTIMATORS) == {*HEADS, AdaSSPRegressor}
+    assert set(ESTIMATORS) == {*HEADS, PrivateNetwork, AdaSSPRegressor}
     assert {kind.recipe for kind in ESTIMATORS} == {
         RECIPES[name] for name in RECIPES if name not in ("weights", "mean")
     }

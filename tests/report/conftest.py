@@ -3,7 +3,7 @@
 import pytest
 
 from reticent.report import page
-from tests.report.sample import sample_results
+from tests.report.sample import certified, sample_results
 
 
 @pytest.fixture(scope="session")
@@ -18,4 +18,4 @@ def internal(sample):
 
 @pytest.fixture(scope="session")
 def public(sample):
-    return page(sample, public=True)
+    return page(sample, public=True, released=certified(sample)[1])

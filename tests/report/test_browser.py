@@ -180,10 +180,9 @@ def test_too_few_records_are_the_first_thing_that_is_read(opened, files):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("outward", [False, True])
-def test_no_text_of_a_document_runs(opened, files, sample, outward):
+def test_no_text_of_a_document_runs(opened, files, sample):
     evil = Results(**poisoned(sample.model_dump(mode="json")))
-    (files / "evil.html").write_text(page(evil, public=outward), encoding="utf-8")
+    (files / "evil.html").write_text(page(evil), encoding="utf-8")
     view = opened("evil", "phone")
     assert view.said == []
     assert view.asked == []

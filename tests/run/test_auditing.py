@@ -8,7 +8,7 @@ import pytest
 from reticent import Guarantee, Sensitivity
 from reticent.audit.error_counts import clopper_pearson_epsilon
 from reticent.audit.pairs import WorstPair, audit_pair
-from reticent.audit.transcript_audit import TranscriptAudit
+from reticent.audit.release_audit import TranscriptAudit
 from reticent.mechanisms import Gaussian
 from reticent.results.conversions import audit_of
 from reticent.run.auditing import FEWEST, MOST, transcripts_for

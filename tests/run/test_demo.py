@@ -11,6 +11,7 @@ from reticent.cli.main import run
 from reticent.data import load
 from reticent.protect import verify
 from reticent.results import read_results
+from reticent.results.reading import as_read
 from reticent.run.demo import (
     ENCODED,
     PIXELS,
@@ -50,7 +51,7 @@ def test_the_whole_way_from_the_command_line(tmp_path, monkeypatch, capsys):
     assert run(["demo", "--quick", "--out", str(out), "--json"]) == 0
     printed = capsys.readouterr()
     results = read_results(out / "results.json")
-    assert json.loads(printed.out) == results.model_dump(mode="json")
+    assert as_read(json.loads(printed.out)) == results.model_dump(mode="json")
     assert {"report.html", "results.json", "released.json", "released.safetensors"} <= {
         path.name for path in out.iterdir()
     }
@@ -62,8 +63,8 @@ def test_the_whole_way_from_the_command_line(tmp_path, monkeypatch, capsys):
     assert [one.name for one in results.features] == [PIXELS, ENCODED]
     assert results.features[0].width == facts.features == 64
     assert results.features[0].unprotected == results.unprotected.accuracy
-    assert {one.grade for one in results.sensitivities} == {"proven", "sampled", "published"}
-    assert results.refuted(grades=("proven",)) == ()
+    assert {one.grade for one in results.sensitivities} == {"declared", "sampled", "published"}
+    assert results.refuted(grades=("proven", "declared")) == ()
     assert results.outlier.audit.verdict == "refuted"
     assert results.outlier.claim.grade == "published"
     assert results.exposure is not None

@@ -10,9 +10,12 @@ from sklearn.datasets import load_digits
 from reticent.audit import ceiling
 from reticent.data import Dataset
 from reticent.guarantee import Grade
+from reticent.ledger import BudgetExhausted
 from reticent.protect import ClassMeansHead, load, verify
 from reticent.protect.plan import Situation, plan
+from reticent.protect.release import was_charged
 from reticent.results import read_results
+from reticent.results.reading import as_read
 from reticent.run import RunData, RunSpec, run_job
 from reticent.run.attacking import CANDIDATES, EXACT
 from reticent.run.auditing import _Auditor
@@ -101,6 +104,32 @@ def finished(told):
     )
 
 
+def test_the_release_that_is_handed_over_is_charged_before_anything_is_attacked():
+    charged, told = [], []
+
+    def charge(terms, purpose, event):
+        assert told == [], "work was done before the charge"
+        charged.append((terms.epsilon, terms.delta, terms.unit, purpose, event))
+
+    found = run_job(roles(), QUICK, stage=lambda *stage: told.append(stage), charge=charge)
+    ((epsilon, delta, unit, purpose, event),) = charged
+    assert (epsilon, delta, unit) == (EPSILON, DELTA, "one record")
+    assert purpose == f"{found.released.recipe.name}, {found.released.mechanism} noise"
+    assert event == found.released.event
+    assert was_charged(found.released)
+
+
+def test_a_run_beyond_the_budget_ends_before_it_begins():
+    told = []
+
+    def charge(*_):
+        raise BudgetExhausted("nothing was charged, release nothing")
+
+    with pytest.raises(BudgetExhausted):
+        run_job(roles(), QUICK, stage=lambda *stage: told.append(stage), charge=charge)
+    assert told == []
+
+
 @pytest.fixture(scope="module")
 def results(finished):
     return finished.results
@@ -171,7 +200,8 @@ class TestDocument:
         assert [path.name for path in paths] == [
             "results.json", "released.safetensors", "released.json",
         ]  # fmt: skip
-        assert read_results(paths[0]) == results
+        plain = as_read(results.model_dump(mode="json"))  # declared at most, as all that is read
+        assert read_results(paths[0]).model_dump(mode="json") == plain
         assert results.recommended.file == "released"
         assert [one.file for one in results.releases].count(None) == len(results.releases) - 1
         assert verify(tmp_path / "new" / "folder" / results.recommended.file).holds

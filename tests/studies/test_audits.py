@@ -8,14 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.audit.calibration import wrong_too_often
+from reticent.audit.end_to_end.adversarial import held_records
 from reticent.audit.error_counts import clopper_pearson_epsilon
+from reticent.audit.intervals import wrong_too_often
 from reticent.audit.release import audit_release
-from reticent.audit.worst_data import held_records
 from reticent.protect import release_weights
 from reticent.studies import audits
-from reticent.studies.audit_trials import LEARNERS, TOGETHER, WEIGHTS, Kind, Trial, audited
-from reticent.studies.audit_worlds import head_data, learner_worlds, neighbours
+from reticent.studies.audit_trials import (
+    LEARNERS,
+    TOGETHER,
+    WEIGHTS,
+    Kind,
+    Trial,
+    audited,
+    head_data,
+    learner_worlds,
+    neighbours,
+)
 from reticent.studies.trained import Cells, Run
 from reticent.training import SoftmaxHead
 

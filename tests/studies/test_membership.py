@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from reticent.attacks.attack_network import NetworkRecipe
+from reticent.attacks.shadow_network import NetworkRecipe
 from reticent.studies import alm_attack, membership, slides_table
 from reticent.studies.membership import Membership, Victim, records_of, trials
 from reticent.studies.trained import Cells, Run, Steps

@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from reticent.protect.plan import CURVE, LossCurve, predicted_loss
-from reticent.studies.plan_fit import PROTOTYPES, cells_of, fitted, judged, left_out_ranges
-from reticent.studies.plan_grid import COLUMNS, SPECS
+from reticent.studies.plan_fit import (
+    COLUMNS,
+    PROTOTYPES,
+    SPECS,
+    cells_of,
+    fitted,
+    judged,
+    left_out_ranges,
+)
 
 RESULTS = sorted((Path(__file__).parents[2] / "results").glob("plan-grid-*.json"))
 TRUE = LossCurve(constant=-1.0, slope=-0.7, half=0.0)

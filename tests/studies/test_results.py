@@ -19,7 +19,7 @@ from reticent.studies import (
     demonstration,
     end_to_end,
     learners,
-    plan_grid,
+    plan_fit,
     slides_table,
 )
 from reticent.studies.lu import alpha, findings, oaro
@@ -44,7 +44,7 @@ SPECS = {
     "lu-findings": (findings.SPECS["all"],),
     "lu-oaro": (oaro.SPECS["digits"],),
     "plan": (),
-    **{f"plan-grid-{name}": (spec,) for name, spec in plan_grid.SPECS.items()},
+    **{f"plan-grid-{name}": (spec,) for name, spec in plan_fit.SPECS.items()},
 }
 STUDY = {
     "command": "reticent reproduce alm layers",

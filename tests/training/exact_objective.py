@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath
 
-from reticent.training.sigmoid import SigmoidObjective
+from reticent.training.sigmoid_head import SigmoidObjective
 from reticent.training.softmax import SoftmaxObjective
 
 

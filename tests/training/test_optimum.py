@@ -5,7 +5,7 @@ import pytest
 
 from reticent.training.linear_head import _tolerance
 from reticent.training.optimum import certified_minimum
-from reticent.training.sigmoid import SigmoidObjective
+from reticent.training.sigmoid_head import SigmoidObjective
 from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
 
 MOST_STEPS = 100

@@ -23,8 +23,7 @@ from sklearn.preprocessing import (
 )
 
 from reticent.training import PublicStep, SoftmaxHead
-from reticent.training.public_step import row_by_itself
-from reticent.training.public_whitening import PublicWhitening
+from reticent.training.public_step import PublicWhitening, row_by_itself
 from reticent.validation import InputError
 from tests.training.row_layouts import assert_rows_alone, same_bits
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.training.public_whitening import PublicWhitening
+from reticent.training.public_step import PublicWhitening
 from reticent.training.row_kernels import products
 from reticent.validation import InputError
 from tests.training.row_layouts import any_rows, assert_rows_alone, same_bits

@@ -9,9 +9,7 @@ import torch
 from scipy import optimize, special
 
 from reticent.training import MLPHead, dense
-from reticent.training.risk_averting import risk_averting, tilted
-from reticent.training.stacked import train_without
-from reticent.training.stacked_subsets import fit_parts
+from reticent.training.dense import fit_parts, risk_averting, tilted, train_without
 from reticent.validation import InputError
 
 RISKS = [0.5, 1.0, 10.0]

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from reticent import bounds
 from reticent.training import SigmoidHead
 from reticent.training.features import clip_rows
-from reticent.training.sigmoid import SigmoidObjective
+from reticent.training.sigmoid_head import SigmoidObjective
 from reticent.validation import InputError
 
 NOT_ASKED = {

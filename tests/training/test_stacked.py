@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from reticent.training import dense, stacked
-from reticent.training.stacked import train_without
+from reticent.training import dense
+from reticent.training.dense import train_without
 
 REMOVED = np.array([0, 17, 55, 17])
 
@@ -82,7 +82,7 @@ def test_removed_records_matter_and_equal_ones_give_equal_heads(data):
 def test_groups_of_heads_change_nothing(data, monkeypatch):
     plan = recipe(sizes=(7, 9, 4))
     at_once = train_without(*data, plan, REMOVED)
-    monkeypatch.setattr(stacked, "COLUMNS", 27)
+    monkeypatch.setattr(dense, "COLUMNS", 27)
     in_groups = train_without(*data, plan, REMOVED)
     assert len(in_groups) == len(REMOVED)
     for one, other in zip(at_once, in_groups, strict=True):

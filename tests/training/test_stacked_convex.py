@@ -8,12 +8,11 @@ from scipy import special
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from reticent.training import SoftmaxHead, difference_steps, row_patterns, stacked_convex
+from reticent.training import SoftmaxHead, difference_steps, stacked_convex
+from reticent.training.difference_steps import RowPatterns, Turned, TwoLevel, groups
 from reticent.training.logit_changes import changes_by_head
 from reticent.training.optimum import Optimum
-from reticent.training.row_patterns import RowPatterns, groups
 from reticent.training.stacked_convex import fit_parts, gradient_bounds
-from reticent.training.two_level import Turned, TwoLevel
 from reticent.validation import InputError
 
 
@@ -117,7 +116,7 @@ def test_threads_groups_and_progress_change_nothing(data, halves, monkeypatch):
     assert seen[-1] == 10
     for a, b in zip(one, two, strict=True):
         assert np.array_equal(a.coordinates_, b.coordinates_)
-    monkeypatch.setattr(row_patterns, "HEADS", 3)
+    monkeypatch.setattr(difference_steps, "HEADS", 3)
     check(head, data, halves, fit_parts(head, *data, halves))
 
 
@@ -205,7 +204,7 @@ class TestLogitChanges:
 class TestRowPatterns:
     @pytest.mark.parametrize("most", [2048, 7])
     def test_each_head_meets_each_of_its_rows_once(self, monkeypatch, most):
-        monkeypatch.setattr(row_patterns, "MOST_ROWS", most)
+        monkeypatch.setattr(difference_steps, "MOST_ROWS", most)
         inside = np.random.default_rng(5).random((6, 100)) < 0.4
         patterns = RowPatterns.of(inside)
         met = np.zeros((6, 100), dtype=int)
@@ -258,7 +257,7 @@ class TestTwoLevel:
             assert true @ one.ravel() == pytest.approx(other.ravel(), abs=2e-4)
 
     def test_it_is_near_where_few_do(self, curved, monkeypatch):
-        monkeypatch.setattr("reticent.training.two_level.DENSE", 12)  # 4 axes of 12
+        monkeypatch.setattr("reticent.training.difference_steps.DENSE", 12)  # 4 axes of 12
         rows, p, weights = curved
         data = Turned.of(rows, weights)
         solver = TwoLevel.of(data, p.astype(np.float32), share=0.5, penalty=7.0)

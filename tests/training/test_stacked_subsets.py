@@ -5,8 +5,8 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from reticent.training import MLPHead, stacked_subsets
-from reticent.training.stacked_subsets import fit_parts
+from reticent.training import MLPHead, dense
+from reticent.training.dense import fit_parts
 from reticent.validation import InputError
 
 SEEDS = [5, 6, 7, 8, 9]
@@ -71,7 +71,7 @@ def test_each_head_is_that_of_fit_on_its_part(data, inside, layers, activation, 
 
 def test_groups_threads_and_progress_change_nothing(data, inside, monkeypatch):
     head, seen = MLPHead(layers=2, width=5, steps=20, batch=8), []
-    monkeypatch.setattr(stacked_subsets, "MOST_HEADS", 2)
+    monkeypatch.setattr(dense, "MOST_HEADS", 2)
     models = fit_parts(head, *data, inside, SEEDS, threads=2, on_done=seen.append)
     assert seen == [2, 4, 5]
     assert_same(models, head, data, inside)
@@ -88,8 +88,8 @@ def test_seeds_matter(data, inside):
 def test_the_size_of_a_group_follows_its_inputs(data, inside, monkeypatch):
     recipe = MLPHead(batch=16, classes=range(4))
     recipe.mapped_records(*data)
-    monkeypatch.setattr(stacked_subsets, "BYTES", 3 * 4 * 16 * 7)
-    assert stacked_subsets._group_size(recipe.recipe(7), inside) == 3
+    monkeypatch.setattr(dense, "BYTES", 3 * 4 * 16 * 7)
+    assert dense._group_size(recipe.recipe(7), inside) == 3
 
 
 def test_weights_that_ran_away_are_refused(data, inside):

@@ -18,7 +18,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-_MEMORY = 16_000_000 * 1024
+_MEMORY = 10_000_000 * 1024
 """Bytes: a mutant may ask for all there is."""
 
 

@@ -19,10 +19,9 @@ from reticent.accounting.gdp import GDP
 from reticent.accounting.pld import PLD
 from reticent.accounting.rdp import RDP
 from reticent.accounting.zcdp import ZCDP
-from reticent.guarantee.checks import checked_by
 from reticent.guarantee.events import Event
 from reticent.guarantee.grade import Grade, Relation, as_relation
-from reticent.guarantee.guarantee import ONE_RECORD, Guarantee
+from reticent.guarantee.guarantee import ONE_RECORD, Guarantee, checked_by
 from reticent.validation import InputError, NotCoveredError, describe, probability
 
 ACCOUNTANTS: Mapping[str, Accountant[Any]] = MappingProxyType(
@@ -89,11 +88,7 @@ def theorem_line(method: str) -> str:
 
 
 def account(
-    event: Event,
-    *,
-    relation: Relation | str,
-    delta: float,
-    methods: Sequence[str] | None = None,
+    event: Event, *, relation: Relation | str, delta: float, methods: Sequence[str] | None = None
 ) -> PrivacyCost:
     """The ε of ``event`` at ``delta`` under ``relation``, by all methods or by those named.
 

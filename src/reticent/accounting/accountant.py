@@ -11,16 +11,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Generic, NoReturn, TypeVar
 
-from reticent.guarantee.events import (
-    Composed,
-    Event,
-    Mixture,
-    Parallel,
-    PoissonSampled,
-    PostProcessed,
-    Repeated,
-    SampledWithoutReplacement,
-)
+from reticent.guarantee import events
 from reticent.guarantee.grade import Relation, as_relation
 from reticent.guarantee.rounding import up
 from reticent.validation import InputError, NotCoveredError
@@ -41,20 +32,20 @@ class Accountant(Generic[Value]):
 
     name: str
     theorem: str
-    release: Callable[[Event], Value]
+    release: Callable[[events.Event], Value]
     compose: Callable[[Sequence[tuple[Value, int]]], Value]
     worst: Callable[[Sequence[Value]], Value]
     poisson: Callable[[Value, float], Value]
     without_replacement: Callable[[Value, float], Value]
     epsilon: Callable[[Value, float], float]
 
-    def value(self, event: Event, relation: Relation) -> Value:
+    def value(self, event: events.Event, relation: Relation) -> Value:
         """What this accountant knows of the event, for neighbours under ``relation``."""
         value: Value = _walk(event, self, as_relation(relation))
         return value
 
 
-def refuse(event: Event, accountant: str, why: str = "") -> NoReturn:
+def refuse(event: events.Event, accountant: str, why: str = "") -> NoReturn:
     """An event without a rule is refused by name."""
     name = type(event).__name__
     norm = getattr(event, "norm", None)
@@ -72,13 +63,13 @@ def no_amplification(accountant: str) -> Callable[[Any, float], Any]:
 
 
 @singledispatch
-def _walk(event: Event, accountant: Accountant[Any], relation: Relation) -> Any:  # noqa: ARG001
+def _walk(event: events.Event, accountant: Accountant[Any], relation: Relation) -> Any:  # noqa: ARG001
     """A release, or an event that no accountant knows and each refuses."""
     return accountant.release(event)
 
 
 @_walk.register
-def _(event: Composed, accountant: Accountant[Any], relation: Relation) -> Any:
+def _(event: events.Composed, accountant: Accountant[Any], relation: Relation) -> Any:
     counts = Counter(event.events)
     return accountant.compose(
         [(_walk(part, accountant, relation), count) for part, count in counts.items()]
@@ -86,37 +77,39 @@ def _(event: Composed, accountant: Accountant[Any], relation: Relation) -> Any:
 
 
 @_walk.register
-def _(event: Repeated, accountant: Accountant[Any], relation: Relation) -> Any:
+def _(event: events.Repeated, accountant: Accountant[Any], relation: Relation) -> Any:
     return accountant.compose([(_walk(event.event, accountant, relation), event.count)])
 
 
 @_walk.register
-def _(event: Parallel, accountant: Accountant[Any], relation: Relation) -> Any:
+def _(event: events.Parallel, accountant: Accountant[Any], relation: Relation) -> Any:
     """One record stands in one part, so the largest value covers; add-remove only."""
     _require(relation, Relation.ADD_REMOVE, "parallel composition")
     return accountant.worst(_distinct(event.events, accountant, relation))
 
 
 @_walk.register
-def _(event: Mixture, accountant: Accountant[Any], relation: Relation) -> Any:
+def _(event: events.Mixture, accountant: Accountant[Any], relation: Relation) -> Any:
     """The coin does not look at the data: every divergence used here is jointly convex."""
     return accountant.worst(_distinct(event.events, accountant, relation))
 
 
 @_walk.register
-def _(event: PostProcessed, accountant: Accountant[Any], relation: Relation) -> Any:
+def _(event: events.PostProcessed, accountant: Accountant[Any], relation: Relation) -> Any:
     return _walk(event.event, accountant, relation)
 
 
 @_walk.register
-def _(event: PoissonSampled, accountant: Accountant[Any], relation: Relation) -> Any:
+def _(event: events.PoissonSampled, accountant: Accountant[Any], relation: Relation) -> Any:
     _require(relation, Relation.ADD_REMOVE, "Poisson sampling")
     inner = _walk(event.event, accountant, relation)
     return inner if event.rate == 1 else accountant.poisson(inner, event.rate)
 
 
 @_walk.register
-def _(event: SampledWithoutReplacement, accountant: Accountant[Any], relation: Relation) -> Any:
+def _(
+    event: events.SampledWithoutReplacement, accountant: Accountant[Any], relation: Relation
+) -> Any:
     _require(relation, Relation.REPLACE_ONE, "sampling without replacement")
     inner = _walk(event.event, accountant, relation)
     if event.size == event.population:
@@ -125,7 +118,7 @@ def _(event: SampledWithoutReplacement, accountant: Accountant[Any], relation: R
 
 
 def _distinct(
-    events: Iterable[Event], accountant: Accountant[Value], relation: Relation
+    events: Iterable[events.Event], accountant: Accountant[Value], relation: Relation
 ) -> list[Value]:
     return [_walk(event, accountant, relation) for event in dict.fromkeys(events)]
 

@@ -13,8 +13,7 @@ from scipy import special
 
 from reticent.arrays import Floats
 
-Array = Floats
-Divergence = Callable[[Array], Array]
+Divergence = Callable[[Floats], Floats]
 """Orders to Rényi divergences."""
 
 LARGEST_ORDER = 8192
@@ -29,7 +28,7 @@ _SLACK = 1e-9
 """Above the rounding of the logarithms (log Γ up to order 8,192 is within 1e-10)."""
 
 
-def poisson_tight(pair: Divergence, rate: float) -> Array:
+def poisson_tight(pair: Divergence, rate: float) -> Floats:
     """K at NODES for a release that is dominated by a symmetric pair with this divergence.
 
     e^K = Σ_l C(α,l)(1−q)^{α−l} q^l e^{(l−1)·D_l} is the exact moment of (1−q)Q + qP against Q.
@@ -39,12 +38,12 @@ def poisson_tight(pair: Divergence, rate: float) -> Array:
     return _moments(rate, _whole_moments(pair), _log_expm1, from_three=_log_expm1)
 
 
-def poisson_general(bound: Divergence, rate: float) -> Array:
+def poisson_general(bound: Divergence, rate: float) -> Floats:
     """K at NODES for any release with this Rényi-DP (Zhu & Wang 2019, Theorem 5): 3 from l = 3."""
     return _moments(rate, _whole_moments(bound), _log_expm1, from_three=_log_thrice_minus_one)
 
 
-def without_replacement(bound: Divergence, share: float) -> Array:
+def without_replacement(bound: Divergence, share: float) -> Floats:
     """K at NODES under replace-one (Wang, Balle & Kasiviswanathan 2019, Theorem 9).
 
     e^K − 1 = γ²·C(α,2)·min{4(e^{ε(2)} − 1), e^{ε(2)}·min{2, (e^{ε(∞)} − 1)²}}
@@ -70,18 +69,17 @@ def convexity(bound: Divergence, share: float) -> Divergence:
     jointly convex. Better than the theorems above where e^{(α−1)·D_α} is large.
     """
 
-    def curve(orders: Array) -> Array:
+    def curve(orders: Floats) -> Floats:
         exponents = (orders - 1) * bound(orders)
         with np.errstate(over="ignore"):
             near = np.log1p(share * np.expm1(exponents))
         far = exponents + np.log(share + (1 - share) * np.exp(-exponents))
-        values: Array = np.where(exponents < 30, near, far) / (orders - 1)
-        return values
+        return np.where(exponents < 30, near, far) / (orders - 1)
 
     return curve
 
 
-def interpolate(nodes: Array, otherwise: Divergence, pure: float) -> Divergence:
+def interpolate(nodes: Floats, otherwise: Divergence, pure: float) -> Divergence:
     """D_α at every order from K at NODES.
 
     Chords of the convex K between nodes, from K(1) = 0 on, or ``otherwise`` where that is less or
@@ -90,7 +88,7 @@ def interpolate(nodes: Array, otherwise: Divergence, pure: float) -> Divergence:
     at = np.concatenate([[1.0], NODES.astype(np.float64)])
     heights = np.concatenate([[0.0], nodes])
 
-    def curve(orders: Array) -> Array:
+    def curve(orders: Floats) -> Floats:
         values = np.full(orders.shape, pure)
         finite = np.isfinite(orders)
         values[finite] = otherwise(orders[finite])
@@ -104,11 +102,11 @@ def interpolate(nodes: Array, otherwise: Divergence, pure: float) -> Divergence:
 
 def _moments(
     rate: float,
-    moments: Array,
-    at_two: Callable[[Array], Array],
+    moments: Floats,
+    at_two: Callable[[Floats], Floats],
     *,
-    from_three: Callable[[Array], Array],
-) -> Array:
+    from_three: Callable[[Floats], Floats],
+) -> Floats:
     """ln(1 + Σ_{l≥2} C(α,l)(1−q)^{α−l} q^l·(…)): the terms l = 0, 1 of the binomial sum are 1's."""
     weights = np.concatenate([at_two(moments[:1]), from_three(moments[1:])])
     orders = np.arange(2, LARGEST_ORDER + 1, dtype=np.float64)
@@ -119,18 +117,17 @@ def _moments(
     )
 
 
-def _whole_moments(divergence: Divergence) -> Array:
+def _whole_moments(divergence: Divergence) -> Floats:
     """(l−1)·D_l for l = 2, …, LARGEST_ORDER."""
     orders = np.arange(2, LARGEST_ORDER + 1, dtype=np.float64)
-    moments: Array = (orders - 1) * divergence(orders)
-    return moments
+    return (orders - 1) * divergence(orders)
 
 
 @cache
-def _log_binomials(order: int) -> Array:
+def _log_binomials(order: int) -> Floats:
     """ln C(α, l) for l = 2, …, α."""
     picks = np.arange(2, order + 1, dtype=np.float64)
-    logs: Array = (
+    logs: Floats = (
         special.gammaln(order + 1.0)
         - special.gammaln(picks + 1)
         - special.gammaln(order - picks + 1)
@@ -138,7 +135,7 @@ def _log_binomials(order: int) -> Array:
     return logs
 
 
-def _log_one_plus(logs: Array) -> float:
+def _log_one_plus(logs: Floats) -> float:
     """ln(1 + Σ e^{logs}), with the slack on the sum."""
     largest = float(np.max(logs))
     if math.isinf(largest):
@@ -147,14 +144,13 @@ def _log_one_plus(logs: Array) -> float:
     return float(np.logaddexp(0.0, total))
 
 
-def _log_expm1(x: Array) -> Array:
+def _log_expm1(x: Floats) -> Floats:
     """ln(e^x − 1) for x ≥ 0."""
     with np.errstate(divide="ignore"):
-        logs: Array = np.where(np.isinf(x), x, x + np.log(-np.expm1(-x)))
+        logs: Floats = np.where(np.isinf(x), x, x + np.log(-np.expm1(-x)))
     return logs
 
 
-def _log_thrice_minus_one(x: Array) -> Array:
+def _log_thrice_minus_one(x: Floats) -> Floats:
     """ln(3e^x − 1) for x ≥ 0."""
-    logs: Array = x + math.log(3) + np.log1p(-np.exp(-x) / 3)
-    return logs
+    return x + math.log(3) + np.log1p(-np.exp(-x) / 3)

@@ -13,14 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.accounting.accountant import Accountant, refuse
-from reticent.guarantee.events import (
-    ApproximateEvent,
-    BoundedRangeEvent,
-    Event,
-    LaplaceEvent,
-    LogisticEvent,
-    PureEvent,
-)
+from reticent.guarantee import events
 from reticent.guarantee.rounding import up
 from reticent.validation import NotCoveredError
 
@@ -33,37 +26,23 @@ class Spent(NamedTuple):
 
 
 @singledispatch
-def release(event: Event) -> Spent:
+def release(event: events.Event) -> Spent:
     """The (ε, δ) that a release has by itself."""
     refuse(event, "composition of (ε, δ)", "it has none of its own")
 
 
 @release.register
-def _(event: PureEvent) -> Spent:
+def _(event: events.PureEvent | events.BoundedRangeEvent) -> Spent:
     return Spent(event.epsilon, 0.0)
 
 
 @release.register
-def _(event: BoundedRangeEvent) -> Spent:
-    return Spent(event.epsilon, 0.0)
-
-
-@release.register
-def _(event: ApproximateEvent) -> Spent:
+def _(event: events.ApproximateEvent) -> Spent:
     return Spent(event.epsilon, event.delta)
 
 
 @release.register
-def _(event: LaplaceEvent) -> Spent:
-    return _additive(event)
-
-
-@release.register
-def _(event: LogisticEvent) -> Spent:
-    return _additive(event)
-
-
-def _additive(event: LaplaceEvent | LogisticEvent) -> Spent:
+def _(event: events.LaplaceEvent | events.LogisticEvent) -> Spent:
     """ε = Δ₁/scale; an L2 bound gives no pure ε without the dimension."""
     if event.norm != "l1":
         refuse(event, "composition of (ε, δ)", "it is pure under an L1 bound only")

@@ -2,6 +2,7 @@
 
 A search on a logarithmic scale whose result has been accounted for: the noise returned is one at
 which an upper bound on ε was seen to be at most the ε asked for.
+``calibrated_steps`` compares additive mechanisms when each release is one of many steps.
 """
 
 import math
@@ -11,12 +12,14 @@ from functools import cache
 
 from scipy import optimize
 
-from reticent.accounting.account import account
-from reticent.guarantee.events import Event
-from reticent.guarantee.grade import Relation, as_relation
+from reticent.accounting.account import ACCOUNTANTS, STATED, account, theorem_line
+from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity, events, weakest
+from reticent.guarantee.grade import as_relation
+from reticent.mechanisms import Calibrated, Gaussian, Laplace, Logistic
+from reticent.mechanisms.additive import SCALE_SLACK
 from reticent.validation import InputError, NotCoveredError, positive, probability
 
-EventOf = Callable[[float], Event]
+EventOf = Callable[[float], events.Event]
 
 _TOLERANCE = 1e-4
 """How far, relatively, the noise returned may lie above the least one."""
@@ -62,9 +65,9 @@ def calibrate_noise(
     low, high = _checked(bracket)
     measure = _measure(event_of, high, relation, delta)
     noise = _narrowed(measure, target, *_bracketed(measure, target, low, high))
-    found = account(event_of(noise), relation=relation, delta=delta)
+    cost = account(event_of(noise), relation=relation, delta=delta)
     return Calibration(
-        noise_multiplier=noise, epsilon=found.epsilon, delta=delta, method=found.method
+        noise_multiplier=noise, epsilon=cost.epsilon, delta=delta, method=cost.method
     )
 
 
@@ -132,3 +135,72 @@ def _narrowed(measure: Callable[[float], float], target: float, low: float, high
     while measure(noise) > target:
         noise *= 1 + _TOLERANCE / 2
     return noise
+
+
+Kind = type[Laplace] | type[Logistic] | type[Gaussian]
+Release = Callable[[float], events.Event]
+
+RELEASES: tuple[tuple[Kind, str, Release], ...] = (
+    (Laplace, "l1", lambda noise: events.LaplaceEvent(noise_multiplier=noise, norm="l1")),
+    (Laplace, "l2", lambda noise: events.LaplaceEvent(noise_multiplier=noise, norm="l2")),
+    (Logistic, "l1", lambda noise: events.LogisticEvent(noise_multiplier=noise, norm="l1")),
+    (Logistic, "l2", lambda noise: events.LogisticEvent(noise_multiplier=noise, norm="l2")),
+    (Gaussian, "l2", lambda noise: events.GaussianEvent(noise_multiplier=noise)),
+)
+
+
+def calibrated_steps(
+    sensitivity: Sensitivity,
+    *,
+    epsilon: float,
+    delta: float,
+    steps: Callable[[events.Event], events.Event],
+) -> list[Calibrated]:
+    """A row for every noise that these sensitivities and an accountant allow.
+
+    ``steps`` turns one release into all of them: repeated, sampled. A combination that no
+    accountant covers has no row.
+    """
+    rows = []
+    for kind, norm, release in RELEASES:
+        bound = _bound(sensitivity, kind, norm)
+        if bound is None:
+            continue
+        try:
+            calibration = calibrate_noise(
+                lambda noise, release=release: steps(release(noise)),  # type: ignore[misc]
+                epsilon=epsilon,
+                delta=delta,
+                relation=sensitivity.relation,
+            )
+        except NotCoveredError:
+            continue
+        scale = calibration.noise_multiplier * bound * (1 + SCALE_SLACK)
+        route = f"{ACCOUNTANTS[calibration.method].name}, {norm.upper()}"
+        claim = _claim(sensitivity, epsilon, delta, calibration.method)
+        mechanism = kind(scale=scale, sensitivity=sensitivity)
+        rows.append(
+            Calibrated(
+                mechanism=kind.name, route=route, scale=scale, std=mechanism.std, guarantee=claim
+            )
+        )
+    return rows
+
+
+def _bound(sensitivity: Sensitivity, kind: Kind, norm: str) -> float | None:
+    """The bound in that norm; an L1 bound serves as an L2 bound for Gaussian noise."""
+    if norm == "l1":
+        return sensitivity.l1
+    return sensitivity.l2_bound if kind is Gaussian else sensitivity.l2
+
+
+def _claim(sensitivity: Sensitivity, epsilon: float, delta: float, method: str) -> Guarantee:
+    return Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        grade=weakest((Grade.DECLARED, sensitivity.grade)),
+        relation=sensitivity.relation,
+        gamma=sensitivity.gamma,
+        checked=(theorem_line(method),),
+        stated=(STATED, f"the sensitivity: {sensitivity.source}"),
+    )

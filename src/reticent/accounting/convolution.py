@@ -4,21 +4,117 @@ The masses are tilted by e^{θ·loss} so that their sum is centred near the ε s
 then accurate exactly where it is read. Three errors are bounded and charged to δ: the mass at +∞,
 the mass above the window (Chernoff), and the rounding of the transform. Mass that wraps into the
 window only adds to the result.
+
+A privacy loss on a grid, never smaller than the loss it stands for.
+
+Connect-the-dots (Doroshenko et al. 2022): the hockey-stick divergence of any pair is convex in
+e^ε, so the chords between its values at the grid points lie above it, and they are the divergence
+of a pair whose losses are grid points. All masses below are rounded up; every later step is
+monotone in them, so the result stays an upper bound in floating point too.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, signal
 
-from reticent.accounting.loss_grid import LossGrid
+from reticent.accounting.dominating import PoissonPair
 from reticent.arrays import Floats
 from reticent.validation import NotCoveredError
 
-Array = Floats
+Divergence = Callable[[Floats], Floats]
+
+_ULP = 2.0**-52
+_SLACK = 1e-11
+"""Relative; the divergences are evaluated to 1e-12 and tested against 50 digits."""
+
+
+@dataclass(frozen=True)
+class LossGrid:
+    """Loss (first + i)·step with probability e^{log_masses[i]} under P, +∞ with ``infinite``.
+
+    ``log_reversed`` and ``infinite_reversed`` are the same for Q: the loss of the other direction
+    is the negative, with these masses.
+    """
+
+    step: float
+    first: int
+    log_masses: Floats
+    infinite: float
+    log_reversed: Floats
+    infinite_reversed: float
+
+    @property
+    def losses(self) -> Floats:
+        """The finite privacy losses of the grid, ascending."""
+        indices: Floats = self.first + np.arange(len(self.log_masses), dtype=np.float64)
+        return indices * self.step
+
+    def reverse(self) -> LossGrid:
+        """The loss of Q against P."""
+        last = self.first + len(self.log_masses) - 1
+        return LossGrid(
+            self.step,
+            -last,
+            self.log_reversed[::-1],
+            self.infinite_reversed,
+            self.log_masses[::-1],
+            self.infinite,
+        )
+
+
+def connect_dots(pair: PoissonPair, step: float, negligible: float) -> LossGrid:
+    """The pair on a grid that reaches as far as its δ(ε) exceeds ``negligible``."""
+    removed = _dots(pair.removed, pair.reach_removed(negligible), step)
+    added = _dots(pair.added, pair.reach_added(negligible), step)
+    above = _outer_masses(removed, step)
+    below = _outer_masses(added, step)
+    middle = _middle_mass(removed, added, step)
+    with np.errstate(divide="ignore"):
+        above, below, middle = np.log(above), np.log(below), np.log(middle)
+    rising = step * np.arange(1, len(above) + 1)
+    falling = step * np.arange(1, len(below) + 1)
+    return LossGrid(
+        step=step,
+        first=-len(below),
+        log_masses=np.concatenate([(below - falling)[::-1], [middle], above]),
+        infinite=float(removed[-1]),
+        log_reversed=np.concatenate([below[::-1], [middle], above - rising]),
+        infinite_reversed=float(added[-1]),
+    )
+
+
+def _dots(divergence: Divergence, reach: float, step: float) -> Floats:
+    """δ at 0, step, … until a whole step beyond ``reach``, rounded up."""
+    count = math.ceil(reach / step) + 2
+    return divergence(step * np.arange(count, dtype=np.float64)) * (1 + _SLACK)
+
+
+def _outer_masses(dots: Floats, step: float) -> Floats:
+    """The masses at step, 2·step, …: (e^h(δ_{i−1} − δ_i) − (δ_i − δ_{i+1}))/(e^h − 1)."""
+    drops = -np.diff(dots)
+    before = drops / -math.expm1(-step)
+    after = np.append(drops[1:], 0.0) / math.expm1(step)
+    rounding = 4 * _ULP * (np.abs(before) + np.abs(after))
+    return np.maximum(before - after + rounding, 0.0)
+
+
+def _middle_mass(removed: Floats, added: Floats, step: float) -> float:
+    """The mass at 0 under both: 1 − [(e^h·δ₀ − δ⁺) + (δ₀ − δ⁻)]/(e^h − 1).
+
+    δ⁻ and δ⁺ are the divergences at one step in the two directions.
+    """
+    down = (removed[0] - removed[1]) / math.expm1(step)
+    up = (removed[0] - added[1] * math.exp(-step)) / -math.expm1(-step)
+    rounding = 4 * _ULP * (1 + abs(down) + abs(up))
+    return max(float(1 - down - up + rounding), 0.0)
+
+
 Parts = Sequence[tuple[LossGrid, int]]
 """Each loss with the number of times that it occurs."""
 
@@ -27,8 +123,6 @@ HALF_WIDTH = 7.0
 
 MOST_POINTS = 2**24
 """The longest transform; beyond it the other accountants answer."""
-
-_ULP = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -65,21 +159,21 @@ def tilt_for(parts: Parts, delta: float, near: float | None = None) -> Tilt:
     The rate rises with θ; the search starts at ``near``. Any θ > 0 gives a valid ε; for bounded
     losses the rate may never get there, and the search ends where the spread is mostly lost.
     """
-    wanted = math.log(1 / delta)
+    target = math.log(1 / delta)
     spread = tilted(parts, 0.0).deviation
     if not spread > 0:
         raise NotCoveredError("pld needs a loss that varies, got a constant one")
     low, high = 0.0, math.inf
-    theta = near or math.sqrt(2 * wanted) / spread
+    theta = near or math.sqrt(2 * target) / spread
     for _ in range(40):
         tilt = tilted(parts, theta)
-        if abs(tilt.rate - wanted) < 0.05 * wanted or high < 1.02 * low:
+        if abs(tilt.rate - target) < 0.05 * target or high < 1.02 * low:
             break
-        if tilt.rate > wanted or tilt.deviation < 0.1 * spread:
+        if tilt.rate > target or tilt.deviation < 0.1 * spread:
             high = theta
         else:
             low = theta
-        theta = _next(theta, tilt.rate / wanted, low, high)
+        theta = _next(theta, tilt.rate / target, low, high)
     return tilt
 
 
@@ -105,7 +199,8 @@ def epsilon(parts: Parts, delta: float, near: float | None = None) -> float:
         raise NotCoveredError(f"pld needs a grid of at most {MOST_POINTS} points, got {points}")
     start = math.floor(tilt.mean / step) - points // 2
     top = (start + points) * step
-    left = delta - _infinite_mass(parts) - _mass_above(parts, tilt, top)
+    infinite = sum(count * grid.infinite for grid, count in parts)
+    left = delta - infinite - _mass_above(parts, tilt, top)
     left *= 1 - 1e-9 - 1e-13 * sum(count for _, count in parts)
     if not left > 0:
         return math.inf
@@ -118,7 +213,7 @@ def epsilon(parts: Parts, delta: float, near: float | None = None) -> float:
     return _solve(np.exp(logs), losses, step, left)
 
 
-def _tilted_masses(grid: LossGrid, theta: float) -> tuple[float, Array]:
+def _tilted_masses(grid: LossGrid, theta: float) -> tuple[float, Floats]:
     """ln Σ p·e^{θ·loss} and the masses under the tilt."""
     logs = grid.log_masses + theta * grid.losses
     largest = float(np.max(logs))
@@ -131,16 +226,12 @@ def _length(parts: Parts, tilt: Tilt) -> int:
     """A window for the tilted sum, or for all of its range where that is not much longer."""
     window = math.ceil(2 * HALF_WIDTH * tilt.deviation / parts[0][0].step)
     whole = sum(count * len(grid.log_masses) for grid, count in parts)
-    wanted = whole if whole < max(4 * window, 2**14) else window
-    return int(fft.next_fast_len(max(wanted, 16), real=True))
+    points = whole if whole < max(4 * window, 2**14) else window
+    return int(fft.next_fast_len(max(points, 16), real=True))
 
 
 def _largest(parts: Parts) -> float:
     return sum(count * float(grid.losses[-1]) for grid, count in parts)
-
-
-def _infinite_mass(parts: Parts) -> float:
-    return sum(count * grid.infinite for grid, count in parts)
 
 
 def _mass_above(parts: Parts, tilt: Tilt, top: float) -> float:
@@ -151,17 +242,17 @@ def _mass_above(parts: Parts, tilt: Tilt, top: float) -> float:
     return min(math.exp(min(t.cumulant - t.theta * top, 0.0)) for t in tilts)
 
 
-def _sum_masses(parts: Parts, tilt: Tilt, start: int, points: int) -> Array:
+def _sum_masses(parts: Parts, tilt: Tilt, start: int, points: int) -> Floats:
     """The tilted masses of the sum at start, start + 1, …, from above."""
     spectra = [(fft.rfft(_folded(grid, tilt.theta, points)), count) for grid, count in parts]
     with np.errstate(divide="ignore"):
         logs = sum(count * np.log(spectrum) for spectrum, count in spectra)
     masses = fft.irfft(np.exp(logs), points)
-    rolled: Array = np.maximum(np.roll(masses, -(start % points)), 0.0)
+    rolled: Floats = np.maximum(np.roll(masses, -(start % points)), 0.0)
     return rolled + _rounding(spectra, points)
 
 
-def _folded(grid: LossGrid, theta: float, points: int) -> Array:
+def _folded(grid: LossGrid, theta: float, points: int) -> Floats:
     """The tilted masses modulo the window."""
     _, weights = _tilted_masses(grid, theta)
     indices = (grid.first + np.arange(len(weights))) % points
@@ -184,7 +275,7 @@ def _rounding(spectra: Sequence[tuple[NDArray[np.complex128], int]], points: int
     return 2 * (forward + (powers + each) * float(np.mean(np.exp(total))))
 
 
-def _solve(masses: Array, losses: Array, step: float, delta: float) -> float:
+def _solve(masses: Floats, losses: Floats, step: float, delta: float) -> float:
     """The ε in the window where δ(ε) = Σ_{loss > ε} mass·(1 − e^{ε − loss}) falls to ``delta``.
 
     At a grid point δ_i = (1 − e^{−h})·Σ_{j ≥ i} tail_j·e^{−(j−i)h}, a sum of positive terms;

@@ -14,8 +14,6 @@ from scipy import special
 from reticent.accounting.basic import amplified_epsilon
 from reticent.arrays import Floats
 
-Array = Floats
-
 _ULP = 2.0**-52
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
@@ -23,7 +21,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 class Pair(Protocol):
     """A symmetric pair; hashable, so that equal releases are counted together."""
 
-    def delta(self, epsilons: Array) -> Array:
+    def delta(self, epsilons: Floats) -> Floats:
         """δ(ε) for ε ≥ 0, to a relative error below 1e-11."""
 
     def reach(self, delta: float) -> float:
@@ -40,7 +38,7 @@ class GaussianPair:
 
     shift: float
 
-    def delta(self, epsilons: Array) -> Array:
+    def delta(self, epsilons: Floats) -> Floats:
         """φ(u)·(M(u) − M(u + μ)) with u = ε/μ − μ/2 and Mills' ratio M, as in profiles.gaussian."""
         lower = epsilons / self.shift - self.shift / 2
         with np.errstate(under="ignore"):
@@ -60,7 +58,7 @@ class GaussianPair:
     def atom(self) -> None:
         """None: the loss is continuous, and no value has mass of its own."""
 
-    def _mean_slope(self, lower: Array) -> Array:
+    def _mean_slope(self, lower: Floats) -> Floats:
         """The mean of −M′ over [u, u + μ]."""
         total = np.zeros_like(lower)
         for node, weight in zip((_NODES + 1) / 2 * self.shift, _WEIGHTS / 2, strict=True):
@@ -75,7 +73,7 @@ class LaplacePair:
 
     shift: float
 
-    def delta(self, epsilons: Array) -> Array:
+    def delta(self, epsilons: Floats) -> Floats:
         """1 − e^{(ε−a)/2} below a."""
         return -np.expm1(np.minimum(epsilons - self.shift, 0.0) / 2)
 
@@ -95,9 +93,9 @@ class LogisticPair:
 
     shift: float
 
-    def delta(self, epsilons: Array) -> Array:
+    def delta(self, epsilons: Floats) -> Floats:
         """(1 − e^{(ε−a)/2})²/(1 − e^{−a}) below a."""
-        values: Array = np.expm1(np.minimum(epsilons - self.shift, 0.0) / 2) ** 2
+        values: Floats = np.expm1(np.minimum(epsilons - self.shift, 0.0) / 2) ** 2
         return values / -math.expm1(-self.shift)
 
     def reach(self, delta: float) -> float:  # noqa: ARG002
@@ -116,7 +114,7 @@ class ResponsePair:
     epsilon: float
     failure: float = 0.0
 
-    def delta(self, epsilons: Array) -> Array:
+    def delta(self, epsilons: Floats) -> Floats:
         """δ₀ + (1−δ₀)(e^{ε₀} − e^ε)₊/(1 + e^{ε₀})."""
         below = -np.expm1(np.minimum(epsilons - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
         return self.failure + (1 - self.failure) * below
@@ -147,7 +145,7 @@ class PoissonPair:
         """Whether both directions are the same."""
         return self.rate == 1
 
-    def removed(self, epsilons: Array) -> Array:
+    def removed(self, epsilons: Floats) -> Floats:
         """q·δ(ln(1 + (e^ε − 1)/q)), rounded up."""
         if self.rate == 1:
             return self.pair.delta(epsilons)
@@ -157,7 +155,7 @@ class PoissonPair:
         inner = np.where(epsilons < 1, near, far) * (1 - 8 * _ULP)
         return self.rate * self.pair.delta(inner)
 
-    def added(self, epsilons: Array) -> Array:
+    def added(self, epsilons: Floats) -> Floats:
         """e^ε·(q + e^{−ε} − 1)₊·δ(−ln(1 + (e^{−ε} − 1)/q)), rounded up; 0 from −ln(1−q) on."""
         if self.rate == 1:
             return self.pair.delta(epsilons)
@@ -192,7 +190,7 @@ class SubsetPair(PoissonPair):
         """Both directions are the same."""
         return True
 
-    def added(self, epsilons: Array) -> Array:
+    def added(self, epsilons: Floats) -> Floats:
         """δ(ε) when a record is added: by symmetry that of ``removed``."""
         return self.removed(epsilons)
 
@@ -201,6 +199,6 @@ class SubsetPair(PoissonPair):
         return self.reach_removed(delta)
 
 
-def _mills(x: Array) -> Array:
-    values: Array = math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
+def _mills(x: Floats) -> Floats:
+    values: Floats = math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
     return values

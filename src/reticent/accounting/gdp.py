@@ -8,51 +8,30 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from reticent.accounting.accountant import Accountant, no_amplification, refuse
-from reticent.guarantee.events import (
-    BoundedRangeEvent,
-    Event,
-    GaussianEvent,
-    LaplaceEvent,
-    LogisticEvent,
-    PureEvent,
-)
+from reticent.guarantee import events
 from reticent.guarantee.rounding import up
 from reticent.mechanisms.profiles import gaussian, pure
 from reticent.validation import NotCoveredError, count, non_negative
 
 
 @singledispatch
-def mu(event: Event) -> float:
+def mu(event: events.Event) -> float:
     """The μ of one release."""
     refuse(event, "gdp")
 
 
 @mu.register
-def _(event: GaussianEvent) -> float:
+def _(event: events.GaussianEvent) -> float:
     return up(1 / event.noise_multiplier)
 
 
 @mu.register
-def _(event: PureEvent) -> float:
+def _(event: events.PureEvent | events.BoundedRangeEvent) -> float:
     return _of_pure(event.epsilon)
 
 
 @mu.register
-def _(event: BoundedRangeEvent) -> float:
-    return _of_pure(event.epsilon)
-
-
-@mu.register
-def _(event: LaplaceEvent) -> float:
-    return _additive(event)
-
-
-@mu.register
-def _(event: LogisticEvent) -> float:
-    return _additive(event)
-
-
-def _additive(event: LaplaceEvent | LogisticEvent) -> float:
+def _(event: events.LaplaceEvent | events.LogisticEvent) -> float:
     if event.norm != "l1":
         refuse(event, "gdp", "it is pure under an L1 bound only")
     return _of_pure(up(1 / event.noise_multiplier))

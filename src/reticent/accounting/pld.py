@@ -10,31 +10,15 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from types import MappingProxyType
 
-from reticent.accounting import convolution
+from reticent.accounting import convolution, dominating
 from reticent.accounting.accountant import Accountant, refuse
 from reticent.accounting.basic import reciprocal_up
-from reticent.accounting.dominating import (
-    GaussianPair,
-    LaplacePair,
-    LogisticPair,
-    PoissonPair,
-    ResponsePair,
-    SubsetPair,
-)
-from reticent.accounting.loss_grid import connect_dots
-from reticent.guarantee.events import (
-    ApproximateEvent,
-    BoundedRangeEvent,
-    Event,
-    GaussianEvent,
-    LaplaceEvent,
-    LogisticEvent,
-    PureEvent,
-)
+from reticent.accounting.convolution import connect_dots
+from reticent.guarantee import events
 from reticent.guarantee.rounding import up
 from reticent.validation import NotCoveredError
 
-Losses = Mapping[PoissonPair, int]
+Losses = Mapping[dominating.PoissonPair, int]
 """How often each dominating pair occurs in a composition."""
 
 _LEAST, _MOST = 1e-12, 1e3
@@ -47,51 +31,56 @@ _LARGEST_GRID = 2**21
 
 
 @singledispatch
-def release(event: Event) -> Losses:
+def release(event: events.Event) -> Losses:
     """The pair that dominates one release."""
     refuse(event, "pld")
 
 
 @release.register
-def _(event: GaussianEvent) -> Losses:
-    return _one(GaussianPair(_shift(reciprocal_up(event.noise_multiplier))))
+def _(event: events.GaussianEvent) -> Losses:
+    return _one(dominating.GaussianPair(_shift(reciprocal_up(event.noise_multiplier))))
 
 
 @release.register
-def _(event: LaplaceEvent) -> Losses:
+def _(event: events.LaplaceEvent) -> Losses:
     if event.norm != "l1":
         refuse(event, "pld", "no pair is known to dominate it")
-    return _one(LaplacePair(_shift(reciprocal_up(event.noise_multiplier))))
+    return _one(dominating.LaplacePair(_shift(reciprocal_up(event.noise_multiplier))))
 
 
 @release.register
-def _(event: LogisticEvent) -> Losses:
+def _(event: events.LogisticEvent) -> Losses:
     if event.norm != "l1":
         refuse(event, "pld", "no pair is known to dominate it")
-    return _one(LogisticPair(_shift(reciprocal_up(event.noise_multiplier))))
+    return _one(dominating.LogisticPair(_shift(reciprocal_up(event.noise_multiplier))))
 
 
 @release.register
-def _(event: BoundedRangeEvent) -> Losses:
+def _(event: events.BoundedRangeEvent) -> Losses:
     """Its profile is that of logistic noise with a = ε (Dong, Durfee & Rogers 2020; theory A)."""
-    return _one(LogisticPair(_shift(event.epsilon))) if event.epsilon > 0 else {}
+    return _one(dominating.LogisticPair(_shift(event.epsilon))) if event.epsilon > 0 else {}
 
 
 @release.register
-def _(event: PureEvent) -> Losses:
-    return _one(ResponsePair(_shift(event.epsilon))) if event.epsilon > 0 else {}
+def _(event: events.PureEvent) -> Losses:
+    return _one(dominating.ResponsePair(_shift(event.epsilon))) if event.epsilon > 0 else {}
 
 
 @release.register
-def _(event: ApproximateEvent) -> Losses:
+def _(event: events.ApproximateEvent) -> Losses:
     """The worst (ε, δ)-DP release (Kairouz, Oh & Viswanath 2015)."""
     if event.epsilon == 0 and event.delta == 0:
         return {}
-    return _one(ResponsePair(_shift(event.epsilon), event.delta))
+    return _one(dominating.ResponsePair(_shift(event.epsilon), event.delta))
 
 
-def _one(pair: GaussianPair | LaplacePair | LogisticPair | ResponsePair) -> Losses:
-    return MappingProxyType({PoissonPair(pair): 1})
+def _one(
+    pair: dominating.GaussianPair
+    | dominating.LaplacePair
+    | dominating.LogisticPair
+    | dominating.ResponsePair,
+) -> Losses:
+    return MappingProxyType({dominating.PoissonPair(pair): 1})
 
 
 def _shift(value: float) -> float:
@@ -103,16 +92,16 @@ def _shift(value: float) -> float:
 
 def compose(parts: Sequence[tuple[Losses, int]]) -> Losses:
     """Pairs multiply, losses add up; Gaussians become one with 1/σ² = Σ 1/σᵢ²."""
-    total: Counter[PoissonPair] = Counter()
+    total: Counter[dominating.PoissonPair] = Counter()
     squares = 0.0
     for losses, count in parts:
         for sampled, times in losses.items():
-            if isinstance(sampled.pair, GaussianPair) and sampled.rate == 1:
+            if isinstance(sampled.pair, dominating.GaussianPair) and sampled.rate == 1:
                 squares += count * times * sampled.pair.shift * sampled.pair.shift
             else:
                 total[sampled] += count * times
     if squares > 0:
-        total[PoissonPair(GaussianPair(_shift(up(math.sqrt(squares)))))] += 1
+        total[dominating.PoissonPair(dominating.GaussianPair(_shift(up(math.sqrt(squares)))))] += 1
     return MappingProxyType(total)
 
 
@@ -125,15 +114,15 @@ def worst(parts: Sequence[Losses]) -> Losses:
 
 def poisson(losses: Losses, rate: float) -> Losses:
     """Poisson sampling of one release, or of Gaussians, which are one release."""
-    return _sampled(losses, rate, PoissonPair)
+    return _sampled(losses, rate, dominating.PoissonPair)
 
 
 def without_replacement(losses: Losses, share: float) -> Losses:
     """A fixed number of records without replacement, of one release or of Gaussians."""
-    return _sampled(losses, share, SubsetPair)
+    return _sampled(losses, share, dominating.SubsetPair)
 
 
-def _sampled(losses: Losses, share: float, kind: type[PoissonPair]) -> Losses:
+def _sampled(losses: Losses, share: float, kind: type[dominating.PoissonPair]) -> Losses:
     """A sample of a sample is a sample with the product of the shares."""
     if not losses:
         return losses
@@ -151,13 +140,13 @@ def epsilon(losses: Losses, delta: float) -> float:
     if not losses:
         return 0.0
     parts, theta = _grids(losses, delta)
-    found = convolution.epsilon(parts, delta, theta)
+    largest = convolution.epsilon(parts, delta, theta)
     if not all(sampled.symmetric for sampled in losses):
         reverse = [(grid.reverse(), count) for grid, count in parts]
-        found = max(found, convolution.epsilon(reverse, delta, theta))
-    if not math.isfinite(found):
+        largest = max(largest, convolution.epsilon(reverse, delta, theta))
+    if not math.isfinite(largest):
         raise NotCoveredError(f"pld has no finite epsilon at delta = {delta:.3g}")
-    return up(found)
+    return up(largest)
 
 
 def _grids(losses: Losses, delta: float) -> tuple[convolution.Parts, float]:
@@ -169,28 +158,24 @@ def _grids(losses: Losses, delta: float) -> tuple[convolution.Parts, float]:
     count = sum(losses.values())
     points = min(max(600 * math.sqrt(count), _COARSEST), _FINEST)
     negligible = _NEGLIGIBLE * delta / count
-    reach = max(_reach(sampled, negligible) for sampled in losses)
+    reach = max(s.reach_removed(negligible) + s.reach_added(negligible) for s in losses)
     atoms = [s.pair.atom for s in losses if s.rate == 1 and s.pair.atom]
     step, theta = _aligned(min(reach / 64, 64.0), atoms), None
     for _ in range(8):
         parts = [(connect_dots(s, step, negligible), times) for s, times in losses.items()]
         tilt = convolution.tilt_for(parts, delta, theta)
         theta = tilt.theta
-        wanted = 2 * convolution.HALF_WIDTH * tilt.deviation / points
-        wanted = max(wanted, reach / _LARGEST_GRID)
-        if wanted > 0.8 * step:
+        target_step = 2 * convolution.HALF_WIDTH * tilt.deviation / points
+        target_step = max(target_step, reach / _LARGEST_GRID)
+        if target_step > 0.8 * step:
             break
-        step = _aligned(wanted, atoms)
+        step = _aligned(target_step, atoms)
     return parts, tilt.theta
 
 
 def _aligned(step: float, atoms: Sequence[float]) -> float:
     """A step not above ``step`` that divides the first atom, so that it need not be rounded."""
     return atoms[0] / math.ceil(atoms[0] / step) if atoms else step
-
-
-def _reach(sampled: PoissonPair, negligible: float) -> float:
-    return sampled.reach_removed(negligible) + sampled.reach_added(negligible)
 
 
 PLD: Accountant[Losses] = Accountant(

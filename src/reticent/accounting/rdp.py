@@ -2,36 +2,106 @@
 
 Curves add up; at the end ε is read off over a fixed public grid of orders, every one of which
 gives a valid ε.
+
+The curve of one release is a function of a = sensitivity/scale: the same forms as in
+``mechanisms.profiles``, at many orders at once. Each D_α is the mean of a slope
+over [½, α − ½], which is how it is evaluated where the closed form would cancel.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
 
-from reticent.accounting import amplification, curves
+from reticent.accounting import amplification
 from reticent.accounting.accountant import Accountant, refuse
 from reticent.accounting.basic import amplified_epsilon
 from reticent.arrays import Floats
-from reticent.guarantee.events import (
-    BoundedRangeEvent,
-    Event,
-    GaussianEvent,
-    LaplaceEvent,
-    LogisticEvent,
-    PureEvent,
-    ZcdpEvent,
-)
+from reticent.guarantee import events
 from reticent.guarantee.rounding import up
 from reticent.mechanisms.profiles import gaussian, laplace, logistic
+from reticent.mechanisms.profiles.averages import langevin, log_cosh, log_sinhc, x_minus_tanh
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
 from reticent.validation import NotCoveredError
 
-Array = Floats
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
-ORDERS: Array = np.unique(
+
+def linear_curve(slope: float) -> Callable[[Floats], Floats]:
+    """D_α = slope·α: Gaussian noise (slope μ²/2) and ρ-zCDP."""
+
+    def curve(orders: Floats) -> Floats:
+        return slope * orders if slope > 0 else np.zeros_like(orders)
+
+    return curve
+
+
+def logistic_curve(shift: float) -> Callable[[Floats], Floats]:
+    """D_α = (φ((α−½)a) − φ(a/2))/(α−1), φ(x) = ln(sinh x/x); D_∞ = a (theory A)."""
+
+    def far(orders: Floats) -> Floats:
+        return (_log_sinhc((orders - 0.5) * shift) - log_sinhc(shift / 2)) / (orders - 1)
+
+    return _curve(shift, far, lambda beta: shift * langevin(beta * shift))
+
+
+def pure_curve(epsilon: float) -> Callable[[Floats], Floats]:
+    """D_α = (ln cosh((α−½)ε) − ln cosh(ε/2))/(α−1); D_∞ = ε: randomised response."""
+
+    def far(orders: Floats) -> Floats:
+        return (_log_cosh((orders - 0.5) * epsilon) - log_cosh(epsilon / 2)) / (orders - 1)
+
+    return _curve(epsilon, far, lambda beta: epsilon * np.tanh(beta * epsilon))
+
+
+def laplace_curve(shift: float) -> Callable[[Floats], Floats]:
+    """D_α = ln(α/(2α−1)·e^{(α−1)a} + (α−1)/(2α−1)·e^{−αa})/(α−1); D_∞ = a."""
+
+    def far(orders: Floats) -> Floats:
+        tail = (orders - 1) / orders * np.exp(-(2 * orders - 1) * shift)
+        return shift + (np.log(orders / (2 * orders - 1)) + np.log1p(tail)) / (orders - 1)
+
+    def slope(beta: Floats) -> Floats:
+        x = beta * shift
+        tanh = np.tanh(x)
+        return (shift * tanh + x_minus_tanh(x) / (2 * beta**2)) / (1 + tanh / (2 * beta))
+
+    return _curve(shift, far, slope)
+
+
+def _curve(
+    largest: float, far: Callable[[Floats], Floats], slope: Callable[[Floats], Floats]
+) -> Callable[[Floats], Floats]:
+    """The mean of ``slope`` while (α−1)·a ≤ 1, the closed form beyond, a itself at α = ∞."""
+
+    def curve(orders: Floats) -> Floats:
+        values = np.full(orders.shape, largest)
+        if largest == 0:
+            return values
+        finite = np.isfinite(orders)
+        close = finite & (orders - 1 <= 1 / largest)
+        beyond = finite & ~close
+        points = 0.5 + (orders[close, None] - 1) * (_NODES + 1) / 2
+        values[close] = slope(points) @ (_WEIGHTS / 2)
+        with np.errstate(over="ignore"):
+            values[beyond] = np.minimum(far(orders[beyond]), largest)
+        return values
+
+    return curve
+
+
+def _log_sinhc(x: Floats) -> Floats:
+    """ln(sinh x / x) for x > 1/2."""
+    return x + np.log(-np.expm1(-2 * x)) - np.log(2 * x)
+
+
+def _log_cosh(x: Floats) -> Floats:
+    return x + np.log1p(np.exp(-2 * x)) - math.log(2)
+
+
+ORDERS: Floats = np.unique(
     np.concatenate([1 + np.geomspace(1e-4, 1e5, 9 * 24 + 1), np.arange(2.0, 65.0), [math.inf]])
 )
 """Near 1 for ε up to 10⁶ and more, large ones for ε down to 10⁻⁴, ∞ for pure releases."""
@@ -54,47 +124,47 @@ class Curve:
 
 
 @singledispatch
-def release(event: Event) -> Curve:
+def release(event: events.Event) -> Curve:
     """The curve of one release."""
     refuse(event, "rdp")
 
 
 @release.register
-def _(event: GaussianEvent) -> Curve:
-    return _symmetric(curves.linear(gaussian.zcdp(1 / event.noise_multiplier)))
+def _(event: events.GaussianEvent) -> Curve:
+    return _symmetric(linear_curve(gaussian.zcdp(1 / event.noise_multiplier)))
 
 
 @release.register
-def _(event: LaplaceEvent) -> Curve:
+def _(event: events.LaplaceEvent) -> Curve:
     if event.norm == "l2":
-        return Curve(curves.linear(laplace.zcdp_l2(1 / event.noise_multiplier)), reflected=True)
-    return _symmetric(curves.laplace(1 / event.noise_multiplier))
+        return Curve(linear_curve(laplace.zcdp_l2(1 / event.noise_multiplier)), reflected=True)
+    return _symmetric(laplace_curve(1 / event.noise_multiplier))
 
 
 @release.register
-def _(event: LogisticEvent) -> Curve:
+def _(event: events.LogisticEvent) -> Curve:
     if event.norm == "l2":
-        return Curve(curves.linear(logistic.zcdp_l2(1 / event.noise_multiplier)), reflected=True)
-    return _symmetric(curves.logistic(1 / event.noise_multiplier))
+        return Curve(linear_curve(logistic.zcdp_l2(1 / event.noise_multiplier)), reflected=True)
+    return _symmetric(logistic_curve(1 / event.noise_multiplier))
 
 
 @release.register
-def _(event: PureEvent) -> Curve:
+def _(event: events.PureEvent) -> Curve:
     """Randomised response dominates every pure release (Kairouz, Oh & Viswanath 2015)."""
-    return _symmetric(curves.pure(event.epsilon))
+    return _symmetric(pure_curve(event.epsilon))
 
 
 @release.register
-def _(event: BoundedRangeEvent) -> Curve:
+def _(event: events.BoundedRangeEvent) -> Curve:
     """The pair of logistic noise with a = ε dominates; αε²/8 (Cesar & Rogers 2021) may be less."""
-    pair = curves.logistic(event.epsilon)
-    eighth = curves.linear(event.epsilon * event.epsilon / 8)
+    pair = logistic_curve(event.epsilon)
+    eighth = linear_curve(event.epsilon * event.epsilon / 8)
     return Curve(lambda orders: np.minimum(pair(orders), eighth(orders)), pair)
 
 
 @release.register
-def _(event: ZcdpEvent) -> Curve:
-    return Curve(curves.linear(event.rho))
+def _(event: events.ZcdpEvent) -> Curve:
+    return Curve(linear_curve(event.rho))
 
 
 def _symmetric(divergence: amplification.Divergence) -> Curve:
@@ -111,8 +181,8 @@ def compose(parts: Sequence[tuple[Curve, int]]) -> Curve:
 
 
 def _sum(parts: Sequence[tuple[amplification.Divergence, int]]) -> amplification.Divergence:
-    def total(orders: Array) -> Array:
-        values: Array = np.sum([count * part(orders) for part, count in parts], axis=0)
+    def total(orders: Floats) -> Floats:
+        values: Floats = np.sum([count * part(orders) for part, count in parts], axis=0)
         return values
 
     return total
@@ -146,7 +216,7 @@ def without_replacement(curve: Curve, share: float) -> Curve:
 
 
 def _sampled(
-    curve: Curve, nodes: Array, otherwise: amplification.Divergence, share: float
+    curve: Curve, nodes: Floats, otherwise: amplification.Divergence, share: float
 ) -> Curve:
     largest = float(curve.bound(np.array([math.inf]))[0])
     pure = amplified_epsilon(largest, share) if math.isfinite(largest) else math.inf
@@ -158,8 +228,8 @@ def epsilon(curve: Curve, delta: float) -> float:
     values = curve.bound(ORDERS)
     if delta == 0 and not math.isfinite(values[-1]):
         raise NotCoveredError("rdp needs delta > 0 for a release that is not pure, got 0")
-    found, _ = rdp_to_epsilon(ORDERS, values, delta)
-    return up(found)
+    best, _ = rdp_to_epsilon(ORDERS, values, delta)
+    return up(best)
 
 
 RDP: Accountant[Curve] = Accountant(

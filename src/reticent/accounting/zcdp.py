@@ -11,15 +11,7 @@ import numpy as np
 
 from reticent.accounting.accountant import Accountant, no_amplification, refuse
 from reticent.accounting.basic import weighted_sum_up
-from reticent.guarantee.events import (
-    BoundedRangeEvent,
-    Event,
-    GaussianEvent,
-    LaplaceEvent,
-    LogisticEvent,
-    PureEvent,
-    ZcdpEvent,
-)
+from reticent.guarantee import events
 from reticent.guarantee.rounding import up
 from reticent.mechanisms.profiles import gaussian, laplace, logistic, pure
 from reticent.mechanisms.profiles.conversions import zcdp_to_epsilon
@@ -27,41 +19,41 @@ from reticent.validation import NotCoveredError, count, non_negative
 
 
 @singledispatch
-def rho(event: Event) -> float:
+def rho(event: events.Event) -> float:
     """The ρ of one release."""
     refuse(event, "zcdp")
 
 
 @rho.register
-def _(event: GaussianEvent) -> float:
+def _(event: events.GaussianEvent) -> float:
     return up(gaussian.zcdp(1 / event.noise_multiplier))
 
 
 @rho.register
-def _(event: LaplaceEvent) -> float:
+def _(event: events.LaplaceEvent) -> float:
     rule = laplace.zcdp if event.norm == "l1" else laplace.zcdp_l2
     return up(rule(1 / event.noise_multiplier))
 
 
 @rho.register
-def _(event: LogisticEvent) -> float:
+def _(event: events.LogisticEvent) -> float:
     rule = logistic.zcdp if event.norm == "l1" else logistic.zcdp_l2
     with np.errstate(over="ignore", invalid="ignore"):  # in the branch that is not taken
         return up(rule(1 / event.noise_multiplier))
 
 
 @rho.register
-def _(event: PureEvent) -> float:
+def _(event: events.PureEvent) -> float:
     return up(pure.zcdp(event.epsilon))
 
 
 @rho.register
-def _(event: BoundedRangeEvent) -> float:
+def _(event: events.BoundedRangeEvent) -> float:
     return up(pure.bounded_range_zcdp(event.epsilon))
 
 
 @rho.register
-def _(event: ZcdpEvent) -> float:
+def _(event: events.ZcdpEvent) -> float:
     return event.rho
 
 
@@ -79,8 +71,8 @@ def epsilon(rho: float, delta: float) -> float:
     """The ε of ρ at δ > 0."""
     if delta == 0 and rho > 0:
         raise NotCoveredError("zcdp needs delta > 0, got 0")
-    found = zcdp_to_epsilon(rho, delta)
-    return up(found) if math.isfinite(found) else math.inf
+    converted = zcdp_to_epsilon(rho, delta)
+    return up(converted) if math.isfinite(converted) else math.inf
 
 
 ZCDP: Accountant[float] = Accountant(

@@ -4,8 +4,6 @@ An attack never sees whether a record that it scores was a member. Modules are l
 use of a name: some attacks need torch.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from reticent.lazy import lazy_exports
@@ -26,22 +24,23 @@ if TYPE_CHECKING:
     from reticent.attacks.released_weights import ReleasedWeightsAttack
     from reticent.attacks.rmia import Rmia, tuned_a
     from reticent.attacks.salem import SalemAttack, SalemThreshold
+    from reticent.attacks.shadow_models import memberships, train_shadows
     from reticent.attacks.shadow_network import AlmAttack, ShokriAttack
-    from reticent.attacks.shadow_training import memberships, train_shadows
     from reticent.attacks.shadows import Shadows
     from reticent.attacks.targets import (
+        Access,
         AnsweredTarget,
         FunctionTarget,
         LabelTarget,
         ModelTarget,
         RoundedTarget,
         Target,
+        Threat,
         TopTarget,
         TorchTarget,
         imported_target,
         target_of,
     )
-    from reticent.attacks.threat import Access, Threat
 
 __all__ = [
     "Access",

@@ -9,13 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from reticent.attacks.attack import Attack
-from reticent.attacks.builder import Need
-from reticent.attacks.recorded_target import RecordedTarget
+from reticent.attacks.attack import Attack, Need
 from reticent.attacks.records import Records
 from reticent.attacks.shadow_models import ShadowPlan, is_convex, shadows_like
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import LabelTarget, ModelTarget, Target, TorchTarget
+from reticent.attacks.targets import LabelTarget, ModelTarget, RecordedTarget, Target, TorchTarget
 from reticent.protect import Release
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.training import MLPHead, SoftmaxHead
@@ -100,9 +98,9 @@ class AttackContext:
     @property
     def others(self) -> Records:
         """Records of the population, or the adversary's own where none were given."""
-        found = self.shadow if self.population is None else self.population
-        assert found is not None
-        return found
+        population = self.shadow if self.population is None else self.population
+        assert population is not None
+        return population
 
     @property
     def own(self) -> Records:
@@ -126,10 +124,14 @@ class AttackContext:
 _CHECKS: Final[dict[Need, Callable[[AttackContext], bool]]] = {
     Need.SCORES: lambda known: not isinstance(known.view(known.target), LabelTarget),
     Need.FEATURES: lambda known: _are_rows(known.records),
-    Need.QUERIES: lambda known: _are_rows(known.records) and not _is_recorded(known.target),
+    Need.QUERIES: lambda known: (
+        _are_rows(known.records) and not isinstance(known.target, RecordedTarget)
+    ),
     Need.SHADOW: lambda known: known.shadow is not None,
     Need.POPULATION: lambda known: (known.population or known.shadow) is not None,
-    Need.WEIGHTS: lambda known: known.full_access and (_is_torch(known) or _is_head(known.model)),
+    Need.WEIGHTS: lambda known: (
+        known.full_access and (isinstance(known.target, TorchTarget) or _is_head(known.model))
+    ),
     Need.HEAD: lambda known: known.full_access and _is_head(known.model),
     Need.RELEASE: lambda known: known.full_access and is_convex(known.model),
     Need.MEANS: lambda known: known.full_access and _is_means(known.model),
@@ -138,14 +140,6 @@ _CHECKS: Final[dict[Need, Callable[[AttackContext], bool]]] = {
 
 def _are_rows(records: Records) -> bool:
     return records.inputs.ndim > 1 and records.inputs.dtype.kind in "biuf"
-
-
-def _is_recorded(target: Target) -> bool:
-    return isinstance(target, RecordedTarget)
-
-
-def _is_torch(known: AttackContext) -> bool:
-    return isinstance(known.target, TorchTarget)
 
 
 def _is_head(model: Any) -> bool:

@@ -16,25 +16,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from reticent.arrays import Array, Floats
-from reticent.attacks.attack import Attack, Scores
-from reticent.attacks.builder import AttackBuilder, Need
-from reticent.attacks.gradients import (
-    DenseLayers,
-    DenseModel,
-    activated,
-    dense_model,
-    forward,
-    slopes,
-)
+from reticent.arrays import Array, ArrayLike, Floats
+from reticent.attacks import gradients
+from reticent.attacks.attack import Attack, AttackBuilder, Need, Scores
 from reticent.attacks.records import Records
 from reticent.attacks.released_weights import convex_head_of
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import ModelTarget
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, ModelTarget, Threat
 from reticent.protect import Release
 from reticent.randomness import seeded
 from reticent.training import MLPHead
@@ -53,8 +43,8 @@ class Carrier:
 class Displacement:
     """The upper layers of a target beside those of its proxies."""
 
-    target: DenseLayers
-    proxies: list[DenseLayers]
+    target: gradients.DenseLayers
+    proxies: list[gradients.DenseLayers]
     activation: str
     classes: Array
 
@@ -73,19 +63,21 @@ class Displacement:
         moved = ours - np.mean([self._jacobian(layers, h) for layers in self.proxies], axis=0)
         return np.asarray(moved - moved.mean(axis=1, keepdims=True))
 
-    def _logits(self, layers: DenseLayers, h: Floats) -> Floats:
-        return forward(self._model(layers, h))[1][-1]
+    def _logits(self, layers: gradients.DenseLayers, h: Floats) -> Floats:
+        return gradients.forward(self._model(layers, h))[1][-1]
 
-    def _jacobian(self, layers: DenseLayers, h: Floats) -> Floats:
-        _, outputs = forward(self._model(layers, h))
+    def _jacobian(self, layers: gradients.DenseLayers, h: Floats) -> Floats:
+        _, outputs = gradients.forward(self._model(layers, h))
         moved = np.broadcast_to(layers[-1][0], (len(h), *layers[-1][0].shape))
         for place in range(len(layers) - 1, 0, -1):
-            moved = moved * slopes(outputs[place - 1], self.activation)[:, None, :]
+            moved = moved * gradients.slopes(outputs[place - 1], self.activation)[:, None, :]
             moved = moved @ layers[place - 1][0]
         return np.asarray(moved)
 
-    def _model(self, layers: DenseLayers, h: Floats) -> DenseModel:
-        return DenseModel(rows=h, layers=layers, activation=self.activation, classes=self.classes)
+    def _model(self, layers: gradients.DenseLayers, h: Floats) -> gradients.DenseModel:
+        return gradients.DenseModel(
+            rows=h, layers=layers, activation=self.activation, classes=self.classes
+        )
 
 
 class DisplacementAttack(Attack[Any]):
@@ -143,7 +135,7 @@ class DisplacementAttack(Attack[Any]):
     def displacement(self, target: Any) -> Displacement:
         """D of this target: its proxies are trained here."""
         model = target.model if isinstance(target, ModelTarget) else target
-        dense = dense_model(model, self.own)
+        dense = gradients.dense_model(model, self.own)
         if self._last > len(dense.layers):
             raise InputError(
                 f"last must be at most the target's {len(dense.layers)} layers, got {self._last}"
@@ -163,7 +155,7 @@ class DisplacementAttack(Attack[Any]):
 
         With records it is what moves their scores: D at their own class times their activations.
         """
-        dense = dense_model(target, self.own if records is None else records)
+        dense = gradients.dense_model(target, self.own if records is None else records)
         h = self._below(dense)
         moved = self.displacement(target).weights(h)
         if records is not None:
@@ -178,18 +170,20 @@ class DisplacementAttack(Attack[Any]):
 
     def _values(self, target: Any, records: Records) -> Floats:
         displacement = self.displacement(target)
-        dense = dense_model(target, records)
+        dense = gradients.dense_model(target, records)
         moved = displacement.logits(self._below(dense))
         return np.asarray(moved[np.arange(len(records)), records.among(dense.classes)])
 
-    def _below(self, dense: DenseModel) -> Floats:
+    def _below(self, dense: gradients.DenseModel) -> Floats:
         """h: what goes into the first displaced layer."""
         below = dense.layers[: len(dense.layers) - self._last]
         if not below:
             return dense.rows
-        return activated(forward(replace(dense, layers=below))[1][-1], dense.activation)
+        return gradients.activated(
+            gradients.forward(replace(dense, layers=below))[1][-1], dense.activation
+        )
 
-    def _proxy(self, model: Any, inputs: Array, place: int) -> DenseLayers:
+    def _proxy(self, model: Any, inputs: Array, place: int) -> gradients.DenseLayers:
         """Layers like the displaced ones, trained on a random half of the adversary's records."""
         order = seeded("records of a proxy", self._seed, place).permutation(len(self.own))
         rows = order[: (len(order) + 1) // 2]
@@ -229,10 +223,10 @@ def threshold_at(members: ArrayLike, others: ArrayLike, *, precision: float) -> 
         np.sort(float_array("others", others)),
     )
     levels = np.unique(np.concatenate([inside, outside]))
-    found = 1 - np.searchsorted(inside, levels, side="right") / len(inside)
-    false = 1 - np.searchsorted(outside, levels, side="right") / len(outside)
+    tpr = 1 - np.searchsorted(inside, levels, side="right") / len(inside)
+    fpr = 1 - np.searchsorted(outside, levels, side="right") / len(outside)
     with np.errstate(invalid="ignore"):
-        good = found / (found + false) >= precision
+        good = tpr / (tpr + fpr) >= precision
     return (float(levels[np.argmax(good)]), True) if good.any() else (float(levels[-1]), False)
 
 

@@ -19,15 +19,13 @@ from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reticent.arrays import Flags, Floats
+from reticent.arrays import Flags, Floats, Floats32
+from reticent.attacks import lira
 from reticent.attacks.attack import Attack, Scores
-from reticent.attacks.lira import Mode, offline_scores, one_of, online_scores, shadow_threat
-from reticent.attacks.margins import require_shadows
+from reticent.attacks.metric import best_threshold
 from reticent.attacks.records import Records
-from reticent.attacks.threat import Access, Threat
-from reticent.attacks.threshold import best_threshold
+from reticent.attacks.targets import Access, Threat
 from reticent.randomness import seeded
 from reticent.training.contrastive.augmentations import Augmentation
 from reticent.training.encoders.base import Encoder
@@ -35,7 +33,6 @@ from reticent.training.encoders.torch_encoder import checked_images, prepared
 from reticent.training.encoders.torch_extra import functional, nn, torch
 from reticent.validation import InputError, count, describe, float_array
 
-Singles = NDArray[np.float32]
 Classifier = Literal["vector", "set", "threshold"]
 
 VIEWS: Final = 10
@@ -83,7 +80,7 @@ class Views:
         count("number", self.number, at_least=2)
         count("seed", self.seed, at_least=0)
 
-    def of(self, records: Records) -> Singles:
+    def of(self, records: Records) -> Floats32:
         """(records, number, height, width, channels)."""
         images = prepared(checked_images(records.inputs))
         keys = _unlabelled(records).keys
@@ -98,7 +95,7 @@ class Views:
         parts = (records.take(np.arange(len(records))[at : at + _CHUNK]) for at in starts)
         return np.concatenate([pairwise_cosines(self._features(encoder, part)) for part in parts])
 
-    def _of_one(self, image: torch.Tensor, key: bytes) -> Singles:
+    def _of_one(self, image: torch.Tensor, key: bytes) -> Floats32:
         word = int(seeded("views of a record", self.seed, key.hex()).integers(2**63))
         repeated = image.expand(self.number, *image.shape)
         views = self.augmentation(repeated, torch.Generator().manual_seed(word))
@@ -136,7 +133,7 @@ class EncoderMI(Attack[Encoder]):
     def __post_init__(self) -> None:
         """Known words only, and a shadow."""
         _check_knowledge(self.shadows, self.views)
-        one_of("classifier", self.classifier, ("vector", "set", "threshold"))
+        lira.one_of("classifier", self.classifier, ("vector", "set", "threshold"))
         count("seed", self.seed, at_least=0)
         knows = ("shadow encoders with their records", "augmentations of the inputs")
         object.__setattr__(self, "threat", Threat(access=Access.ENCODER, knows=knows))
@@ -183,14 +180,14 @@ class EncoderLira(Attack[Encoder]):
 
     shadows: Sequence[ShadowEncoder]
     views: Views
-    mode: Mode = "offline"
+    mode: lira.Mode = "offline"
     threat: Threat = field(init=False)
 
     def __post_init__(self) -> None:
         """Known words only; the threat follows from the mode."""
         _check_knowledge(self.shadows, self.views)
-        one_of("mode", self.mode, ("online", "offline"))
-        threat = replace(shadow_threat(self.mode, augmented=True), access=Access.ENCODER)
+        lira.one_of("mode", self.mode, ("online", "offline"))
+        threat = replace(lira.shadow_threat(self.mode, augmented=True), access=Access.ENCODER)
         object.__setattr__(self, "threat", threat)
 
     @property
@@ -202,14 +199,14 @@ class EncoderLira(Attack[Encoder]):
         """Of the target's mean cosine among those of the shadows."""
         check_encoder("target", target)
         saw = np.stack([shadow.saw(records) for shadow in self.shadows])
-        require_shadows(~saw, at_least=2, which="did not see it")
+        lira.require_shadows(~saw, at_least=2, which="did not see it")
         if self.mode == "online":
-            require_shadows(saw, at_least=2, which="saw it (or use mode='offline')")
+            lira.require_shadows(saw, at_least=2, which="saw it (or use mode='offline')")
         own, *others = (
             self.views.cosines(encoder, records).mean(axis=1)
             for encoder in (target, *(shadow.encoder for shadow in self.shadows))
         )
-        compare = online_scores if self.mode == "online" else offline_scores
+        compare = lira.online_scores if self.mode == "online" else lira.offline_scores
         return Scores(
             attack=self.name,
             threat=self.threat,
@@ -229,8 +226,8 @@ def pairwise_cosines(features: Floats) -> Floats:
     lengths = np.linalg.norm(features, axis=2, keepdims=True)
     directions = features / np.maximum(lengths, _SMALLEST)
     first, second = np.triu_indices(features.shape[1], k=1)
-    found: Floats = (directions @ directions.transpose(0, 2, 1))[:, first, second]
-    return found
+    cosines: Floats = (directions @ directions.transpose(0, 2, 1))[:, first, second]
+    return cosines
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -239,8 +236,8 @@ class CosineNetwork:
 
     network: nn.Module
     ordered: bool
-    centre: Singles
-    spread: Singles
+    centre: Floats32
+    spread: Floats32
 
     def log_odds(self, cosines: Floats) -> Floats:
         """One number for each record."""
@@ -281,11 +278,11 @@ def learnt_network(
     with torch.random.fork_rng(devices=[]):  # torch's own generator is left as it was
         torch.manual_seed(seed)
         network = _vector_network(rows.shape[1]) if ordered else SetNetwork(WIDTHS["set"])
-    found = _standardised(network, rows, ordered=ordered)
-    wanted = torch.cat([torch.ones(len(members)), torch.zeros(len(others))])
-    weights = torch.where(wanted > 0, 0.5 / len(members), 0.5 / len(others))
-    _train(network, found.scaled(rows), wanted, weights)
-    return found
+    learnt = _standardised(network, rows, ordered=ordered)
+    labels = torch.cat([torch.ones(len(members)), torch.zeros(len(others))])
+    weights = torch.where(labels > 0, 0.5 / len(members), 0.5 / len(others))
+    _train(network, learnt.scaled(rows), labels, weights)
+    return learnt
 
 
 def _train(

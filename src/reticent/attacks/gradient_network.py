@@ -7,28 +7,32 @@ itself, or from shadow models whose members it chose.
 
 A gradient enters as its direction and the logarithm of its norm: norms of members and others differ
 by powers of ten.
+
+``module_view`` shows the inside of a torch module, record by record: outputs of its layers and the
+gradients in them. A layer is a submodule with parameters of its own; layers stand in the order of
+their definition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
+from torch.func import functional_call
 
-from reticent.arrays import Flags, Floats
+from reticent.arrays import Array, Flags, Floats, Floats32, Integers
 from reticent.attacks.attack import Attack, Scores
-from reticent.attacks.gradients import WhiteBoxView, white_box_view
+from reticent.attacks.gradients import LayerView, WhiteBoxView, white_box_view
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, Threat, TorchTarget
 from reticent.validation import InputError, count
-
-Singles = NDArray[np.float32]
 
 WIDTH = 64
 KERNELS = 4
@@ -114,12 +118,12 @@ class GradientAttack(Attack[Any]):
 class Features:
     """What the network is given of n records."""
 
-    gradients: tuple[Singles, ...]
+    gradients: tuple[Floats32, ...]
     """Directions, records × outputs × inputs."""
-    outputs: tuple[Singles, ...]
-    sizes: Singles
+    outputs: tuple[Floats32, ...]
+    sizes: Floats32
     """Logarithms of the loss and of each layer's norm."""
-    labels: Singles
+    labels: Floats32
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -158,7 +162,7 @@ class Features:
         return tuple(part.shape[1:] for part in self.parts)
 
     @property
-    def parts(self) -> tuple[Singles, ...]:
+    def parts(self) -> tuple[Floats32, ...]:
         """All of them, gradients first."""
         return (*self.gradients, *self.outputs, self.sizes, self.labels)
 
@@ -199,8 +203,8 @@ class Trained:
 
     network: AttackNetwork
     shapes: tuple[tuple[int, ...], ...]
-    centres: list[Singles]
-    spreads: list[Singles]
+    centres: list[Floats32]
+    spreads: list[Floats32]
 
     def log_odds(self, seen: Features) -> Floats:
         """One number for each record."""
@@ -225,26 +229,142 @@ def trained(seen: Features, inside: Flags, *, steps: int, seed: int) -> Trained:
     with torch.random.fork_rng(devices=[]):  # torch's own generator is left as it was
         torch.manual_seed(seed)
         network = AttackNetwork(seen.shapes)
-    found = Trained(
+    attack = Trained(
         network=network,
         shapes=seen.shapes,
         centres=[part.mean(axis=0) for part in seen.parts],
         spreads=[_spread(part) for part in seen.parts],
     )
-    rows, wanted = found.scaled(seen), torch.tensor(inside.astype(np.float32))
+    rows, labels = attack.scaled(seen), torch.tensor(inside.astype(np.float32))
     share = float(inside.mean())
-    weights = torch.where(wanted > 0, 0.5 / share, 0.5 / (1 - share))
+    weights = torch.where(labels > 0, 0.5 / share, 0.5 / (1 - share))
     optimiser = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=DECAY)
     with torch.inference_mode(mode=False), torch.enable_grad():
         for _ in range(steps):
             optimiser.zero_grad()
-            loss = nn.functional.binary_cross_entropy_with_logits(network(rows), wanted, weights)
+            loss = nn.functional.binary_cross_entropy_with_logits(network(rows), labels, weights)
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
-    return found
+    return attack
 
 
-def _spread(part: Singles) -> Singles:
+def _spread(part: Floats32) -> Floats32:
     """One number for all entries of a gradient, one for each entry of the rest; never 0."""
     spread = part.std() if part.ndim > 2 else part.std(axis=0)
     return np.asarray(np.maximum(spread, np.float32(1e-6)), dtype=np.float32)
+
+
+def module_view(target: TorchTarget, records: Records, *, last: int) -> WhiteBoxView:
+    """What ``white_box_view`` shows, for a torch module in evaluation mode."""
+    layers = _layers(target.module)
+    shown = list(layers)[-last:]
+    labels, inputs = records.among(target.classes), _numbers(records.inputs)
+    outputs = _outputs(target, inputs, shown)
+    losses, norms = np.empty(len(records)), np.empty((len(records), len(layers)))
+    matrices: dict[str, list[Floats]] = {name: [] for name in shown}
+    for row, (loss, gradients) in enumerate(_differentiated(target.module, inputs, labels)):
+        losses[row] = loss
+        by_layer = {
+            name: _matrix([gradients[parameter] for parameter in parameters])
+            for name, parameters in layers.items()
+        }
+        norms[row] = [np.linalg.norm(matrix) for matrix in by_layer.values()]
+        for name in shown:
+            matrices[name].append(by_layer[name])
+    return WhiteBoxView(
+        losses=losses,
+        labels=labels,
+        classes=len(target.classes),
+        norms=norms,
+        layers=tuple(
+            LayerView(outputs=outputs[name], gradients=np.stack(matrices[name])) for name in shown
+        ),
+    )
+
+
+def _differentiated(
+    module: Any, inputs: Floats32, labels: Integers
+) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Loss and gradients of one record at a time: no module is too unusual for that.
+
+    Copies of the parameters are differentiated, so that frozen ones are seen too and no gradient
+    is left in the module.
+    """
+    copies = {
+        name: value.detach().clone().requires_grad_() for name, value in module.named_parameters()
+    }
+    place = next(iter(copies.values())).device
+    with _evaluated(module), torch.inference_mode(mode=False), torch.enable_grad():
+        for row, label in zip(torch.tensor(inputs, device=place), labels, strict=True):
+            logits = functional_call(module, copies, (row[None],))
+            target = torch.tensor([label], device=place)
+            loss = torch.nn.functional.cross_entropy(logits, target)
+            gradients = torch.autograd.grad(loss, list(copies.values()), materialize_grads=True)
+            yield loss.item(), dict(zip(copies, gradients, strict=True))
+
+
+def _outputs(target: TorchTarget, inputs: Floats32, names: list[str]) -> dict[str, Floats]:
+    """What these layers give to each record; hooks do not stay behind in the module."""
+    latest: dict[str, Floats] = {}
+    batches: list[dict[str, Floats]] = []
+
+    def listen(name: str) -> Any:
+        def hook(_module: Any, _inputs: Any, output: Any) -> None:
+            latest[name] = _floats(output).reshape(len(output), -1)
+
+        return hook
+
+    def end(_module: Any, _inputs: Any, _output: Any) -> None:
+        batches.append(dict(latest))
+
+    handles = [
+        part.register_forward_hook(listen(name))
+        for name, part in target.module.named_modules()
+        if name in names
+    ]
+    handles.append(target.module.register_forward_hook(end))
+    try:
+        target.logits(inputs)  # in batches; a module that answers with other shapes is refused
+    finally:
+        for handle in handles:
+            handle.remove()
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in names}
+
+
+def _matrix(gradients: list[Any]) -> Floats:
+    """Outputs × inputs, a bias as the last column; one row where that does not fit."""
+    heights = {len(part) if part.ndim else 1 for part in gradients}
+    rows = heights.pop() if len(heights) == 1 else 1
+    return np.concatenate([_floats(part).reshape(rows, -1) for part in gradients], axis=1)
+
+
+def _layers(module: Any) -> dict[str, list[str]]:
+    """The names of each layer's own parameters."""
+    layers: dict[str, list[str]] = {}
+    for name, _ in module.named_parameters():  # a shared parameter is that of the first layer
+        layers.setdefault(name.rpartition(".")[0], []).append(name)
+    if not layers:
+        raise InputError("module must have parameters to be seen from inside, got none")
+    return layers
+
+
+@contextmanager
+def _evaluated(module: Any) -> Iterator[None]:
+    """Evaluation mode; the mode of each submodule is put back."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _numbers(inputs: Array) -> Floats32:
+    if inputs.dtype.kind not in "biuf":
+        raise InputError(f"inputs of a torch module must be numbers, got {inputs.dtype}")
+    return inputs.astype(np.float32)
+
+
+def _floats(tensor: Any) -> Floats:
+    return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)

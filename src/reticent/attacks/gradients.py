@@ -16,11 +16,9 @@ from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.arrays import Array, Floats, Integers
-from reticent.attacks.attack import Attack, Scores
-from reticent.attacks.builder import AttackBuilder, Need
+from reticent.attacks.attack import Attack, AttackBuilder, Need, Scores
 from reticent.attacks.records import Records
-from reticent.attacks.targets import ModelTarget, TorchTarget
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, ModelTarget, Threat, TorchTarget
 from reticent.protect import Release
 from reticent.training import MLPHead, SoftmaxHead
 from reticent.training.features import clip_rows, public_map
@@ -83,7 +81,7 @@ def white_box_view(target: Any, records: Records, *, last: int = 1) -> WhiteBoxV
     if len(records) == 0:
         raise InputError("records must be at least one, got none")
     if isinstance(target, TorchTarget):
-        from reticent.attacks.module_gradients import module_view
+        from reticent.attacks.gradient_network import module_view
 
         return module_view(target, records, last=last)
     dense = dense_model(target, records)
@@ -223,11 +221,7 @@ def _one_layer(rows: Floats, weights: Floats, classes: Array) -> DenseModel:
 
 def _mapped(numbers: Any, centre: Any, rows: Floats) -> Floats:
     return public_map(
-        rows,
-        bound=numbers.bound,
-        intercept=numbers.intercept,
-        centre=centre,
-        norms=numbers.norms,
+        rows, bound=numbers.bound, intercept=numbers.intercept, centre=centre, norms=numbers.norms
     )
 
 

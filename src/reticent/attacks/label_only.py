@@ -14,11 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reticent.arrays import Array, Flags, Floats, Integers
-from reticent.attacks.attack import ScoreAttack, Scores
-from reticent.attacks.builder import AttackBuilder, Need
+from reticent.attacks.attack import AttackBuilder, Need, ScoreAttack, Scores
 from reticent.attacks.records import Records
-from reticent.attacks.targets import LabelTarget, Target
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, LabelTarget, Target, Threat
 from reticent.randomness import seeded
 from reticent.validation import InputError, count, positive
 
@@ -40,10 +38,10 @@ class LabelAttack(ScoreAttack):
     def _values(self, target: Target, records: Records) -> Floats:
         labels = records.among(target.classes)
         right = target.labels(records.inputs) == labels
-        found = np.zeros(len(records))
+        distances = np.zeros(len(records))
         if right.any():
-            found[right] = self._strengths(target, records.inputs[right], labels[right])
-        return found
+            distances[right] = self._strengths(target, records.inputs[right], labels[right])
+        return distances
 
     @abstractmethod
     def _strengths(self, target: Target, inputs: Array, labels: Integers) -> Floats:
@@ -204,8 +202,7 @@ def _numbers(inputs: Array) -> Floats:
 
 GAP = AttackBuilder(build=lambda _: GapAttack())
 LABEL_NOISE = AttackBuilder(
-    needs=(Need.QUERIES,),
-    build=lambda known: NoiseAttack(std=known.spread / 2, seed=known.seed),
+    needs=(Need.QUERIES,), build=lambda known: NoiseAttack(std=known.spread / 2, seed=known.seed)
 )
 LABEL_BOUNDARY = AttackBuilder(
     needs=(Need.QUERIES,),

@@ -5,29 +5,88 @@ medians for the means, and a σ per record or one for all. Online, the score is 
 ratio at the target's φ; offline, without shadows that saw the record, it is the log of the
 one-sided probability of a smaller φ. (The two-sided −log density would call a record with an
 unusually SMALL φ a member.)
+
+φ, the scaled logit of the true class: what LiRA, RMIA and the reference test compare.
+
+φ(x, y) = z_y − log Σ_{j≠y} e^{z_j} = log(p_y / (1 − p_y)), from the logits and without forming
+1 − p_y: exact where p_y rounds to 1. It is nearly normal over models (Carlini et al. 2022, section
+V), log p_y = log expit(φ), and a constant added to a row of logits does not change it.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from scipy import special
 
-from reticent.arrays import Flags, Floats, Integers
-from reticent.attacks.attack import ScoreAttack
-from reticent.attacks.builder import with_online_shadows, with_shadows
-from reticent.attacks.margins import (
-    Augment,
-    require_shadows,
-    shadow_margins,
-    target_margins,
-    views_of,
-)
+from reticent.arrays import Array, ArrayLike, Flags, Floats, Integers
+from reticent.attacks.attack import ScoreAttack, with_online_shadows, with_shadows
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import Target
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, Target, Threat
 from reticent.validation import InputError, describe
+
+Augment = Callable[[Array], Sequence[ArrayLike]]
+"""n inputs to several views, each of n inputs in the same order."""
+
+
+def margins(logits: Floats, labels: Integers) -> Floats:
+    """φ of each row: its own logit less the log-sum-exp of the others.
+
+    >>> margins(np.log([[0.8, 0.1, 0.1]]), np.array([0])).round(12) == np.log(4).round(12)
+    array([ True])
+    """
+    columns = np.array(logits.T, order="C")  # class by class: sums over few classes run in step
+    rows = np.arange(len(labels))
+    own = columns[labels, rows]
+    columns[labels, rows] = -np.inf
+    top = columns.max(axis=0)
+    columns -= top
+    scaled_logits: Floats = own - top - np.log(np.exp(columns, out=columns).sum(axis=0))
+    return scaled_logits
+
+
+def target_margins(target: Target, records: Records, views: Sequence[ArrayLike]) -> Floats:
+    """φ of each record, averaged over its views."""
+    return _mean_margins(target, records.among(target.classes), views)
+
+
+def shadow_margins(shadows: Shadows, records: Records, views: Sequence[ArrayLike]) -> Floats:
+    """Shadows × records; all shadows have their classes in one order."""
+    labels = records.among(shadows.classes)
+    return np.stack([_mean_margins(model, labels, views) for model in shadows.models])
+
+
+def _mean_margins(target: Target, labels: Integers, views: Sequence[ArrayLike]) -> Floats:
+    if len(target.classes) < 2:
+        raise InputError(f"target must have at least 2 classes, got {len(target.classes)}")
+    means: Floats = np.mean([margins(target.logits(view), labels) for view in views], axis=0)
+    return means
+
+
+def views_of(records: Records, augment: Augment | None) -> Sequence[ArrayLike]:
+    """The inputs alone, or what ``augment`` makes of them: drawn once, shown to every model."""
+    if augment is None:
+        return (records.inputs,)
+    views = [np.asarray(view) for view in augment(records.inputs)]
+    if not views or any(len(view) != len(records) for view in views):
+        raise InputError(
+            f"augment must give views of {len(records)} inputs each, got"
+            f" {[len(view) for view in views]}"
+        )
+    return views
+
+
+def require_shadows(flags: Flags, *, at_least: int, which: str, what: str = "record") -> None:
+    """Refuses records for which too few shadows (rows) have the flag."""
+    counts = flags.sum(axis=0)
+    if wrong := int((counts < at_least).sum()):
+        raise InputError(
+            f"each {what} must have at least {at_least} shadows that {which}, {wrong} of"
+            f" {len(counts)} have fewer (fewest: {int(counts.min())})"
+        )
+
 
 Mode = Literal["online", "offline"]
 Variance = Literal["auto", "fixed", "per-record"]
@@ -105,15 +164,14 @@ def online_scores(own: Floats, others: Floats, saw: Flags, *, fixed: bool) -> Fl
     inner, inner_spread = normal_fits(others, saw, fixed=fixed)
     outer, outer_spread = normal_fits(others, ~saw, fixed=fixed)
     near_inner, near_outer = (own - inner) / inner_spread, (own - outer) / outer_spread
-    found: Floats = (near_outer**2 - near_inner**2) / 2 + np.log(outer_spread / inner_spread)
-    return found
+    return (near_outer**2 - near_inner**2) / 2 + np.log(outer_spread / inner_spread)
 
 
 def offline_scores(own: Floats, others: Floats, saw: Flags, *, fixed: bool) -> Floats:
     """log Φ((φ − μ_out)/σ_out), from the shadows that did not see the record."""
     middle, spread = normal_fits(others, ~saw, fixed=fixed)
-    found: Floats = special.log_ndtr((own - middle) / spread)
-    return found
+    log_probabilities: Floats = special.log_ndtr((own - middle) / spread)
+    return log_probabilities
 
 
 def normal_fits(others: Floats, chosen: Flags, *, fixed: bool) -> tuple[Floats, Floats]:
@@ -145,8 +203,8 @@ def _medians(values: Floats, kept: Flags, counts: Integers) -> Floats:
     """The others are sorted to the end as infinity."""
     ordered = np.sort(np.where(kept, values, np.inf), axis=1)
     rows = np.arange(len(ordered))
-    found: Floats = (ordered[rows, (counts - 1) // 2] + ordered[rows, counts // 2]) / 2
-    return found
+    medians: Floats = (ordered[rows, (counts - 1) // 2] + ordered[rows, counts // 2]) / 2
+    return medians
 
 
 def shadow_threat(mode: Mode, augmented: bool) -> Threat:

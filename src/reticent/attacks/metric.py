@@ -4,6 +4,8 @@ Correctness is the gap attack of Yeom et al. (2018), who also proposed the loss;
 entropy are Salem et al.'s (2019), the modified entropy and a threshold for each class Song's and
 Mittal's (2021). All are computed from logits by log-softmax, so that a probability next to 1 keeps
 its distance from 1.
+
+``best_threshold`` draws the line between members and others, on records that are not evaluated.
 """
 
 from __future__ import annotations
@@ -17,17 +19,46 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from scipy import special
 
-from reticent.arrays import Array, Flags, Floats, Integers
-from reticent.attacks.attack import ScoreAttack
-from reticent.attacks.builder import AttackBuilder, Need, with_shadows
+from reticent.arrays import Array, ArrayLike, Flags, Floats, Integers
+from reticent.attacks.attack import AttackBuilder, Need, ScoreAttack, with_shadows
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import Target, target_of
-from reticent.attacks.threat import Access, Threat
-from reticent.attacks.threshold import best_threshold
-from reticent.validation import InputError, describe
+from reticent.attacks.targets import Access, Target, Threat, target_of
+from reticent.validation import InputError, describe, float_array
 
-Places = Integers
+
+def best_threshold(members: ArrayLike, others: ArrayLike) -> float:
+    """The threshold that maximises ½(TPR + TNR) when scores above it are called members.
+
+    It lies halfway between two scores; of equally good thresholds the highest is taken, which
+    calls the fewest records members.
+
+    >>> best_threshold([3.0, 4.0, 5.0], [1.0, 2.0, 3.5])
+    2.5
+    """
+    inside, outside = float_array("members", members), float_array("others", others)
+    if inside.ndim != 1 or outside.ndim != 1:
+        raise InputError("scores must be two lists of numbers, got arrays of other shapes")
+    levels = np.unique(np.concatenate([inside, outside]))
+    shares = [_share_above(inside, levels), _share_above(outside, levels)]
+    advantages = shares[0] - shares[1]
+    best = len(levels) - 1 - int(np.argmax(advantages[::-1]))
+    if not advantages[best] > 0:
+        return float(levels[-1])
+    return _between(float(levels[best]), float(levels[best + 1]))
+
+
+def _share_above(scores: Floats, levels: Floats) -> Floats:
+    above = len(scores) - np.searchsorted(np.sort(scores), levels, side="right")
+    return above / len(scores)
+
+
+def _between(low: float, high: float) -> float:
+    """Halfway; the lower one where no number lies between."""
+    middle = low / 2 + high / 2
+    return middle if low <= middle < high else low
+
+
 Calibration: TypeAlias = Shadows | tuple[Any, Records, Records]
 """Shadow models, or one shadow model with the records that it saw and others that it did not."""
 
@@ -35,29 +66,29 @@ _LOWEST: Final = math.log(1e-30)
 """Logarithms of smaller probabilities count as this one (Song, Mittal 2021)."""
 
 
-def correctness(logits: Floats, labels: Places) -> Floats:
+def correctness(logits: Floats, labels: Integers) -> Floats:
     """1 where the most probable class is the label, else 0."""
     return np.asarray(logits.argmax(axis=1) == labels, dtype=np.float64)
 
 
-def log_likelihood(logits: Floats, labels: Places) -> Floats:
+def log_likelihood(logits: Floats, labels: Integers) -> Floats:
     """log p(y | x), minus the loss."""
     return _of_label(_log_pairs(logits)[0], labels)
 
 
-def confidence(logits: Floats, labels: Places) -> Floats:  # noqa: ARG001 - as all metrics
+def confidence(logits: Floats, labels: Integers) -> Floats:  # noqa: ARG001 - as all metrics
     """The largest probability, as log(p/(1 − p)): the same order, and no ties next to 1."""
     logarithms, complements = _log_pairs(logits)
     return np.asarray((logarithms - complements).max(axis=1))
 
 
-def negative_entropy(logits: Floats, labels: Places) -> Floats:  # noqa: ARG001 - as all metrics
+def negative_entropy(logits: Floats, labels: Integers) -> Floats:  # noqa: ARG001 - as all metrics
     """Σ p log p of each row: high where the model is certain."""
     logarithms = _log_pairs(logits)[0]
     return np.asarray((special.softmax(logits, axis=1) * logarithms).sum(axis=1))
 
 
-def negative_modified_entropy(logits: Floats, labels: Places) -> Floats:
+def negative_modified_entropy(logits: Floats, labels: Integers) -> Floats:
     """(1 − p_y) log p_y + Σ_{j≠y} p_j log(1 − p_j): 0 for a sure and right answer."""
     logarithms, complements = _log_pairs(logits)
     terms = special.softmax(logits, axis=1) * complements
@@ -66,7 +97,7 @@ def negative_modified_entropy(logits: Floats, labels: Places) -> Floats:
     return np.asarray(terms.sum(axis=1))
 
 
-METRICS: Final[dict[str, Callable[[Floats, Places], Floats]]] = {
+METRICS: Final[dict[str, Callable[[Floats, Integers], Floats]]] = {
     "correctness": correctness,
     "loss": log_likelihood,
     "confidence": confidence,
@@ -219,7 +250,7 @@ def _log_pairs(logits: Floats) -> tuple[Floats, Floats]:
     return np.maximum(logarithms, _LOWEST), np.maximum(complements, _LOWEST)
 
 
-def _of_label(rows: Floats, labels: Places) -> Floats:
+def _of_label(rows: Floats, labels: Integers) -> Floats:
     return np.asarray(np.take_along_axis(rows, labels[:, None], axis=1)[:, 0])
 
 

@@ -58,8 +58,10 @@ def fitted_head(path: str | Path) -> SoftmaxHead:
     width = coordinates.shape[1] - (1 if head.intercept else 0)
     assert head.classes is not None
     head.loss_on(np.zeros((0, width)), np.asarray(head.classes)[:0])  # learns classes and width
-    found = Optimum(point=coordinates, gradient_bound=np.inf, steps=0)
-    return head.set_solution(found, tolerance=np.inf if head.tolerance is None else head.tolerance)
+    optimum = Optimum(point=coordinates, gradient_bound=np.inf, steps=0)
+    return head.set_solution(
+        optimum, tolerance=np.inf if head.tolerance is None else head.tolerance
+    )
 
 
 def labels_alone(path: Path, *, label: str, start: int) -> Records | None:
@@ -94,10 +96,10 @@ def _inside(path: Path) -> Path:
     """The one release of a folder."""
     if not path.is_dir():
         return path
-    found = [file for file in sorted(path.glob("*.json")) if _is_release(file)]
-    if len(found) != 1:
-        raise InputError(f"target must be a folder with one release, got {len(found)} in {path}")
-    return found[0]
+    releases = [file for file in sorted(path.glob("*.json")) if _is_release(file)]
+    if len(releases) != 1:
+        raise InputError(f"target must be a folder with one release, got {len(releases)} in {path}")
+    return releases[0]
 
 
 def _is_release(path: Path) -> bool:

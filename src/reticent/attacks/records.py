@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Array, Integers
+from reticent.arrays import Array, ArrayLike, Integers
 from reticent.data import Dataset
 from reticent.training.records import indices_of
 from reticent.validation import InputError
@@ -29,16 +28,16 @@ class Records:
     labels: Array
 
     def __init__(self, inputs: ArrayLike, labels: ArrayLike) -> None:
-        found, wanted = _array("inputs", inputs), _array("labels", labels)
-        if found.ndim == 0 or wanted.shape != found.shape[:1]:
+        input_array, label_array = _array("inputs", inputs), _array("labels", labels)
+        if input_array.ndim == 0 or label_array.shape != input_array.shape[:1]:
             raise InputError(
-                f"records must have one label each, got {found.shape} inputs and"
-                f" {wanted.shape} labels"
+                f"records must have one label each, got {input_array.shape} inputs and"
+                f" {label_array.shape} labels"
             )
-        if found.dtype.kind == "f" and not np.isfinite(found).all():
+        if input_array.dtype.kind == "f" and not np.isfinite(input_array).all():
             raise InputError("inputs must be finite, got NaN or infinity")
-        object.__setattr__(self, "inputs", found)
-        object.__setattr__(self, "labels", wanted)
+        object.__setattr__(self, "inputs", input_array)
+        object.__setattr__(self, "labels", label_array)
 
     @classmethod
     def of(cls, data: Dataset) -> Records:
@@ -95,14 +94,14 @@ class Records:
 def _array(name: str, value: ArrayLike) -> Array:
     """Numbers or texts; a list of texts that became objects on the way is texts again."""
     try:
-        found = np.asarray(value)
+        array = np.asarray(value)
     except ValueError:
         raise InputError(f"{name} must be rectangular, got rows of unequal length") from None
-    if found.dtype.kind == "O" and all(isinstance(cell, str) for cell in found.flat):
-        found = found.astype(np.str_)
-    if found.dtype.kind not in "biufU":
-        raise InputError(f"{name} must hold numbers or texts, got an array of {found.dtype}")
-    return found
+    if array.dtype.kind == "O" and all(isinstance(cell, str) for cell in array.flat):
+        array = array.astype(np.str_)
+    if array.dtype.kind not in "biufU":
+        raise InputError(f"{name} must hold numbers or texts, got an array of {array.dtype}")
+    return array
 
 
 def _contents(inputs: Array) -> Iterator[bytes]:

@@ -19,19 +19,65 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from reticent.arrays import Array, Flags, Floats, Integers
-from reticent.attacks.attack import Attack, Scores
-from reticent.attacks.builder import with_shadows
-from reticent.attacks.hidden_layer import last_hidden
-from reticent.attacks.margins import require_shadows, shadow_margins, target_margins, views_of
+from reticent.arrays import Array, ArrayLike, Flags, Floats, Integers
+from reticent.attacks.attack import Attack, Scores, with_shadows
+from reticent.attacks.lira import require_shadows, shadow_margins, target_margins, views_of
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import Target, target_of
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, ModelTarget, Target, Threat, TorchTarget, target_of
+from reticent.training.features import clip_rows
+from reticent.training.mlp_head import MLPHead
 from reticent.validation import count, float_array, open_probability, positive
+
+
+def last_hidden(model: Target, inputs: ArrayLike) -> Floats:
+    """The last hidden layer of an MLPHead or a torch module; centred logits of any other model.
+
+    A torch module's last hidden layer is the input of the last ``Linear`` in it.
+    """
+    if isinstance(model, ModelTarget) and isinstance(model.model, MLPHead):
+        head = model.model
+        return _centred(model, inputs) if head.layers == 1 else _of_head(head, inputs)
+    if isinstance(model, TorchTarget):
+        return _of_module(model, inputs)
+    return _centred(model, inputs)
+
+
+def _centred(model: Target, inputs: ArrayLike) -> Floats:
+    """Logits are known up to a constant in each row."""
+    logits = model.logits(inputs)
+    centred: Floats = logits - logits.mean(axis=1, keepdims=True)
+    return centred
+
+
+def _of_head(head: MLPHead, inputs: ArrayLike) -> Floats:
+    outputs = np.asarray(inputs, dtype=np.float64)
+    if head.bound is not None:
+        outputs = clip_rows(outputs, head.bound)
+    for weight, bias in head.weights_[:-1]:
+        outputs = outputs @ weight.T + bias
+        outputs = np.tanh(outputs) if head.activation == "tanh" else np.maximum(outputs, 0.0)
+    return outputs
+
+
+def _of_module(model: TorchTarget, inputs: ArrayLike) -> Floats:
+    import torch
+
+    linear = [part for part in model.module.modules() if isinstance(part, torch.nn.Linear)]
+    if not linear:
+        return _centred(model, inputs)
+    seen: list[Any] = []
+    hook = linear[-1].register_forward_pre_hook(
+        lambda _, given: seen.append(given[0].detach().double().flatten(start_dim=1))
+    )
+    try:
+        model.logits(inputs)
+    finally:
+        hook.remove()
+    return np.asarray(torch.cat(seen).numpy())
+
 
 Features = Callable[[Target, Any], ArrayLike]
 """A reference model and n inputs to n rows."""
@@ -85,18 +131,18 @@ class ReferenceAttack(Attack[Any]):
 
     def scores(self, target: Any, records: Records) -> Scores:
         """−p of the records that are kept, and −2 of the others."""
-        found, saw = target_of(target), self.shadows.saw(records)
+        attacked, saw = target_of(target), self.shadows.saw(records)
         require_shadows(~saw, at_least=FEWEST_REFERENCES, which="did not see it")
         kept = self.neighbour_counts(records) <= self.neighbours
         views = views_of(records, None)
         p = p_values(
-            target_margins(found, records, views),
+            target_margins(attacked, records, views),
             shadow_margins(self.shadows, records, views),
             ~saw,
         )
         return Scores(
             attack=self.name,
-            threat=Threat(access=found.access, knows=self.threat.knows),
+            threat=Threat(access=attacked.access, knows=self.threat.knows),
             values=np.where(kept, -p, NOT_KEPT),
             decides_at=-self.level,
             notes=(
@@ -132,8 +178,7 @@ class ReferenceAttack(Attack[Any]):
         """Features of length 1; those of length 0 are near nothing."""
         rows = float_array("features", self.features(model, inputs)).reshape(len(inputs), -1)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        unit: Floats = rows / np.where(lengths > 0, lengths, 1.0)
-        return unit
+        return rows / np.where(lengths > 0, lengths, 1.0)
 
 
 def p_values(own: Floats, others: Floats, references: Flags) -> Floats:

@@ -12,8 +12,7 @@ from reticent.registry import Lazy, Registry
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.attacks.attack import Attack
-    from reticent.attacks.builder import AttackBuilder
+    from reticent.attacks.attack import Attack, AttackBuilder
     from reticent.attacks.context import AttackContext
 
 

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Array, Floats
-from reticent.attacks.attack import Attack, Scores
-from reticent.attacks.builder import AttackBuilder, Need
+from reticent.arrays import Array, ArrayLike, Floats
+from reticent.attacks.attack import Attack, AttackBuilder, Need, Scores
 from reticent.attacks.records import Records
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, Threat
 from reticent.protect import Release
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.protect.recipes.mean import MEAN, MeanRecipe
@@ -120,11 +118,11 @@ class ReleasedMeansAttack(Attack[Any]):
         """The statistic of each record."""
         seen = _seen(target, self.population)
         width = seen.means.values.shape[1]
-        for name, found in (("population", self.population), ("records", records)):
-            if found.inputs.shape[1:] != (width,):
+        for name, given in (("population", self.population), ("records", records)):
+            if given.inputs.shape[1:] != (width,):
                 raise InputError(
                     f"{name} must have the {width} features of the means, got inputs of shape"
-                    f" {found.inputs.shape}"
+                    f" {given.inputs.shape}"
                 )
         population = Means.of(
             Records(seen.rows(self.population.inputs), self.population.labels),

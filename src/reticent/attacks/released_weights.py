@@ -12,18 +12,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 
-from reticent.arrays import Flags, Floats, Integers
-from reticent.attacks.attack import Attack, Scores
-from reticent.attacks.builder import AttackBuilder, Need
+from reticent.arrays import ArrayLike, Flags, Floats, Integers
+from reticent.attacks.attack import Attack, AttackBuilder, Need, Scores
 from reticent.attacks.records import Records
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, Threat
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Gaussian
-from reticent.neighbours import LeaveOneOut
-from reticent.neighbours.differences import Differences
+from reticent.neighbours import Differences, LeaveOneOut
 from reticent.neighbours.leave_one_out import HEADS
 from reticent.protect import Release
 from reticent.protect.recipes.weights import COORDINATES
@@ -72,14 +69,14 @@ class Worlds:
 
         ``release`` is one vector of p numbers; against one record it may be rows of them.
         """
-        found = float_array("release", release)
-        if found.shape[-1:] != self.absent.shape[-1:] or found.ndim + self.absent.ndim > 3:
+        releases = float_array("release", release)
+        if releases.shape[-1:] != self.absent.shape[-1:] or releases.ndim + self.absent.ndim > 3:
             raise InputError(
                 f"release must be a vector of {self.absent.shape[-1]} numbers (against one record:"
-                f" or rows of them), got shape {found.shape}"
+                f" or rows of them), got shape {releases.shape}"
             )
-        with_record = self.noise.log_density(found - self.present)
-        return np.asarray(with_record - self.noise.log_density(found - self.absent))
+        with_record = self.noise.log_density(releases - self.present)
+        return np.asarray(with_record - self.noise.log_density(releases - self.absent))
 
     def simulated(self, runs: int, *, generator: np.random.Generator) -> tuple[Floats, Floats]:
         """Λ of ``runs`` releases without the record, and of as many with it.
@@ -111,8 +108,7 @@ class InfluenceMap:
         """μ_x = ‖w₁ − w₀‖/σ, exact; Gaussian noise only."""
         if not isinstance(self.noise, Gaussian):
             raise NotCoveredError(f"mu is one number of gaussian noise, got {self.noise.name}")
-        mu: Floats = self.l2 / self.noise.scale
-        return mu
+        return self.l2 / self.noise.scale
 
     def power(self, alpha: float) -> Floats:
         """The chance that x is found at false-alarm rate α: Φ(Φ⁻¹(α) + μ_x); Gaussian only."""
@@ -159,8 +155,7 @@ class ReleasedWeightsAttack(Attack[Release]):
         if not isinstance(known, Records) or len(known) == 0:
             raise InputError("known must be records, at least one, got none")
         self.threat = Threat(
-            access=Access.RELEASE,
-            knows=("every other record", "the public numbers of the release"),
+            access=Access.RELEASE, knows=("every other record", "the public numbers of the release")
         )
         self.known = known
         self._class_weight = class_weight
@@ -195,11 +190,11 @@ class ReleasedWeightsAttack(Attack[Release]):
     def _pairs(self, target: Release, records: Records) -> Iterator[tuple[Integers, Worlds]]:
         """The worlds of a few records at a time, with their places among the records."""
         noise = noise_of(target)
-        around, places = self._neighbours(target), self._places(records)
-        full = around.coordinates.ravel()
+        neighbours, places = self._neighbours(target), self._places(records)
+        full = neighbours.coordinates.ravel()
         inside, outside = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
         if len(inside):
-            for rows, moved in _parts(inside, around.without(places[inside])):
+            for rows, moved in _parts(inside, neighbours.without(places[inside])):
                 yield (
                     rows,
                     Worlds(
@@ -208,7 +203,7 @@ class ReleasedWeightsAttack(Attack[Release]):
                 )
         if len(outside):
             added = records.take(outside)
-            for rows, moved in _parts(outside, around.with_each(added.inputs, added.labels)):
+            for rows, moved in _parts(outside, neighbours.with_each(added.inputs, added.labels)):
                 yield (
                     rows,
                     Worlds(

@@ -16,14 +16,11 @@ import numpy as np
 from scipy import special, stats
 
 from reticent.arrays import Flags, Floats
-from reticent.attacks.attack import ScoreAttack
-from reticent.attacks.builder import Need, with_online_shadows, with_shadows
-from reticent.attacks.lira import Mode, one_of, shadow_threat
-from reticent.attacks.margins import require_shadows, shadow_margins, target_margins, views_of
+from reticent.attacks import lira
+from reticent.attacks.attack import Need, ScoreAttack, with_online_shadows, with_shadows
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import Target
-from reticent.attacks.threat import Threat
+from reticent.attacks.targets import Target, Threat
 from reticent.validation import InputError, count, positive, real
 
 _NEARLY_UNDERFLOWN = 1e-290
@@ -52,19 +49,19 @@ class Rmia(ScoreAttack):
 
     shadows: Shadows
     population: Records
-    mode: Mode = "online"
+    mode: lira.Mode = "online"
     gamma: float = 1.0
     a: float = 0.3
     threat: Threat = field(init=False)
 
     def __post_init__(self) -> None:
         """Known words and numbers in range; the threat follows from the mode."""
-        one_of("mode", self.mode, ("online", "offline"))
+        lira.one_of("mode", self.mode, ("online", "offline"))
         positive("gamma", self.gamma)
         share("a", self.a)
         if not len(self.population):
             raise InputError("population must have records, got none")
-        base = shadow_threat(self.mode, augmented=False)
+        base = lira.shadow_threat(self.mode, augmented=False)
         object.__setattr__(self, "threat", replace(base, knows=(*base.knows, "a population")))
 
     @property
@@ -74,29 +71,31 @@ class Rmia(ScoreAttack):
 
     def _values(self, target: Target, records: Records) -> Floats:
         saw, known = self.shadows.saw(records), self.shadows.saw(self.population)
-        require_shadows(~saw, at_least=1, which="did not see it")
-        require_shadows(~known, at_least=1, which="did not see it", what="record of the population")
+        lira.require_shadows(~saw, at_least=1, which="did not see it")
+        lira.require_shadows(
+            ~known, at_least=1, which="did not see it", what="record of the population"
+        )
         if self.mode == "online":
-            require_shadows(saw, at_least=1, which="saw it (or use mode='offline')")
+            lira.require_shadows(saw, at_least=1, which="saw it (or use mode='offline')")
         x = self._log_ratios(target, records, saw)
         z = self._log_ratios(target, self.population, known)
         return dominated(x, z, gamma=self.gamma)
 
     def _log_ratios(self, target: Target, records: Records, saw: Flags) -> Floats:
         """log P of each record."""
-        views = views_of(records, None)
-        own = special.log_expit(target_margins(target, records, views))
-        others = shadow_margins(self.shadows, records, views)
+        views = lira.views_of(records, None)
+        own = special.log_expit(lira.target_margins(target, records, views))
+        others = lira.shadow_margins(self.shadows, records, views)
         expected = log_expected(others, saw, a=self.a, online=self.mode == "online")
         ratios: Floats = own - expected
         return ratios
 
     def _notes(self, target: Target, records: Records) -> tuple[str, ...]:  # noqa: ARG002
-        said = (f"{len(self.shadows)} shadows, population of {len(self.population)}",)
+        notes = (f"{len(self.shadows)} shadows, population of {len(self.population)}",)
         unseen = int((~self.shadows.saw(self.population).any(axis=0)).sum())
         if self.mode == "offline" or not unseen:
-            return said
-        return (*said, f"no shadow saw {unseen} of the population: p(z) by the offline formula")
+            return notes
+        return (*notes, f"no shadow saw {unseen} of the population: p(z) by the offline formula")
 
 
 def log_expected(others: Floats, saw: Flags, *, a: float, online: bool) -> Floats:
@@ -106,12 +105,12 @@ def log_expected(others: Floats, saw: Flags, *, a: float, online: bool) -> Float
     """
     outside = _log_means(others, ~saw)
     with np.errstate(divide="ignore"):  # a = 1: the constant is 0
-        found: Floats = np.logaddexp(np.log1p(a) + outside, np.log(1 - a)) - np.log(2)
+        log_means: Floats = np.logaddexp(np.log1p(a) + outside, np.log(1 - a)) - np.log(2)
     if online:
         seen = saw.any(axis=0)
         inside = _log_means(others[:, seen], saw[:, seen])
-        found[seen] = np.logaddexp(inside, outside[seen]) - np.log(2)
-    return found
+        log_means[seen] = np.logaddexp(inside, outside[seen]) - np.log(2)
+    return log_means
 
 
 def dominated(x: Floats, z: Floats, *, gamma: float) -> Floats:
@@ -126,8 +125,8 @@ def dominated(x: Floats, z: Floats, *, gamma: float) -> Floats:
     array([1.4 , 0.75, 0.1 ])
     """
     below = np.searchsorted(np.sort(z), x - np.log(gamma), side="left")
-    found: Floats = (below + special.expit(x)) / len(z)
-    return found
+    shares: Floats = (below + special.expit(x)) / len(z)
+    return shares
 
 
 def tuned_a(
@@ -147,11 +146,11 @@ def tuned_a(
     tried = [share("candidates", a) for a in candidates]
     if not tried:
         raise InputError("candidates must hold a value of a, got none")
-    others = shadow_margins(shadows, shadows.pool, views_of(shadows.pool, None))
+    others = lira.shadow_margins(shadows, shadows.pool, lira.views_of(shadows.pool, None))
     saw = shadows.saw(shadows.pool)
     turns = range(min(count("targets", targets), len(shadows)))
-    found = np.mean([_offline_aucs(others, saw, turn, tried) for turn in turns], axis=0)
-    return tried[int(found.argmax())]
+    aucs = np.mean([_offline_aucs(others, saw, turn, tried) for turn in turns], axis=0)
+    return tried[int(aucs.argmax())]
 
 
 def _offline_aucs(others: Floats, saw: Flags, turn: int, tried: Sequence[float]) -> list[float]:
@@ -182,11 +181,11 @@ def _log_means(others: Floats, chosen: Flags) -> Floats:
     """log of the mean of p = expit(φ) over the chosen shadows."""
     means = np.einsum("kn,kn->n", special.expit(others), chosen) / chosen.sum(axis=0)
     rare = means < _NEARLY_UNDERFLOWN
-    found: Floats = np.log(np.where(rare, 1.0, means))
+    logs: Floats = np.log(np.where(rare, 1.0, means))
     if rare.any():  # the same in logarithms, which takes five times as long
         log_p = np.where(chosen[:, rare], special.log_expit(others[:, rare]), -np.inf)
-        found[rare] = special.logsumexp(log_p, axis=0) - np.log(chosen[:, rare].sum(axis=0))
-    return found
+        logs[rare] = special.logsumexp(log_p, axis=0) - np.log(chosen[:, rare].sum(axis=0))
+    return logs
 
 
 def share(name: str, value: object) -> float:
@@ -198,11 +197,8 @@ def share(name: str, value: object) -> float:
 
 
 RMIA_OFFLINE = with_shadows(
-    lambda known: Rmia(shadows=known.offline, population=known.others, mode="offline"),
-    Need.QUERIES,
+    lambda known: Rmia(shadows=known.offline, population=known.others, mode="offline"), Need.QUERIES
 )
 RMIA_ONLINE = with_online_shadows(
-    lambda known: Rmia(shadows=known.online, population=known.others),
-    Need.POPULATION,
-    Need.QUERIES,
+    lambda known: Rmia(shadows=known.online, population=known.others), Need.POPULATION, Need.QUERIES
 )

@@ -10,24 +10,20 @@ from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Floats
-from reticent.attacks.attack import ScoreAttack
-from reticent.attacks.attack_network import MembershipNetwork, NetworkRecipe, trained_network
-from reticent.attacks.builder import with_shadows
+from reticent.arrays import ArrayLike, Floats
+from reticent.attacks import shadow_network
+from reticent.attacks.attack import ScoreAttack, with_shadows
 from reticent.attacks.lira import one_of
 from reticent.attacks.metric import METRICS
 from reticent.attacks.records import Records
-from reticent.attacks.shadow_network import shadow_rows
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import Target
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, Target, Threat
 from reticent.validation import InputError, count, real
 
 Data = Literal["same", "other"]
 
-SALEM: Final = NetworkRecipe()
+SALEM: Final = shadow_network.NetworkRecipe()
 TOP: Final = 3
 _ADVERSARY: Final[dict[str, tuple[int, str]]] = {
     "same": (1, "a shadow model on data of the same kind"),
@@ -49,7 +45,7 @@ class SalemAttack(ScoreAttack):
 
     shadows: Shadows
     data: Data = "same"
-    recipe: NetworkRecipe = SALEM
+    recipe: shadow_network.NetworkRecipe = SALEM
     seed: int = 0
     threat: Threat = field(init=False)
 
@@ -73,9 +69,9 @@ class SalemAttack(ScoreAttack):
         return self._network.log_odds(largest(target.probabilities(records.inputs)))
 
     @cached_property
-    def _network(self) -> MembershipNetwork:
-        rows = shadow_rows(self.shadows, seed=self.seed)
-        return trained_network(
+    def _network(self) -> shadow_network.MembershipNetwork:
+        rows = shadow_network.shadow_rows(self.shadows, seed=self.seed)
+        return shadow_network.trained_network(
             largest(rows.probabilities), rows.inside, recipe=self.recipe, seed=self.seed
         )
 

@@ -2,28 +2,116 @@
 
 A shadow model answers with probabilities for records that it saw and for as many that it did not. A
 network learns to tell these two kinds of answers apart, and is then shown the target's answers.
+
+The small dense network (rows in, log odds of membership out) is scikit-learn's, a function of the
+rows, the recipe and the seed. The passes over the rows are fixed beforehand, as in the papers, so a
+training that has not converged by then is no fault.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
 
 from reticent.arrays import Flags, Floats, Integers
-from reticent.attacks.attack import ScoreAttack
-from reticent.attacks.attack_network import MembershipNetwork, NetworkRecipe, trained_network
-from reticent.attacks.builder import with_shadows
+from reticent.attacks.attack import ScoreAttack, with_shadows
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import Target
-from reticent.attacks.threat import Access, Threat
+from reticent.attacks.targets import Access, Target, Threat
 from reticent.randomness import seeded
-from reticent.validation import InputError, count
+from reticent.validation import InputError, count, describe, non_negative, positive
 
-Places = Integers
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkRecipe:
+    """What is fixed before the rows are seen; the widths and rates of Lu et al., Table 4."""
+
+    hidden: tuple[int, ...] = (64,)
+    activation: Literal["relu", "tanh"] = "relu"
+    penalty: float = 1e-6
+    """λ of (λ/2)‖weights‖² beside the mean loss of a batch."""
+    learning_rate: float = 0.01
+    """Of Adam."""
+    batch: int = 100
+    passes: int = 30
+
+    def __post_init__(self) -> None:
+        """Numbers in range."""
+        if not isinstance(self.hidden, Sequence) or not self.hidden:
+            raise InputError(f"hidden must be a list of widths, got {describe(self.hidden)}")
+        for width in self.hidden:
+            count("hidden", width)
+        if self.activation not in ("relu", "tanh"):
+            raise InputError(f"activation must be relu or tanh, got {describe(self.activation)}")
+        non_negative("penalty", self.penalty)
+        positive("learning_rate", self.learning_rate)
+        count("batch", self.batch)
+        count("passes", self.passes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MembershipNetwork:
+    """Trained layers; probabilities come as they are, without scaling."""
+
+    layers: tuple[tuple[Floats, Floats], ...]
+    """(W, b) from first to last; W has a column per output."""
+    activation: Literal["relu", "tanh"]
+
+    def log_odds(self, rows: Floats) -> Floats:
+        """One number for each row, above 0 for a member; it stays finite however sure it is."""
+        outputs = rows
+        for weight, bias in self.layers[:-1]:
+            outputs = outputs @ weight + bias
+            outputs = np.tanh(outputs) if self.activation == "tanh" else np.maximum(outputs, 0.0)
+        weight, bias = self.layers[-1]
+        return np.asarray((outputs @ weight + bias)[:, 0])
+
+
+def trained_network(
+    rows: Floats, inside: Flags, *, recipe: NetworkRecipe, seed: int
+) -> MembershipNetwork:
+    """Fit a network to tell the rows inside from the others.
+
+    >>> rows = np.linspace(0, 1, 20)[:, None]
+    >>> network = trained_network(rows, rows[:, 0] > 0.5, recipe=NetworkRecipe(), seed=0)
+    >>> (network.log_odds(rows) > 0).tolist() == (rows[:, 0] > 0.5).tolist()
+    True
+    """
+    if not 0 < inside.sum() < len(inside):
+        raise InputError("rows must be of members and of others, got one kind only")
+    batch = min(recipe.batch, len(rows))
+    network = MLPClassifier(
+        hidden_layer_sizes=tuple(recipe.hidden),
+        activation=recipe.activation,
+        alpha=recipe.penalty * batch,  # scikit-learn divides it by the size of the batch
+        batch_size=batch,
+        learning_rate_init=recipe.learning_rate,
+        max_iter=recipe.passes,
+        n_iter_no_change=recipe.passes,
+        random_state=seed,
+    )
+    _fit(network, rows, inside)
+    layers = tuple(zip(network.coefs_, network.intercepts_, strict=True))
+    return MembershipNetwork(layers=layers, activation=recipe.activation)
+
+
+def _fit(network: MLPClassifier, rows: Floats, inside: Flags) -> None:
+    """scikit-learn answers Ctrl-C with a warning and half a network; here it ends the attack."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("error", message="Training interrupted", category=UserWarning)
+        try:
+            network.fit(rows, inside)
+        except UserWarning:
+            raise KeyboardInterrupt from None
+
 
 SHOKRI: Final = NetworkRecipe()
 ALM: Final = NetworkRecipe(hidden=(64,) * 5, penalty=0.0, learning_rate=1e-3, batch=32, passes=50)
@@ -35,7 +123,7 @@ class ShadowRows(NamedTuple):
     """Answers of shadow models, the places of the true classes, and whether the shadow saw them."""
 
     probabilities: Floats
-    places: Places
+    places: Integers
     inside: Flags
 
     def take(self, rows: Integers | Flags) -> ShadowRows:
@@ -66,7 +154,7 @@ def shadow_rows(shadows: Shadows, *, seed: int, at_most: int | None = None) -> S
     return joined.take(balanced(joined.inside, rng, each=at_most // 2))
 
 
-def balanced(inside: Flags, rng: np.random.Generator, *, each: int | None = None) -> Places:
+def balanced(inside: Flags, rng: np.random.Generator, *, each: int | None = None) -> Integers:
     """Positions of equally many members and others, by default of all of the smaller side."""
     sides = [rng.permutation(np.flatnonzero(side)) for side in (inside, ~inside)]
     size = min(len(side) for side in sides)
@@ -109,11 +197,11 @@ class ShokriAttack(ScoreAttack):
         return values
 
     def _notes(self, target: Target, records: Records) -> tuple[str, ...]:
-        said = f"{len(self.shadows)} shadows, {len(self._rows.inside):,} rows"
+        note = f"{len(self.shadows)} shadows, {len(self._rows.inside):,} rows"
         missing = [str(target.classes[place]) for place in self._missing(records, target)]
         if not missing:
-            return (said,)
-        return said, f"classes without rows of both kinds, judged by all: {', '.join(missing)}"
+            return (note,)
+        return note, f"classes without rows of both kinds, judged by all: {', '.join(missing)}"
 
     def _missing(self, records: Records, target: Target) -> list[int]:
         places = np.unique(records.among(target.classes)).tolist()
@@ -126,12 +214,12 @@ class ShokriAttack(ScoreAttack):
     @cached_property
     def _networks(self) -> dict[int, MembershipNetwork]:
         """By the place of the class."""
-        found = {}
+        networks = {}
         for place in np.unique(self._rows.places).tolist():
             rows = self._rows.take(self._rows.places == place)
             if rows.inside.any() and not rows.inside.all():
-                found[place] = self._trained(rows)
-        return found
+                networks[place] = self._trained(rows)
+        return networks
 
     @cached_property
     def _common(self) -> MembershipNetwork:
@@ -189,7 +277,7 @@ class AlmAttack(ScoreAttack):
         return trained_network(rows, self._rows.inside, recipe=self.recipe, seed=self.seed)
 
 
-def with_label(probabilities: Floats, places: Places) -> Floats:
+def with_label(probabilities: Floats, places: Integers) -> Floats:
     """Rows (probability vector, one-hot label).
 
     >>> with_label(np.array([[0.9, 0.1]]), np.array([1])).tolist()

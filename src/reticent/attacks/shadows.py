@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from reticent.arrays import Flags, Floats
+from reticent.arrays import ArrayLike, Flags, Floats
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Target
 from reticent.validation import InputError
@@ -52,12 +52,12 @@ class Shadows:
 
     def saw(self, records: Records) -> Flags:
         """k × records: whether a shadow was trained on an equal record."""
-        found = np.zeros((len(self), len(records)), dtype=bool)
+        seen = np.zeros((len(self), len(records)), dtype=bool)
         for column, key in enumerate(records.keys):
             # More than one place where the pool holds equal records.
             for place in self._places.get(key, ()):
-                found[:, column] |= self.inside[:, place]
-        return found
+                seen[:, column] |= self.inside[:, place]
+        return seen
 
     def chosen(self, places: Iterable[int]) -> Shadows:
         """Some of them, in this order."""

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Flags, Floats, Integers
+from reticent.arrays import ArrayLike, Flags, Floats, Integers
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Target, target_of
 from reticent.validation import InputError, count, float_rows, open_probability, sampling_rate
-
-Places = Integers
 
 
 class SynthesisFailed(InputError):  # noqa: N818 - it says what happened
@@ -123,12 +120,13 @@ def synthesized(
         SynthesisFailed: A search failed as often as it may start. (Such a class may have no record
             that looks like random features; the paper saw it for images.)
     """
-    found, wanted = target_of(target), count("per_class", per_class)
+    asked_target, size = target_of(target), count("per_class", per_class)
     rule = Search() if search is None else search
     inputs = [
-        _of_class(found, place, wanted, space, rule, rng) for place in range(len(found.classes))
+        _of_class(asked_target, place, size, space, rule, rng)
+        for place in range(len(asked_target.classes))
     ]
-    return Records(np.concatenate(inputs), np.repeat(found.classes, wanted))
+    return Records(np.concatenate(inputs), np.repeat(asked_target.classes, size))
 
 
 def from_marginals(records: Records, *, number: int, rng: np.random.Generator) -> Records:
@@ -198,9 +196,9 @@ class _Searches:
     """x*, the last accepted record."""
     best: Floats
     """Its probability of the class, y*."""
-    rejected: Places
+    rejected: Integers
     """In a row, j."""
-    features: Places
+    features: Integers
     """How many are resampled next, k."""
     done: Flags
 
@@ -229,7 +227,7 @@ class _Searches:
         drawn = self.space.random(len(going), rng)
         self.tried[going] = np.where(chosen, drawn, self.kept[going])
 
-    def _judge(self, going: Places, sure: Floats, top: Flags, rng: np.random.Generator) -> None:
+    def _judge(self, going: Integers, sure: Floats, top: Flags, rng: np.random.Generator) -> None:
         accepted = sure >= self.best[going]
         better, worse = going[accepted], going[~accepted]
         self.kept[better], self.best[better] = self.tried[better], sure[accepted]
@@ -242,7 +240,7 @@ class _Searches:
         self.rejected[many] = 0
 
 
-def _chosen(numbers: Places, width: int, rng: np.random.Generator) -> Flags:
+def _chosen(numbers: Integers, width: int, rng: np.random.Generator) -> Flags:
     """Rows of flags: so many of the features, at random."""
     ranks = rng.random((len(numbers), width)).argsort(axis=1).argsort(axis=1)
     return np.asarray(ranks < numbers[:, None])

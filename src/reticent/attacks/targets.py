@@ -2,6 +2,8 @@
 
 Where a model shows probabilities only, its logits are their logarithms: equal up to a constant in
 each row, which no attack here depends on.
+
+``Threat`` says what the adversary sees of a target, and what else is known to it.
 """
 
 from __future__ import annotations
@@ -9,18 +11,52 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
-from reticent.arrays import Array, Floats, Integers
-from reticent.attacks.threat import Access
+from reticent.arrays import Array, ArrayLike, Floats, Floats32, Integers
+from reticent.attacks.records import Records
 from reticent.data.columns import open_columns
 from reticent.training import SigmoidHead
 from reticent.validation import InputError, count, float_array
+
+
+class Access(Enum):
+    """What is seen of the target."""
+
+    SCORES = "black box: probabilities of all classes"
+    TOP_SCORES = "black box: the largest probabilities only"
+    ROUNDED_SCORES = "black box: rounded probabilities"
+    LABELS = "black box: labels only"
+    WEIGHTS = "white box: the trained weights"
+    RELEASE = "white box: the released weights and the mechanism"
+    STATISTICS = "released means"
+    ENCODER = "the encoder's features of chosen inputs"
+    GENERATOR = "black box: samples of a generative model"
+    DISCRIMINATOR = "white box: the discriminator of a generative model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threat:
+    """Part of every attack, and printed with what it finds.
+
+    >>> print(Threat(access=Access.SCORES, knows=("shadow data",)))
+    black box: probabilities of all classes; knows: shadow data
+    """
+
+    access: Access
+    knows: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The access, then the knowledge."""
+        return f"{self.access.value}; knows: {', '.join(self.knows) or 'nothing else'}"
+
 
 _SMALLEST = 1e-300
 """A probability of 0 has no logarithm; all of them rank alike."""
@@ -65,8 +101,8 @@ class ModelTarget(Target):
     def logits(self, inputs: ArrayLike) -> Floats:
         """The model's own where it has them."""
         if hasattr(self.model, "logits"):
-            found = float_array("logits of the target", self.model.logits(inputs))
-            return _matching(found, len(np.asarray(inputs)), len(self.classes))
+            logits = float_array("logits of the target", self.model.logits(inputs))
+            return _matching(logits, len(np.asarray(inputs)), len(self.classes))
         answers = float_array("probabilities of the target", self.model.predict_proba(inputs))
         return _logarithms(_matching(answers, len(np.asarray(inputs)), len(self.classes)))
 
@@ -113,8 +149,8 @@ class TorchTarget(Target):
         finally:
             for part, training in modes:
                 part.training = training
-        found = np.concatenate(parts) if parts else np.empty((0, len(self.classes)))
-        checked = float_array("logits of the target", found)
+        logits = np.concatenate(parts) if parts else np.empty((0, len(self.classes)))
+        checked = float_array("logits of the target", logits)
         return _matching(checked, len(rows), len(self.classes))
 
 
@@ -148,8 +184,8 @@ class AnsweredTarget(Target):
             raise InputError(f"queries must be numbers of rows, got an array of {rows.dtype}")
         if rows.size and not 0 <= rows.min() <= rows.max() < len(self):
             raise InputError(f"queries must be rows 0 to {len(self) - 1}, got others")
-        found: Floats = self._logits[rows]
-        return found
+        logits: Floats = self._logits[rows]
+        return logits
 
 
 class TopTarget(Target):
@@ -189,8 +225,7 @@ class RoundedTarget(Target):
     def logits(self, inputs: ArrayLike) -> Floats:
         """A probability that was rounded to 0 counts as a quarter of the last decimal."""
         rounded = np.round(self._target.probabilities(inputs), self._decimals)
-        floored: Floats = np.log(np.maximum(rounded, 0.25 * 10.0**-self._decimals))
-        return floored
+        return np.log(np.maximum(rounded, 0.25 * 10.0**-self._decimals))
 
 
 class LabelTarget(Target):
@@ -234,14 +269,14 @@ def imported(role: str, name: str) -> Any:
 
 def imported_target(name: str, *, classes: Sequence[Any] | None = None) -> Target:
     """``module:attribute``: a fitted model, a target, or a function that gives probabilities."""
-    found = imported("target", name)
-    if isinstance(found, Target) or hasattr(found, "classes_"):
-        return target_of(found)
+    model = imported("target", name)
+    if isinstance(model, Target) or hasattr(model, "classes_"):
+        return target_of(model)
     if classes is None:
         raise InputError(f"classes must be given for {name!r}, which has none itself")
-    if hasattr(found, "state_dict"):
-        return TorchTarget(found, classes=classes)
-    return FunctionTarget(found, classes=classes)
+    if hasattr(model, "state_dict"):
+        return TorchTarget(model, classes=classes)
+    return FunctionTarget(model, classes=classes)
 
 
 def _has_several_labels(model: Any) -> bool:
@@ -250,7 +285,7 @@ def _has_several_labels(model: Any) -> bool:
     return isinstance(model, SigmoidHead) or getattr(released, "outputs", None) == "sigmoid"
 
 
-def _numbers(inputs: ArrayLike) -> NDArray[np.float32]:
+def _numbers(inputs: ArrayLike) -> Floats32:
     rows = np.asarray(inputs)
     if rows.dtype.kind not in "biuf":
         raise InputError(f"inputs of a torch module must be numbers, got {rows.dtype}")
@@ -277,12 +312,46 @@ def _logarithms(answers: Floats) -> Floats:
         raise InputError(
             f"probabilities must be >= 0 and add up to 1, row {int(np.argmax(wrong))} does not"
         )
-    logarithms: Floats = np.log(np.maximum(answers, _SMALLEST))
-    return logarithms
+    return np.log(np.maximum(answers, _SMALLEST))
 
 
 def _distinct(classes: Sequence[Any]) -> Array:
-    found = np.asarray(list(classes))
-    if found.ndim != 1 or len(found) < 2 or len(set(found.tolist())) != len(found):
+    names = np.asarray(list(classes))
+    if names.ndim != 1 or len(names) < 2 or len(set(names.tolist())) != len(names):
         raise InputError("classes must be at least 2 different ones, got fewer")
-    return found
+    return names
+
+
+class RecordedTarget(Target):
+    """The rows of an answered target, one for each of these records in their order.
+
+    A shadow model is asked with features, so the target must be too. Of equal records the first
+    one's answer stands for all, unless all records are asked in their order.
+    """
+
+    def __init__(self, answers: AnsweredTarget, records: Records) -> None:
+        if len(answers) != len(records):
+            raise InputError(
+                f"answers must be one row for each of {len(records)} records, members first and"
+                f" then the others, got {len(answers)}"
+            )
+        self.classes = answers.classes
+        self._logits = answers.logits(np.arange(len(answers)))
+        self._inputs = records.inputs
+        self._places: dict[bytes, int] = {}
+        for place, key in enumerate(_keys(records.inputs)):
+            self._places.setdefault(key, place)
+
+    def logits(self, inputs: ArrayLike) -> Floats:
+        """Of records that were answered; others are refused."""
+        asked = np.asarray(inputs)
+        if np.array_equal(asked, self._inputs):
+            return self._logits
+        places = [self._places.get(key, -1) for key in _keys(asked)]
+        if min(places, default=0) < 0:
+            raise InputError("queries must be records that were answered, got others")
+        return self._logits[places]
+
+
+def _keys(inputs: NDArray[np.generic]) -> tuple[bytes, ...]:
+    return Records(inputs, np.zeros(len(inputs), dtype=np.int64)).keys

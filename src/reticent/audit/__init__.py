@@ -3,20 +3,26 @@
 Metrics with intervals, lower bounds on ε, audits of claims.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
-from reticent.audit.attack_report import AttackReport, measured_attack
+from reticent.audit.attack_report import AttackReport, measured_attack, write_scores
 from reticent.audit.canaries import Canaries, insert_canaries
 from reticent.audit.error_counts import clopper_pearson_epsilon, gdp_epsilon, jeffreys_epsilon
 from reticent.audit.lower_bound import LowerBound, divided
 from reticent.audit.many_runs import SeparateRuns, ThresholdGrid, many_runs
-from reticent.audit.metrics import Measured, auc
+from reticent.audit.metrics import (
+    Measured,
+    Roc,
+    auc,
+    balanced_accuracy,
+    ceiling,
+    leakage,
+    precision,
+    roc,
+    share_above,
+    tpr_at_fpr,
+)
 from reticent.audit.one_run import one_run, one_run_epsilon, one_run_gdp_epsilon
-from reticent.audit.rates import balanced_accuracy, leakage, precision, share_above, tpr_at_fpr
-from reticent.audit.roc import Roc, ceiling, roc
-from reticent.audit.score_file import write_scores
 from reticent.audit.slices import Slice, Sliced, deciles, holm, sliced
 from reticent.audit.utility import UtilityLoss, utility_loss
 from reticent.lazy import lazy_exports
@@ -24,10 +30,8 @@ from reticent.lazy import lazy_exports
 if TYPE_CHECKING:
     from reticent.audit.mechanism import FunctionAudit, audit_function
     from reticent.audit.one_training import TrainingAudit, one_run_audit
-    from reticent.audit.release import audit_release
-    from reticent.audit.release_audit import ReleaseAudit
-    from reticent.audit.releases import ClaimsAudit, audit_releases, audit_together
-    from reticent.audit.sampled import SampledAudit, audit_sampled
+    from reticent.audit.release import ClaimsAudit, audit_release, audit_releases, audit_together
+    from reticent.audit.release_audit import ReleaseAudit, SampledAudit, audit_sampled
 
 __all__ = [
     "AttackReport",

@@ -9,26 +9,31 @@
   records (5 of them: a limit of 99.9 % fails in 2 % of all cases), so an AUC counts where Mann and
   Whitney's test finds it too, which knows its variance under "no leak".
 - Where it finds none, it says what so many records would have shown with power .95.
+
+``write_scores`` writes scores of single records as a table, CSV or parquet. Such a file says who
+may have been a member: it can be read by its owner alone.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 
-from reticent.arrays import Flags, Floats
-from reticent.attacks import Scores
-from reticent.attacks.threat import Threat
-from reticent.attacks.threshold import best_threshold
-from reticent.audit.detectable import smallest_auc, smallest_leakage
-from reticent.audit.metrics import Measured, auc
-from reticent.audit.rates import balanced, leakage, precision, tpr_at_fpr
+from reticent.arrays import ArrayLike, Flags, Floats
+from reticent.attacks import Scores, Threat
+from reticent.attacks.metric import best_threshold
+from reticent.audit.intervals import smallest_auc, smallest_leakage
+from reticent.audit.metrics import Measured, auc, balanced, leakage, precision, tpr_at_fpr
+from reticent.data.cells import no_formula
+from reticent.files import write_atomic
 from reticent.randomness import seeded
 from reticent.validation import InputError, count, open_probability
 
@@ -94,7 +99,7 @@ class AttackReport:
             "TPR − FPR": str(self.leakage),
             "precision": "–" if self.precision is None else str(self.precision),
         }
-        rates = {rate_name(fpr): str(found) for fpr, found in self.tpr_at_fpr.items()}
+        rates = {rate_name(fpr): str(rate) for fpr, rate in self.tpr_at_fpr.items()}
         return cells | rates | {"verdict": self.verdict}
 
     def __str__(self) -> str:
@@ -106,7 +111,7 @@ class AttackReport:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a JSON file."""
         plain = {name: _plain(value) for name, value in vars(self).items() if name != "tpr_at_fpr"}
-        rates = {f"{fpr:g}": found.to_dict() for fpr, found in self.tpr_at_fpr.items()}
+        rates = {f"{fpr:g}": rate.to_dict() for fpr, rate in self.tpr_at_fpr.items()}
         return plain | {"tpr_at_fpr": rates, "leaks": self.leaks, "verdict": self.verdict}
 
     def _smallest(self) -> str:
@@ -227,11 +232,7 @@ def _decided(sides: _Sides, threshold: float, confidence: float) -> dict[str, An
     advantage = leakage(*sides, threshold=threshold, confidence=confidence)
     anyone = any((side > threshold).any() for side in sides)
     sure = precision(*sides, threshold=threshold, confidence=confidence) if anyone else None
-    return {
-        "balanced_accuracy": balanced(advantage),
-        "leakage": advantage,
-        "precision": sure,
-    }
+    return {"balanced_accuracy": balanced(advantage), "leakage": advantage, "precision": sure}
 
 
 def _found(
@@ -245,8 +246,8 @@ def _found(
         "TPR − FPR": (leakage(*parts, threshold=threshold, confidence=confidence).low, 0.0),
     }
     for fpr in fprs:
-        found = tpr_at_fpr(*sides, fpr=fpr, confidence=confidence)
-        limits[rate_name(fpr)] = (found.low, fpr)
+        measured = tpr_at_fpr(*sides, fpr=fpr, confidence=confidence)
+        limits[rate_name(fpr)] = (measured.low, fpr)
     # Scores that point the wrong way round tell members from others all the same.
     wrong = sure and area.high < 0.5
     turned = [f"AUC ≤ {area.high:.3f}: higher scores mark non-members"] if wrong else []
@@ -269,3 +270,71 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return list(value)
     return None if value == math.inf else value
+
+
+def write_scores(
+    path: str | Path,
+    scores: Scores | Sequence[Scores],
+    *,
+    labels: ArrayLike | None = None,
+    members: ArrayLike | None = None,
+) -> None:
+    """One row for each attack and record: attack, row, score; label and member if they are given.
+
+    ``row`` is the number of the record, from 0. The ending of the name, .csv or .parquet, decides.
+    """
+    file = Path(path)
+    writers = {".csv": _csv, ".parquet": _parquet}
+    if file.suffix.lower() not in writers:
+        raise InputError(f"path must end in .csv or .parquet, got {file.name!r}")
+    table = _table([scores] if isinstance(scores, Scores) else list(scores), labels, members)
+    write_atomic(file, writers[file.suffix.lower()](table), private=True)
+
+
+def _table(
+    scores: list[Scores], labels: ArrayLike | None, members: ArrayLike | None
+) -> dict[str, list[Any]]:
+    if not scores or len({len(found) for found in scores}) > 1:
+        raise InputError("scores must be of one or more attacks on the same records")
+    records, attacks = len(scores[0]), len(scores)
+    table = {
+        "attack": [found.attack for found in scores for _ in range(records)],
+        "row": list(range(records)) * attacks,
+        "score": np.concatenate([found.values for found in scores]).tolist(),
+    }
+    for name, given in (("label", labels), ("member", members)):
+        if given is not None:
+            table[name] = _column(name, given, records) * attacks
+    return table
+
+
+def _column(name: str, given: ArrayLike, records: int) -> list[Any]:
+    values = np.asarray(given)
+    if values.shape != (records,):
+        raise InputError(f"{name}s must be one for each of {records} records, got {values.shape}")
+    if name == "member" and values.dtype != np.bool_:
+        raise InputError(f"members must be true or false, got an array of {values.dtype}")
+    cells: list[Any] = values.tolist()
+    return cells
+
+
+def _csv(table: dict[str, list[Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(no_formula, table))
+    rows = zip(*table.values(), strict=True)
+    writer.writerows(map(no_formula, row) for row in rows)  # floats by repr: nothing is rounded
+    return text.getvalue().encode()
+
+
+def _parquet(table: dict[str, list[Any]]) -> bytes:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        raise InputError(
+            "pyarrow must be installed to write parquet: pip install 'reticent[tables]'"
+        ) from None
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(table), sink)
+    return bytes(sink.getvalue().to_pybytes())

@@ -3,8 +3,13 @@
 Who was a member is used once, when the scores are measured. Several attacks are looked at, so each
 is measured at a confidence of 1 − (1 − confidence)/m for m of them (Bonferroni): all intervals hold
 together, and the verdict, the gate and the slices with them.
+
+Which attack is the strongest is found out on models of the adversary's own. Choosing an attack by
+what it found on the target would look at the records that are judged with it. The shadows that
+online attacks train are targets as well: which records each of them saw is known.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -12,21 +17,20 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from reticent.arrays import Array, Flags, Floats
-from reticent.attacks import Scores
+from reticent.attacks import Records, Scores
 from reticent.attacks.context import AttackContext, ProgressCallback
-from reticent.attacks.recorded_target import RecordedTarget
-from reticent.attacks.records import Records
 from reticent.attacks.registry import ATTACKS, build_attack
 from reticent.attacks.shadow_models import ShadowPlan
 from reticent.attacks.targets import (
     AnsweredTarget,
     LabelTarget,
+    RecordedTarget,
     RoundedTarget,
     Target,
     TopTarget,
     target_of,
 )
-from reticent.audit import AttackReport, Sliced, deciles, measured_attack, sliced
+from reticent.audit import AttackReport, Sliced, auc, deciles, measured_attack, sliced
 from reticent.audit.attack_report import POWER
 from reticent.validation import InputError, count, open_probability
 
@@ -131,12 +135,12 @@ class Attacked:
     @property
     def verdict(self) -> str:
         """One line; where nothing was found, with what would have been."""
-        found = {name: report for name, report in self.reports.items() if report.leaks}
-        if found:
-            best = max(found, key=lambda name: found[name].auc.value)
+        leaking = {name: report for name, report in self.reports.items() if report.leaks}
+        if leaking:
+            best = max(leaking, key=lambda name: leaking[name].auc.value)
             return (
-                f"leak found by {len(found)} of {len(self.reports)} attacks, most by {best}: "
-                + ", ".join(found[best].found)
+                f"leak found by {len(leaking)} of {len(self.reports)} attacks, most by {best}: "
+                + ", ".join(leaking[best].found)
             )
         any_report = next(iter(self.reports.values()))
         return (
@@ -231,12 +235,12 @@ def adversary(  # noqa: PLR0913 - as for attack_model
     names = seen.classes
     inner, outer = _named("members", members, names), _named("others", others, names)
     own = None if shadow is None else _named("shadow", shadow, names)
-    around = None if population is None else _named("population", population, names)
+    population_records = None if population is None else _named("population", population, names)
     _refuse_same(inner, outer)
     records = inner.joined(outer)
     if isinstance(seen, AnsweredTarget) and records.inputs.ndim > 1:
         seen = RecordedTarget(seen, records)
-    _refuse_other_inputs(seen, records, shadow=own, population=around)
+    _refuse_other_inputs(seen, records, shadow=own, population=population_records)
     return AttackContext(
         target=seen,
         view=plan.view,
@@ -244,7 +248,7 @@ def adversary(  # noqa: PLR0913 - as for attack_model
         records=records,
         known=inner,
         shadow=own,
-        population=around,
+        population=population_records,
         shadows=plan.shadows,
         progress=stage or (lambda *_: None),
     )
@@ -359,3 +363,26 @@ def _notes(known: AttackContext, inside: Flags) -> tuple[str, ...]:
     if shared:
         notes.append(f"{shared} of the scored records are shadow data too")
     return tuple(notes)
+
+
+def strengths(
+    known: AttackContext, attacks: Sequence[str], *, targets: int = 4
+) -> dict[str, float]:
+    """The mean AUC of each attack over the first shadow of so many pairs, strongest first."""
+    if len(known.online) < 2 * targets + 2:
+        raise InputError(
+            f"shadows must be at least {2 * targets + 2} for {targets} shadow targets, got"
+            f" {len(known.online)}"
+        )
+    means = {name: float(np.mean(_found(known, name, targets))) for name in attacks}
+    return dict(sorted(means.items(), key=lambda pair: -pair[1]))
+
+
+def _found(known: AttackContext, name: str, targets: int) -> list[float]:
+    figures = []
+    for place in range(0, 2 * targets, 2):
+        facing, inside = known.before_shadow(place), known.online.inside[place]
+        target = ATTACKS.named(name).attacked(facing)
+        values = build_attack(name, facing).scores(target, known.records).values
+        figures.append(auc(values[inside], values[~inside]).value)
+    return figures

@@ -16,9 +16,8 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Array, Flags, Floats, Integers
+from reticent.arrays import Array, ArrayLike, Flags, Floats, Integers
 from reticent.training.features import clip_rows, scale_rows
 from reticent.training.records import indices_of
 from reticent.validation import InputError, describe, float_rows, positive
@@ -81,14 +80,14 @@ def insert_canaries(  # noqa: PLR0913 - the data, their public domain, and what 
     known = _classes(classes)
     rows, places = _records(X, y, known)
     positive("bound", bound)
-    wanted, chosen = whole("count", count), _kind(kind)
+    size, chosen = whole("count", count), _kind(kind)
     if not isinstance(rng, np.random.Generator):
         raise InputError(f"rng must be a numpy Generator, got {describe(rng)}")
     if chosen is CanaryKind.ORTHOGONAL:
-        made, kept = _directions(rows, wanted, rng), np.ones(len(rows), dtype=bool)
-        labels = rng.integers(len(known), size=wanted)
+        made, kept = _directions(rows, size, rng), np.ones(len(rows), dtype=bool)
+        labels = rng.integers(len(known), size=size)
     else:
-        made, labels, kept = _taken(rows, places, len(known), wanted, rng)
+        made, labels, kept = _taken(rows, places, len(known), size, rng)
     fitted = clip_rows if chosen is CanaryKind.MISLABELLED else scale_rows
     return _with_coins(
         (fitted(made, bound), known[labels]), (rows[kept], known[places[kept]]), chosen, rng

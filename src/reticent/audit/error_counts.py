@@ -14,20 +14,13 @@ bound on ε:
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize, special
 
-from reticent.arrays import Floats
-from reticent.audit.lower_bound import (
-    GAUSSIAN_DP,
-    ErrorCounts,
-    LowerBound,
-    checked_beta,
-    epsilon_of_mu,
-)
+from reticent.arrays import ArrayLike, Floats
+from reticent.audit import lower_bound
 from reticent.validation import open_probability, probability
 
 
@@ -51,7 +44,7 @@ def clopper_pearson_epsilon(
     *,
     delta: float,
     beta: float,
-) -> LowerBound:
+) -> lower_bound.LowerBound:
     """With probability 1 − β both rates lie below their limits, and ε is at least so large.
 
     >>> round(clopper_pearson_epsilon(0, 100, 0, 100, delta=1e-5, beta=0.05).epsilon, 4)
@@ -59,9 +52,9 @@ def clopper_pearson_epsilon(
     """
     counts = _counts(false_positives, runs_without, false_negatives, runs_with)
     probability("delta", delta)
-    found = float(log_ratio(*_limits(counts, beta), delta))
-    return LowerBound(
-        epsilon=max(0.0, found),
+    epsilon = float(log_ratio(*_limits(counts, beta), delta))
+    return lower_bound.LowerBound(
+        epsilon=max(0.0, epsilon),
         delta=delta,
         confidence=1 - beta,
         method="many runs, Clopper–Pearson",
@@ -77,7 +70,7 @@ def gdp_epsilon(
     *,
     delta: float,
     beta: float,
-) -> LowerBound:
+) -> lower_bound.LowerBound:
     """ε at δ of μ = Φ⁻¹(1 − FPR) − Φ⁻¹(FNR) at the same limits, if the curve is Gaussian.
 
     >>> bound = gdp_epsilon(10, 1000, 800, 1000, delta=1e-5, beta=0.05)
@@ -87,12 +80,12 @@ def gdp_epsilon(
     counts = _counts(false_positives, runs_without, false_negatives, runs_with)
     open_probability("delta", delta)
     mu = max(0.0, float(separation(*_limits(counts, beta), delta)))
-    return LowerBound(
-        epsilon=epsilon_of_mu(mu, delta),
+    return lower_bound.LowerBound(
+        epsilon=lower_bound.epsilon_of_mu(mu, delta),
         delta=delta,
         confidence=1 - beta,
         method="many runs, Clopper–Pearson",
-        conditional=GAUSSIAN_DP,
+        conditional=lower_bound.GAUSSIAN_DP,
         mu=mu,
         evidence=counts,
     )
@@ -106,7 +99,7 @@ def jeffreys_epsilon(
     *,
     delta: float,
     beta: float,
-) -> LowerBound:
+) -> lower_bound.LowerBound:
     """The β-quantile of ε under the posterior of both rates, by quadrature.
 
     A priori FPR and FNR are independent Beta(½, ½), so a posteriori Beta(errors + ½, others + ½).
@@ -118,8 +111,8 @@ def jeffreys_epsilon(
     """
     counts = _counts(false_positives, runs_without, false_negatives, runs_with)
     probability("delta", delta)
-    return LowerBound(
-        epsilon=_posterior_quantile(counts, delta, checked_beta(beta)),
+    return lower_bound.LowerBound(
+        epsilon=_posterior_quantile(counts, delta, lower_bound.checked_beta(beta)),
         delta=delta,
         confidence=1 - beta,
         method="many runs, Jeffreys' prior",
@@ -128,20 +121,8 @@ def jeffreys_epsilon(
     )
 
 
-class CountedBound(Protocol):
-    """A bound from four counts, such as those above."""
-
-    def __call__(
-        self,
-        false_positives: int,
-        runs_without: int,
-        false_negatives: int,
-        runs_with: int,
-        *,
-        delta: float,
-        beta: float,
-    ) -> LowerBound:
-        """The bound."""
+CountedBound = Callable[..., lower_bound.LowerBound]
+"""A bound from four counts, δ and β, such as those above."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,8 +163,8 @@ JEFFREYS: Final = Reading(bound=jeffreys_epsilon, merit=log_ratio)
 
 def _counts(
     false_positives: int, runs_without: int, false_negatives: int, runs_with: int
-) -> ErrorCounts:
-    return ErrorCounts(
+) -> lower_bound.ErrorCounts:
+    return lower_bound.ErrorCounts(
         false_positives=false_positives,
         runs_without=runs_without,
         false_negatives=false_negatives,
@@ -191,15 +172,15 @@ def _counts(
     )
 
 
-def _limits(counts: ErrorCounts, beta: float) -> tuple[Floats, Floats]:
-    tail = checked_beta(beta) / 2
+def _limits(counts: lower_bound.ErrorCounts, beta: float) -> tuple[Floats, Floats]:
+    tail = lower_bound.checked_beta(beta) / 2
     return (
         highest_rate(counts.false_positives, counts.runs_without, tail),
         highest_rate(counts.false_negatives, counts.runs_with, tail),
     )
 
 
-def _posterior_quantile(counts: ErrorCounts, delta: float, beta: float) -> float:
+def _posterior_quantile(counts: lower_bound.ErrorCounts, delta: float, beta: float) -> float:
     sides = (
         (counts.false_positives, counts.runs_without),
         (counts.false_negatives, counts.runs_with),
@@ -215,8 +196,8 @@ def _posterior_quantile(counts: ErrorCounts, delta: float, beta: float) -> float
     high = 1.0
     while surplus(high) <= 0:
         high *= 2
-    found = float(optimize.brentq(surplus, 0.0, high, xtol=_ACCURACY))
-    return max(0.0, found - _ACCURACY)
+    quantile = float(optimize.brentq(surplus, 0.0, high, xtol=_ACCURACY))
+    return max(0.0, quantile - _ACCURACY)
 
 
 def _posterior(

@@ -40,10 +40,7 @@ class ErrorCounts:
 
     def __post_init__(self) -> None:
         """Errors are at most as many as runs."""
-        for errors, runs in (
-            ("false_positives", "runs_without"),
-            ("false_negatives", "runs_with"),
-        ):
+        for errors, runs in (("false_positives", "runs_without"), ("false_negatives", "runs_with")):
             of = count(runs, getattr(self, runs))
             if count(errors, getattr(self, errors), at_least=0) > of:
                 raise InputError(

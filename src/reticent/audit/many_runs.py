@@ -8,6 +8,8 @@ direction on the same runs that are counted would find an ε in noise. So there 
 - ``ThresholdGrid``: thresholds at ranks of the scores without the record. The ranks follow from
   numbers of runs alone, and β is divided by all thresholds and both directions.
 - A number: the threshold was fixed before any run; above it means with the record.
+
+How many runs an audit needs before a claim that is false by so much is refuted.
 """
 
 from __future__ import annotations
@@ -17,15 +19,21 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import special
+from scipy import special, stats
 
-from reticent.arrays import Floats, Integers
-from reticent.audit.error_counts import CLOPPER_PEARSON, Reading, highest_rate
-from reticent.audit.lower_bound import LowerBound, checked_beta, divided
-from reticent.guarantee import Relation
+from reticent.arrays import ArrayLike, Floats, Integers
+from reticent.audit import error_counts
+from reticent.audit.lower_bound import ErrorCounts, LowerBound, checked_beta, divided
+from reticent.guarantee import Guarantee, Relation
 from reticent.randomness import seeded
-from reticent.validation import InputError, count, finite, float_array, open_probability
+from reticent.validation import (
+    InputError,
+    count,
+    finite,
+    float_array,
+    non_negative,
+    open_probability,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +72,7 @@ def many_runs(  # noqa: PLR0913 - two sets of scores, δ, β and the three choic
     delta: float,
     beta: float,
     threshold: ThresholdRule = _SEPARATE,
-    reading: Reading = CLOPPER_PEARSON,
+    reading: error_counts.Reading = error_counts.CLOPPER_PEARSON,
     relation: Relation | None = None,
 ) -> LowerBound:
     """A lower bound on ε that is wrong with probability β at most, choices included.
@@ -87,12 +95,12 @@ def many_runs(  # noqa: PLR0913 - two sets of scores, δ, β and the three choic
     arms = _Arms.of(scores_without, scores_with)
     checked_beta(beta)
     if isinstance(threshold, SeparateRuns):
-        found = _separately(arms, threshold, reading, delta, beta)
+        bound = _separately(arms, threshold, reading, delta, beta)
     elif isinstance(threshold, ThresholdGrid):
-        found = _best_of_grid(arms, threshold, reading, delta, beta)
+        bound = _best_of_grid(arms, threshold, reading, delta, beta)
     else:
-        found = _read(arms.above(finite("threshold", threshold)), reading, delta, beta)
-    return dataclasses.replace(found, relation=relation)
+        bound = _read(arms.above(finite("threshold", threshold)), reading, delta, beta)
+    return dataclasses.replace(bound, relation=relation)
 
 
 class _Counts(NamedTuple):
@@ -135,12 +143,12 @@ def _scores(name: str, value: ArrayLike) -> Floats:
     return scores
 
 
-def _read(counts: _Counts, reading: Reading, delta: float, beta: float) -> LowerBound:
+def _read(counts: _Counts, reading: error_counts.Reading, delta: float, beta: float) -> LowerBound:
     return reading.bound(*counts, delta=delta, beta=beta)
 
 
 def _separately(
-    arms: _Arms, rule: SeparateRuns, reading: Reading, delta: float, beta: float
+    arms: _Arms, rule: SeparateRuns, reading: error_counts.Reading, delta: float, beta: float
 ) -> LowerBound:
     rng = seeded("separate runs", rule.seed)
     choosing, counted = zip(
@@ -152,12 +160,12 @@ def _separately(
     best = [_best_threshold(choose, reading, delta, beta) for choose, _ in sides]
     turned = best[1][0] > best[0][0]
     threshold = best[turned][1]
-    found = _read(sides[turned][1].above(threshold), reading, delta, beta)
+    bound = _read(sides[turned][1].above(threshold), reading, delta, beta)
     note = (
         f"{_direction(turned)} a threshold that {len(choosing[0]):,} + {len(choosing[1]):,}"
         f" separate runs chose (seed {rule.seed})"
     )
-    return dataclasses.replace(found, notes=(note,))
+    return dataclasses.replace(bound, notes=(note,))
 
 
 def _parts(
@@ -178,7 +186,7 @@ _KIND: Final = {"without": "without", "present": "with"}
 
 
 def _best_threshold(
-    arms: _Arms, reading: Reading, delta: float, beta: float
+    arms: _Arms, reading: error_counts.Reading, delta: float, beta: float
 ) -> tuple[float, float]:
     """The merit and the threshold of the test whose bound on these runs would be highest."""
     without, present = np.sort(arms.without), np.sort(arms.present)
@@ -186,8 +194,8 @@ def _best_threshold(
     false_positives = len(without) - np.searchsorted(without, thresholds, side="right")
     false_negatives = np.searchsorted(present, thresholds, side="right")
     merits = reading.merit(
-        highest_rate(false_positives, len(without), beta / 2),
-        highest_rate(false_negatives, len(present), beta / 2),
+        error_counts.highest_rate(false_positives, len(without), beta / 2),
+        error_counts.highest_rate(false_negatives, len(present), beta / 2),
         delta,
     )
     best = int(np.argmax(merits))
@@ -195,16 +203,16 @@ def _best_threshold(
 
 
 def _best_of_grid(
-    arms: _Arms, rule: ThresholdGrid, reading: Reading, delta: float, beta: float
+    arms: _Arms, rule: ThresholdGrid, reading: error_counts.Reading, delta: float, beta: float
 ) -> LowerBound:
     ranks = _ranks(len(arms.without), rule.size)
     share = divided(beta, 2 * len(ranks))
-    found = [
+    bounds = [
         (turned, _read(_at_rank(side, rank), reading, delta, share))
         for turned, side in enumerate((arms, arms.turned()))
         for rank in ranks.tolist()
     ]
-    turned, best = max(found, key=lambda pair: pair[1].epsilon)
+    turned, best = max(bounds, key=lambda pair: pair[1].epsilon)
     if best.credible:
         raise InputError(
             "reading must be a confidence bound for a grid of thresholds, got a credible one; use"
@@ -237,3 +245,80 @@ def _at_rank(arms: _Arms, rank: int) -> _Counts:
 
 def _direction(turned: bool) -> str:
     return "scores below" if turned else "scores above"
+
+
+MOST_RUNS: Final = 1_000_000
+POWER: Final = 0.95
+_FEWEST_RUNS: Final = 20
+_STEP: Final = 1.15
+
+
+def runs_to_refute(mu: float, claim: Guarantee, *, beta: float, counted: float = 0.8) -> int | None:
+    """Runs in each world after which Gaussian worlds at distance μ refute ε with power 0.95.
+
+    ``counted`` is the share of the runs that is left after others chose the threshold. The bound is
+    Clopper's and Pearson's, for every mechanism; None stands for more than a million runs, or for a
+    μ that allows the claim.
+
+    >>> claim = Guarantee(epsilon=2.0, delta=1e-5, relation="add-remove")
+    >>> [runs_to_refute(share * 0.502, claim, beta=0.05) for share in (1, 2, 4)]
+    [None, 24578, 565]
+    """
+    distance, share = non_negative("mu", mu), open_probability("counted", counted)
+    tail = checked_beta(beta) / 2
+    thresholds = np.linspace(-4.0, distance + 4.0, 400)
+    rates = stats.norm.sf(thresholds), stats.norm.cdf(thresholds - distance)
+    runs = _FEWEST_RUNS
+    while runs <= MOST_RUNS:
+        left = round(share * runs)
+        # Errors above these happen with probability (1 − power)/2 each.
+        errors = [stats.binom.ppf((1 + POWER) / 2, left, rate) for rate in rates]
+        fpr, fnr = (error_counts.highest_rate(count_of, left, tail) for count_of in errors)
+        if float(error_counts.log_ratio(fpr, fnr, claim.delta).max()) > claim.epsilon:
+            return runs
+        runs = round(_STEP * runs)
+    return None
+
+
+def could_refute(measured: LowerBound, claim: Guarantee) -> bool:
+    """Whether so many counted runs can refute the claim at all: without a single error.
+
+    Where they cannot, that a claim was not refuted says nothing.
+
+    >>> claim = Guarantee(epsilon=2.0, delta=1e-5, relation="add-remove")
+    >>> bounds = [
+    ...     error_counts.clopper_pearson_epsilon(9, runs, 9, runs, delta=1e-5, beta=0.05)
+    ...     for runs in (24, 48)
+    ... ]
+    >>> [could_refute(bound, claim) for bound in bounds]
+    [False, True]
+    """
+    counts = measured.evidence
+    if not isinstance(counts, ErrorCounts):
+        raise InputError("measured must be a bound from many runs, got one from guesses")
+    best = error_counts.clopper_pearson_epsilon(
+        0,
+        counts.runs_without,
+        0,
+        counts.runs_with,
+        delta=measured.delta,
+        beta=1 - measured.confidence,
+    )
+    return best.epsilon > claim.epsilon
+
+
+def fewest_runs(claim: Guarantee, *, beta: float, counted: float, most: int) -> int | None:
+    """Runs in each world with which the claim can be refuted at all; None where ``most`` cannot.
+
+    ``counted`` is their share that does not choose the threshold.
+
+    >>> claim = Guarantee(epsilon=1.0, delta=1e-5, relation="add-remove")
+    >>> fewest_runs(claim, beta=0.05, counted=0.8, most=100)
+    15
+    """
+    for runs in range(1, most + 1):
+        left = runs - round((1 - counted) * runs)
+        best = error_counts.clopper_pearson_epsilon(0, left, 0, left, delta=claim.delta, beta=beta)
+        if best.epsilon > claim.epsilon:
+            return runs
+    return None

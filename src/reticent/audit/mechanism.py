@@ -8,6 +8,8 @@ is wrong with probability β at most, whatever the function is and however bad t
 taken for granted than that runs are independent.
 
 A claim that is not refuted is not proven: other inputs, other events or more runs may refute it.
+
+``assert_private`` is one line for a test suite: it fails where the claim can be refuted.
 """
 
 from collections.abc import Callable, Sequence
@@ -125,12 +127,12 @@ def audit_function(  # noqa: PLR0913 - a function, two inputs, its claim, and ho
     arms = read_outputs(*raw)
     event = _best_event(arms, known_answers(one, other, arms[0], claim.epsilon), claim, seed)
     counted = [arm[_parts(times)[2]] for arm in arms]
-    found = event.errors(*counted)
+    errors = event.errors(*counted)
     bound = clopper_pearson_epsilon(
-        found.false_positives,
-        found.runs_without,
-        found.false_negatives,
-        found.runs_with,
+        errors.false_positives,
+        errors.runs_without,
+        errors.false_negatives,
+        errors.runs_with,
         delta=claim.delta,
         beta=beta,
     )
@@ -138,7 +140,7 @@ def audit_function(  # noqa: PLR0913 - a function, two inputs, its claim, and ho
         epsilon=claim.epsilon,
         delta=claim.delta,
         bound=bound,
-        event=event.described(found),
+        event=event.described(errors),
         runs=times,
     )
 
@@ -243,16 +245,16 @@ def _drawn(
             tell(done * runs, 2 * runs)
         return stacks[0], stacks[1]
     assert mechanism is not None
-    found: tuple[list[Any], list[Any]] = ([], [])
+    drawn: tuple[list[Any], list[Any]] = ([], [])
     step = max(runs // _TELLS, 1)
     for run in range(1, runs + 1):  # in turns: whatever drifts, drifts on both inputs
-        for outputs, data in zip(found, inputs, strict=True):
+        for outputs, data in zip(drawn, inputs, strict=True):
             outputs.append(mechanism(data))
         if run == 1:
-            _bounded(np.size(found[0][0]), runs)
+            _bounded(np.size(drawn[0][0]), runs)
         if run % step == 0 or run == runs:
             tell(2 * run, 2 * runs)
-    return found
+    return drawn
 
 
 def _stack(outputs: Any, runs: int) -> Sequence[Any]:
@@ -271,3 +273,47 @@ def _bounded(size: int, runs: int) -> None:
             f"runs must be at most {MOST_NUMBERS // (2 * size):,} for outputs of {size:,} numbers,"
             f" got {runs:,}"
         )
+
+
+def assert_private(
+    function: Mechanism | None,
+    one: object,
+    other: object,
+    *,
+    epsilon: float,
+    delta: float,
+    **options: Any,
+) -> FunctionAudit:
+    """Audit the function on two neighbouring inputs; an AssertionError says what refutes it.
+
+    A function whose claim is true fails once in a million audits (``beta``), so that a suite can
+    run it every day.
+
+    Args:
+        function: Called with an input, returns one output.
+        one: An input.
+        other: A neighbouring input.
+        epsilon: Claimed.
+        delta: Claimed.
+        **options: As for ``reticent.audit.mechanism.audit_function``: runs, beta, seed, many,
+            progress.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> audit = assert_private(
+    ...     lambda answer: answer if rng.random() < 0.75 else not answer,
+    ...     True,
+    ...     False,
+    ...     epsilon=1.1,
+    ...     delta=0.0,
+    ...     runs=2_000,
+    ... )
+    >>> audit.verdict
+    'not refuted'
+    """
+    __tracebackhide__ = True  # pytest shows the line that called
+    beta = options.pop("beta", 1e-6)
+    audit = audit_function(function, one, other, epsilon=epsilon, delta=delta, beta=beta, **options)
+    if audit.refuted:
+        raise AssertionError(f"not private as claimed: {audit}")
+    return audit

@@ -18,8 +18,7 @@ from reticent.data import load
 from reticent.guarantee import Guarantee, Sensitivity
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import AdditiveMechanism
-from reticent.neighbours import LeaveOneOut
-from reticent.neighbours.head_sensitivity import published_of
+from reticent.neighbours import LeaveOneOut, published_of
 from reticent.protect.budget import mechanism_of
 from reticent.randomness import seeded
 from reticent.training import SoftmaxHead
@@ -105,13 +104,13 @@ def one_outlier(  # noqa: PLR0913 - the size of the data, the claim, and how har
     data = outlier_data(records, seed=seed)
     solver = LeaveOneOut(data.head, data.rows, data.labels)
     drawn = _missing_seed(data.place, pairs, seed)
-    found = published_of(solver, pairs=pairs, seed=drawn, measured="coordinates")
+    sensitivity = published_of(solver, pairs=pairs, seed=drawn, measured="coordinates")
     noise: AdditiveMechanism = mechanism_of(mechanism).calibrate(
-        found, epsilon=epsilon, delta=delta
+        sensitivity, epsilon=epsilon, delta=delta
     )
     claim: Guarantee = noise.guarantee(delta=delta)
     audit = audit_pair(noise, _worlds(solver, data.place), claim, beta=beta, runs=runs)
-    return OneOutlier(records=records, pairs=pairs, sensitivity=found, audit=audit)
+    return OneOutlier(records=records, pairs=pairs, sensitivity=sensitivity, audit=audit)
 
 
 def outlier_data(records: int = RECORDS, *, seed: int = 0) -> Outlier:

@@ -17,69 +17,47 @@ that of Gaussian noise, labelled as conditional on it.
 Coins are about single records that are there or not, so all of this is about add-remove neighbours.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from reticent.arrays import Flags
-from reticent.audit.lower_bound import (
-    GAUSSIAN_DP,
-    GuessCounts,
-    LowerBound,
-    checked_beta,
-    divided,
-    epsilon_of_mu,
-)
+from reticent import validation
+from reticent.arrays import ArrayLike, Flags
+from reticent.audit import lower_bound
 from reticent.guarantee import Relation
-from reticent.mechanisms.profiles.search import largest_below
+from reticent.mechanisms.profiles.conversions import largest_below
 from reticent.randomness import seeded
-from reticent.validation import (
-    InputError,
-    count,
-    float_array,
-    integer_array,
-    open_probability,
-    probability,
-)
 
 _NORMAL: Final = NormalDist()
 _UNFAIR: Final = 1e-9
 """Coins are refused where fair ones would be so uneven with this probability."""
 
 
-class GuessedBound(Protocol):
-    """A bound from the counts of one run, such as the two below."""
-
-    def __call__(
-        self, canaries: int, guesses: int, correct: int, *, delta: float, beta: float
-    ) -> LowerBound:
-        """The bound."""
+GuessedBound = Callable[..., lower_bound.LowerBound]
+"""A bound from canaries, guesses, right guesses, δ and β of one run, such as the two below."""
 
 
 def one_run_epsilon(
     canaries: int, guesses: int, correct: int, *, delta: float, beta: float
-) -> LowerBound:
+) -> lower_bound.LowerBound:
     """The bound of Steinke, Nasr & Jagielski (2023), for every mechanism.
 
     >>> print(one_run_epsilon(1000, 100, 90, delta=1e-5, beta=0.05))
     ε ≥ 1.6261 at δ = 1e-5 with 95 % confidence (one run; neighbours: add-remove)
     """
-    counts = GuessCounts(canaries=canaries, guesses=guesses, correct=correct)
-    probability("delta", delta)
-    checked_beta(beta)
+    counts = lower_bound.GuessCounts(canaries=canaries, guesses=guesses, correct=correct)
+    validation.probability("delta", delta)
+    lower_bound.checked_beta(beta)
 
     def is_rejected(epsilon: float) -> bool:
         return p_value(counts, epsilon, delta) <= beta
 
-    return LowerBound(
+    return lower_bound.LowerBound(
         epsilon=_largest(is_rejected),
         delta=delta,
         confidence=1 - beta,
@@ -91,24 +69,24 @@ def one_run_epsilon(
 
 def one_run_gdp_epsilon(
     canaries: int, guesses: int, correct: int, *, delta: float, beta: float
-) -> LowerBound:
+) -> lower_bound.LowerBound:
     """The bound of Mahloujifar, Melis & Chaudhuri (2024), if the trade-off curve is Gaussian.
 
     >>> bound = one_run_gdp_epsilon(1000, 100, 90, delta=1e-5, beta=0.05)
     >>> round(bound.mu, 4), round(bound.epsilon, 4), bound.conditional
     (0.6025, 2.4564, 'Gaussian DP')
     """
-    counts = GuessCounts(canaries=canaries, guesses=guesses, correct=correct)
-    open_probability("delta", delta)
-    checked_beta(beta)
+    counts = lower_bound.GuessCounts(canaries=canaries, guesses=guesses, correct=correct)
+    validation.open_probability("delta", delta)
+    lower_bound.checked_beta(beta)
     mu = _largest(lambda mu: excludes_mu(counts, mu, beta))
-    return LowerBound(
-        epsilon=epsilon_of_mu(mu, delta),
+    return lower_bound.LowerBound(
+        epsilon=lower_bound.epsilon_of_mu(mu, delta),
         delta=delta,
         confidence=1 - beta,
         method="one run, f-DP",
         evidence=counts,
-        conditional=GAUSSIAN_DP,
+        conditional=lower_bound.GAUSSIAN_DP,
         mu=mu,
         relation=Relation.ADD_REMOVE,
     )
@@ -122,7 +100,7 @@ def one_run(
     delta: float,
     beta: float,
     bound: GuessedBound = one_run_epsilon,
-) -> LowerBound:
+) -> lower_bound.LowerBound:
     """A lower bound on ε from the scores of canaries, of one model or release.
 
     Canaries of the highest scores are guessed to be in, those of the lowest to be out; equal scores
@@ -137,22 +115,24 @@ def one_run(
         beta: The probability with which the bound may be wrong.
         bound: For every mechanism, or on a condition.
     """
-    values = float_array("scores", scores)
+    values = validation.float_array("scores", scores)
     if values.ndim != 1:
-        raise InputError(f"scores must be one number for each canary, got shape {values.shape}")
+        raise validation.InputError(
+            f"scores must be one number for each canary, got shape {values.shape}"
+        )
     coins = _coins(inside, len(values))
     pairs = _pairs(guesses, len(values))
-    share = divided(beta, len(pairs))
+    share = lower_bound.divided(beta, len(pairs))
     ranked = coins[np.lexsort((seeded("equal scores").random(len(coins)), values))]
-    found = [
+    bounds = [
         bound(len(coins), ins + outs, _correct(ranked, ins, outs), delta=delta, beta=share)
         for ins, outs in pairs
     ]
-    best = max(range(len(found)), key=lambda pair: found[pair].epsilon)
+    best = max(range(len(bounds)), key=lambda pair: bounds[pair].epsilon)
     ins, outs = pairs[best]
     chosen = f", the best of {len(pairs)} choices, each at β/{len(pairs)}" * (len(pairs) > 1)
     note = f"{ins:,} guessed in and {outs:,} out{chosen}"
-    return dataclasses.replace(found[best], confidence=1 - beta, notes=(note,))
+    return dataclasses.replace(bounds[best], confidence=1 - beta, notes=(note,))
 
 
 def halving_guesses(canaries: int, levels: int = 4) -> tuple[tuple[int, int], ...]:
@@ -161,12 +141,12 @@ def halving_guesses(canaries: int, levels: int = 4) -> tuple[tuple[int, int], ..
     >>> halving_guesses(1000)
     ((500, 500), (250, 250), (125, 125), (62, 62))
     """
-    total = count("canaries", canaries, at_least=2)
-    sides = [total // 2 ** (level + 1) for level in range(count("levels", levels))]
+    total = validation.count("canaries", canaries, at_least=2)
+    sides = [total // 2 ** (level + 1) for level in range(validation.count("levels", levels))]
     return tuple((side, side) for side in sides if side)
 
 
-def p_value(counts: GuessCounts, epsilon: float, delta: float) -> float:
+def p_value(counts: lower_bound.GuessCounts, epsilon: float, delta: float) -> float:
     """How likely so many right guesses are at most, if the run is (ε, δ)-private."""
     guesses, correct = counts.guesses, counts.correct
     if correct == 0:
@@ -180,7 +160,7 @@ def p_value(counts: GuessCounts, epsilon: float, delta: float) -> float:
     return min(1.0, tail + 2 * counts.canaries * delta * steepest)
 
 
-def excludes_mu(counts: GuessCounts, mu: float, beta: float) -> bool:
+def excludes_mu(counts: lower_bound.GuessCounts, mu: float, beta: float) -> bool:
     """Whether so many right guesses have probability below β in every run that is μ-GDP.
 
     If v or more right guesses had probability β, a canary would be guessed rightly in that event
@@ -205,7 +185,7 @@ def _below(x: float) -> float:
     return math.erfc(-x / math.sqrt(2)) / 2
 
 
-def _largest(is_rejected: _Rejects) -> float:
+def _largest(is_rejected: Callable[[float], bool]) -> float:
     """The largest value up to which all are rejected; 0 where 0 is not."""
     if not is_rejected(0.0):
         return 0.0
@@ -215,32 +195,28 @@ def _largest(is_rejected: _Rejects) -> float:
     return largest_below(is_rejected, 0.0, high)
 
 
-class _Rejects(Protocol):
-    def __call__(self, value: float, /) -> bool: ...
-
-
 def _coins(inside: ArrayLike, canaries: int) -> Flags:
     coins = np.asarray(inside)
     if coins.dtype != np.bool_ or coins.shape != (canaries,):
-        raise InputError(
+        raise validation.InputError(
             f"inside must be true or false for each of {canaries} scored canaries, got"
             f" {coins.dtype} of shape {coins.shape}"
         )
     fewer = min(int(coins.sum()), int((~coins).sum()))
     if 2 * special.bdtr(fewer, canaries, 0.5) < _UNFAIR:
-        raise InputError(
+        raise validation.InputError(
             f"inside must come from fair coins, got {int(coins.sum()):,} of {canaries:,} inside"
         )
     return coins
 
 
 def _pairs(guesses: object, canaries: int) -> list[tuple[int, int]]:
-    pairs = np.atleast_2d(integer_array("guesses", guesses))  # type: ignore[arg-type]
+    pairs = np.atleast_2d(validation.integer_array("guesses", guesses))  # type: ignore[arg-type]
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise InputError(f"guesses must be pairs (in, out), got shape {pairs.shape}")
+        raise validation.InputError(f"guesses must be pairs (in, out), got shape {pairs.shape}")
     for ins, outs in pairs.tolist():
         if min(ins, outs) < 0 or not 1 <= ins + outs <= canaries:
-            raise InputError(
+            raise validation.InputError(
                 f"guesses must be pairs of numbers >= 0 of sum 1 to {canaries:,}, the canaries, got"
                 f" ({ins:,}, {outs:,})"
             )

@@ -14,20 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from reticent.arrays import Array, Floats
-from reticent.attacks.margins import margins
+from reticent.arrays import Array, ArrayLike, Floats
+from reticent.attacks.lira import margins
 from reticent.attacks.targets import target_of
 from reticent.audit.canaries import Canaries, CanaryKind, insert_canaries
 from reticent.audit.lower_bound import LowerBound, checked_beta, divided
-from reticent.audit.one_run import (
-    halving_guesses,
-    one_run,
-    one_run_epsilon,
-    one_run_gdp_epsilon,
-)
+from reticent.audit.one_run import halving_guesses, one_run, one_run_epsilon, one_run_gdp_epsilon
 from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import lower_text, upper_text
@@ -220,11 +214,11 @@ def _trained(train: Train | Any, put: Canaries) -> Any:
 
 def _own_claim(model: Any) -> Guarantee | None:
     """A learner's or a release's, where the model is one."""
-    found = getattr(model, "guarantee_", getattr(model, "guarantee", None))
-    if not isinstance(found, Guarantee):
+    claim = getattr(model, "guarantee_", getattr(model, "guarantee", None))
+    if not isinstance(claim, Guarantee):
         return None
-    _refuse_other_claim(found)
-    return found
+    _refuse_other_claim(claim)
+    return claim
 
 
 def _refuse_other_claim(claim: Guarantee | None) -> None:

@@ -144,10 +144,10 @@ def known_answers(one: object, other: object, outputs: Outputs, epsilon: float) 
         return None
     sides = []
     for side in (one, other):
-        found = _numbers([side])
-        if found is None or found.size != outputs.values.shape[1]:
+        numbers = _numbers([side])
+        if numbers is None or numbers.size != outputs.values.shape[1]:
             return None
-        sides.append(_finite(found.reshape(-1)))
+        sides.append(_finite(numbers.reshape(-1)))
     distance = float(np.abs(sides[1] - sides[0]).sum())
     known = epsilon > 0 and 0 < distance < np.inf
     return Answers(one=sides[0], other=sides[1], scale=distance / epsilon if known else None)

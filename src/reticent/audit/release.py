@@ -7,34 +7,30 @@ of this pair under the noise that the certificate names: it checks the theorem, 
 likelihood-ratio test, for every mechanism (Clopper–Pearson): it checks the code.
 
 A claim about persons is about all rows of one of them, so it is given ``persons``, whose each row
-is; the neighbours then differ by one person (``person_pairs``). Where each kept one row, every row
+is; the neighbours then differ by one person (``audit.pairs``). Where each kept one row, every row
 that was fitted on is a person.
 
 A claim graded *sampled* is about most pairs, so neither figure refutes it: fresh pairs from the
-population do (``reticent.audit.sampled``).
+population do (``reticent.audit.release_audit``).
+
+Of several claims about the same data, β is divided over them. Each of m audits at β may be wrong
+with probability β, so that one of 20 true claims may fall in almost two reports of three. At β/m
+each, none falls with probability 1 − β (Bonferroni), however the audits depend on each other.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Floats
+from reticent.arrays import ArrayLike, Floats
 from reticent.attacks.released_weights import convex_head_of, noise_of
-from reticent.audit.lower_bound import checked_beta
-from reticent.audit.neighbouring import refuse_other_claim
-from reticent.audit.pairs import Draw, WorstPair, audit_pair, pair_epsilon, runs_for_half
-from reticent.audit.person_pairs import (
-    Changed,
-    changed_by_persons,
-    changed_by_records,
-    rows_of_units,
-)
-from reticent.audit.release_audit import ReleaseAudit
-from reticent.audit.sampled import PairNorms, SampledAudit, audit_sampled
+from reticent.audit import pairs
+from reticent.audit.lower_bound import checked_beta, divided
+from reticent.audit.release_audit import PairNorms, ReleaseAudit, SampledAudit, audit_sampled
 from reticent.guarantee import Guarantee, Relation
+from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import AdditiveMechanism
 from reticent.neighbours import LeaveOneOut
 from reticent.protect import Release
@@ -52,7 +48,7 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
     X: ArrayLike,
     y: ArrayLike,
     *,
-    draw: Draw | None = None,
+    draw: pairs.Draw | None = None,
     beta: float = 0.05,
     runs: int | None = None,
     candidates: int = 32,
@@ -87,12 +83,12 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
         released, X, y, candidates=candidates, class_weight=class_weight, persons=persons
     )
     if runs is None:
-        runs = _usual_runs(pair, runs_for_half(noise, pair, released.guarantee, beta))
-    found = audit_pair(noise, pair, released.guarantee, draw=draw, beta=beta, runs=runs)
-    return replace(found, fresh=most)
+        runs = _usual_runs(pair, pairs.runs_for_half(noise, pair, released.guarantee, beta))
+    audit = pairs.audit_pair(noise, pair, released.guarantee, draw=draw, beta=beta, runs=runs)
+    return replace(audit, fresh=most)
 
 
-def _usual_runs(pair: WorstPair, needed: int | None) -> int:
+def _usual_runs(pair: pairs.WorstPair, needed: int | None) -> int:
     """As many as finding halved noise needs, where that can be afforded."""
     affordable = min(MOST_RUNS, MOST_NUMBERS // pair.absent.size)
     return min(_USUAL_RUNS, affordable) if needed is None or needed > affordable else needed
@@ -114,22 +110,22 @@ def worst_pair(
     candidates: int = 32,
     class_weight: Mapping[Any, float] | None = None,
     persons: ArrayLike | None = None,
-) -> WorstPair:
+) -> pairs.WorstPair:
     """The neighbours furthest apart: removed by influence, and built, as the claim's unit says."""
     each, most = released.terms.max_records_per_person, count("candidates", candidates)
-    refuse_other_claim(released)
+    pairs.refuse_other_claim(released)
     _refuse_other_tables(released, X, y)
-    groups = rows_of_units(persons, len(np.asarray(y)), each)
+    groups = pairs.rows_of_units(persons, len(np.asarray(y)), each)
     head = convex_head_of(released, class_weight).fit(X, y)
     solver = LeaveOneOut(head, X, y)
     if each is not None and each > 1:
-        found = changed_by_persons(solver, groups, most, copies=each)
+        changed = pairs.changed_by_persons(solver, groups, most, copies=each)
     else:
-        found = changed_by_records(solver, most, owned=each is not None)
+        changed = pairs.changed_by_records(solver, most, owned=each is not None)
     noise, full = noise_of(released), solver.coordinates.ravel()
     replaced = released.guarantee.relation is Relation.REPLACE_ONE
-    pairs = [_furthest(changes, full, replaced) for changes in found]
-    return max(pairs, key=lambda pair: pair_epsilon(noise, pair, released.guarantee.delta))
+    furthest = [_furthest(changes, full, replaced) for changes in changed]
+    return max(furthest, key=lambda pair: pairs.pair_epsilon(noise, pair, released.guarantee.delta))
 
 
 def _refuse_other_tables(released: Release, X: ArrayLike, y: ArrayLike) -> None:
@@ -141,17 +137,125 @@ def _refuse_other_tables(released: Release, X: ArrayLike, y: ArrayLike) -> None:
         raise InputError(f"X must have the {released.features} features of the release, got {wide}")
 
 
-def _furthest(changes: Changed, full: Floats, replaced: bool) -> WorstPair:
+def _furthest(changes: pairs.Changed, full: Floats, replaced: bool) -> pairs.WorstPair:
     """One neighbour and the full head; under replace-one, two neighbours of equal size."""
     moved = changes.moved
     if not replaced:
         furthest = int(np.linalg.norm(moved, axis=1).argmax())
         kind = f"{changes.done}, and {changes.undone}"
-        return WorstPair(absent=full, present=full + moved[furthest], kind=kind)
+        return pairs.WorstPair(absent=full, present=full + moved[furthest], kind=kind)
     squares = (moved**2).sum(axis=1)
     distances = squares[:, None] + squares[None, :] - 2 * moved @ moved.T
     equal = changes.sizes[:, None] == changes.sizes[None, :]
     furthest = int(np.where(equal, distances, -np.inf).argmax())
     one, other = np.unravel_index(furthest, distances.shape)
     kind = f"{changes.done}, and {changes.instead}"
-    return WorstPair(absent=full + moved[one], present=full + moved[other], kind=kind)
+    return pairs.WorstPair(absent=full + moved[one], present=full + moved[other], kind=kind)
+
+
+class ClaimAudit(Protocol):
+    """The audit of one claim."""
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the audit contradicts the claim."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as plain values for a JSON file."""
+
+
+AuditAt = Callable[[float], ClaimAudit]
+"""The audit of one claim at its own share of β."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimsAudit:
+    """The audits of one report, by the names of what was audited; they hold together."""
+
+    audits: Mapping[str, ClaimAudit]
+    beta: float
+    """The probability that any claim is refuted, if all are true."""
+
+    @property
+    def each(self) -> float:
+        """The share of β that each audit had."""
+        return divided(self.beta, len(self.audits))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether any of the claims is contradicted."""
+        return bool(self.fallen)
+
+    @property
+    def fallen(self) -> tuple[str, ...]:
+        """The names of those that did."""
+        return tuple(name for name, audit in self.audits.items() if audit.refuted)
+
+    @property
+    def verdict(self) -> str:
+        """In one line, with the correction."""
+        names = ", ".join(self.fallen) or "none"
+        return (
+            f"{len(self.fallen)} of {len(self.audits)} claims refuted ({names}), each at"
+            f" β = {upper_text(self.beta)}/{len(self.audits)}: all hold together at"
+            f" β = {upper_text(self.beta)}"
+        )
+
+    def __str__(self) -> str:
+        """Each audit under its name, and the verdict on all."""
+        parts = [f"{name}\n{audit}" for name, audit in self.audits.items()]
+        return "\n\n".join([*parts, f"together: {self.verdict}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as they stand in a JSON file."""
+        return {
+            "audits": {name: audit.to_dict() for name, audit in self.audits.items()},
+            "beta": self.beta,
+            "beta_each": self.each,
+            "refuted": list(self.fallen),
+        }
+
+
+def audit_together(claims: Mapping[str, AuditAt], *, beta: float = 0.05) -> ClaimsAudit:
+    """Audit claims of any kind, each at β over their number.
+
+    Args:
+        claims: For each name a function from a risk to an audit, as ``lambda beta:
+            audit_function(…, beta=beta)``.
+        beta: The probability that any claim is refuted, if all are true.
+    """
+    if not claims:
+        raise InputError("claims must be one or more to be audited, got none")
+    each = divided(checked_beta(beta), len(claims))
+    return ClaimsAudit(audits={name: audit(each) for name, audit in claims.items()}, beta=beta)
+
+
+def audit_releases(
+    releases: Sequence[Release] | Mapping[str, Release],
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    beta: float = 0.05,
+    **options: Any,
+) -> ClaimsAudit:
+    """Audit released softmax heads on the data that all of them were trained on.
+
+    Args:
+        releases: By name, or in order: they are then called 1, 2, ….
+        X: The records, as they were before a head's own map.
+        y: Their labels.
+        beta: The probability that any claim is refuted, if all are true.
+        **options: As for ``audit_release``: draw, runs, candidates, class_weight, fresh.
+    """
+    claims = {name: _audit_of(head, X, y, options) for name, head in _named(releases)}
+    return audit_together(claims, beta=beta)
+
+
+def _audit_of(head: Release, X: ArrayLike, y: ArrayLike, options: dict[str, Any]) -> AuditAt:
+    return lambda beta: audit_release(head, X, y, beta=beta, **options)
+
+
+def _named(releases: Sequence[Release] | Mapping[str, Release]) -> Iterable[tuple[str, Release]]:
+    if isinstance(releases, Mapping):
+        return releases.items()
+    return ((str(number), head) for number, head in enumerate(releases, start=1))

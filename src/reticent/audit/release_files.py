@@ -9,9 +9,8 @@ import numpy as np
 from reticent.arrays import Array, Floats, Integers, Progress
 from reticent.audit.canaries import CanaryKind
 from reticent.audit.one_training import TrainingAudit, margin_scores, one_run_audit
-from reticent.audit.person_pairs import rows_of_units
-from reticent.audit.release import audit_release
-from reticent.audit.releases import AuditAt, ClaimsAudit, audit_together
+from reticent.audit.pairs import rows_of_units
+from reticent.audit.release import AuditAt, ClaimsAudit, audit_release, audit_together
 from reticent.audit.transcripts import audit_release_queries
 from reticent.audit.user_code import open_function
 from reticent.data import Dataset

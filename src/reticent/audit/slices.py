@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
-from reticent.arrays import Array, Flags, Floats
+from reticent.arrays import Array, ArrayLike, Flags, Floats
 from reticent.audit.metrics import Measured, auc
 from reticent.validation import InputError, count, float_array, open_probability
 
@@ -93,12 +93,12 @@ def deciles(values: ArrayLike) -> NDArray[np.str_]:
     if numbers.ndim != 1:
         raise InputError(f"values must be one number for each record, got shape {numbers.shape}")
     edges = np.unique(np.quantile(numbers, np.arange(1, 10) / 10, method="higher"))
-    found, part = np.unique(np.searchsorted(edges, numbers, side="right"), return_inverse=True)
+    present, part = np.unique(np.searchsorted(edges, numbers, side="right"), return_inverse=True)
     names = []
-    for place in range(len(found)):
+    for place in range(len(present)):
         own = numbers[part == place]
         ends = f"{own.min():.4g} to {own.max():.4g}"
-        names.append(f"{place + 1:02d} of {len(found)} ({ends})")
+        names.append(f"{place + 1:02d} of {len(present)} ({ends})")
     return np.array(names)[part]
 
 

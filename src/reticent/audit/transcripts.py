@@ -11,32 +11,32 @@ were equal, the models must be: a number that differs has passed by the noise.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Floats, Progress
+from reticent.arrays import Array, ArrayLike, Floats, Integers, Progress
 from reticent.audit.error_counts import GDP
 from reticent.audit.lower_bound import checked_beta
-from reticent.audit.many_runs import SeparateRuns, many_runs
-from reticent.audit.neighbouring import refuse_other_claim, refuse_others
-from reticent.audit.power import runs_to_refute
-from reticent.audit.transcript_audit import TranscriptAudit
+from reticent.audit.many_runs import SeparateRuns, many_runs, runs_to_refute
+from reticent.audit.pairs import refuse_other_claim, refuse_others
+from reticent.audit.release_audit import TranscriptAudit
 from reticent.guarantee import Guarantee, Relation, Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.estimators import AdaSSPRegressor, Learner, Prepared
-from reticent.protect.noisy_query import NoiseFunction
-from reticent.protect.recipe import (
-    Replay,
-    composed_epsilon_of,
-    noise_plan,
-    replay,
-    with_scales,
+from reticent.protect.noisy_query import (
+    NoiseFunction,
+    Sampler,
+    everyone,
+    sampling_rate,
+    with_sampler,
 )
+from reticent.protect.recipe import Replay, composed_epsilon_of, noise_plan, replay, with_scales
 from reticent.protect.release import Release, claim_of
+from reticent.randomness import secret_sample
 from reticent.training.records import indices_of
 from reticent.validation import InputError, count, describe, float_rows
 
@@ -56,6 +56,8 @@ class NoisyQuery(NamedTuple):
     noise: AdditiveMechanism
     value: Floats
     answer: Floats
+    rate: float = 1.0
+    """Of the sample that the sum was over."""
 
 
 class Transcript(NamedTuple):
@@ -71,6 +73,7 @@ class Shifts(NamedTuple):
     noise: AdditiveMechanism
     l1: Floats
     l2: Floats
+    rate: float = 1.0
 
     @property
     def distances(self) -> Floats:
@@ -79,8 +82,11 @@ class Shifts(NamedTuple):
 
     @property
     def spent(self) -> float:
-        """Σ(distance/scale)² for Gaussian noise, else Σ distance/scale."""
-        shifts = self.distances / self.noise.scale
+        """Σ(distance/scale)² for Gaussian noise, else Σ distance/scale; of samples, by their rate.
+
+        A record that is there with probability q moves the mean of a sum by q times its distance.
+        """
+        shifts = self.rate * self.distances / self.noise.scale
         return float((shifts**2).sum() if isinstance(self.noise, Gaussian) else shifts.sum())
 
     @property
@@ -111,8 +117,11 @@ class PairedRun(NamedTuple):
 
     def epsilon(self, relation: Relation, delta: float) -> float:
         """The ε at δ of noisy sums at these distances; rounded up."""
-        noises = [noise for part in self.shifts for noise in part.noises()]
-        return composed_epsilon_of(noises, relation=relation, delta=delta) if noises else 0.0
+        moved = [(noise, part.rate) for part in self.shifts for noise in part.noises()]
+        if not moved:
+            return 0.0
+        noises, rates = map(list, zip(*moved, strict=True))
+        return composed_epsilon_of(noises, relation=relation, delta=delta, rates=rates)
 
 
 def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to look
@@ -205,10 +214,11 @@ def audit_prepared(
     )
     replays = tuple(replay(recipe, plan, world.rows, world.labels) for world in worlds)
     promised = claim_of(recipe, terms, plan) if claim is None else claim
-    return audit_transcripts((replays[0], replays[1]), promised, **options)
+    own_rows = _rows_of_one_world(one, other), _rows_of_one_world(other, one)
+    return audit_transcripts((replays[0], replays[1]), promised, own_rows=own_rows, **options)
 
 
-def audit_transcripts(
+def audit_transcripts(  # noqa: PLR0913 - as above
     worlds: tuple[Replay, Replay],
     claim: Guarantee,
     *,
@@ -216,6 +226,7 @@ def audit_transcripts(
     beta: float = 0.05,
     draw: NoiseFunction | None = None,
     progress: Progress | None = None,
+    own_rows: tuple[frozenset[bytes], frozenset[bytes]] = (frozenset(), frozenset()),
 ) -> TranscriptAudit:
     """The same for any procedure whose every look at the records is a noisy sum.
 
@@ -226,10 +237,11 @@ def audit_transcripts(
         beta: As for ``audit_learner``.
         draw: As for ``audit_learner``.
         progress: As for ``audit_learner``.
+        own_rows: The records that one world has alone (``row_keys``), where sums are of samples.
     """
     checked_beta(beta)
     times = count("runs", runs, at_least=_FEWEST_RUNS)
-    without, present = _arms(worlds, times, draw or _genuine, progress or _silent)
+    without, present = _arms(worlds, times, draw or _genuine, progress or _silent, own_rows)
     paths = without + present
     # In the first world Λ is the other's density over its own, in the second the other way round.
     scores = [path.ratio for path in without], [-path.ratio for path in present]
@@ -270,7 +282,8 @@ def transcript(recipe: Replay, answer: NoiseFunction) -> Transcript:
 
     def recorded(noise: AdditiveMechanism, value: Floats) -> Floats:
         given = answer(noise, value)
-        queries.append(NoisyQuery(noise, np.array(value).ravel(), np.array(given).ravel()))
+        drawn = np.array(value).ravel(), np.array(given).ravel()
+        queries.append(NoisyQuery(noise, *drawn, sampling_rate()))
         return given
 
     model = recipe(recorded)
@@ -287,10 +300,10 @@ def replayed(recipe: Replay, answers: Sequence[NoisyQuery]) -> Transcript:
             raise InputError(_OTHER_SUMS)
         return drawn.answer.reshape(np.shape(value)).copy()
 
-    found = transcript(recipe, again)
+    queries = transcript(recipe, again)
     if next(left, None) is not None:
         raise InputError(_OTHER_SUMS)
-    return found
+    return queries
 
 
 _OTHER_SUMS: Final = (
@@ -299,21 +312,74 @@ _OTHER_SUMS: Final = (
 )
 
 
-def run_pair(own: Replay, other: Replay, draw: NoiseFunction) -> PairedRun:
-    """One run: a transcript drawn in its own world, and the other world's sums beside it."""
-    drawn = transcript(own, draw)
-    beside = replayed(other, drawn.queries)
+def run_pair(
+    own: Replay, other: Replay, draw: NoiseFunction, own_rows: frozenset[bytes] = frozenset()
+) -> PairedRun:
+    """One run: a transcript drawn in its own world, and the other world's sums beside it.
+
+    Of queries over samples, the record in which the worlds differ takes part by a coin where the
+    answers are drawn, and for certain where sums are compared; all others do for certain.
+    """
+    with with_sampler(_with_coins_for(own_rows)):
+        drawn = transcript(own, draw)
+    with with_sampler(everyone):
+        beside = replayed(other, drawn.queries)
+        is_sampled = any(query.rate < 1 for query in drawn.queries)
+        whole = replayed(own, drawn.queries) if is_sampled else drawn
     ratio, shifts = 0.0, []
     for places in _of_one_noise(drawn.queries):
-        noise = drawn.queries[places[0]].noise
-        here = np.stack([drawn.queries[place].value for place in places])
+        noise, rate = drawn.queries[places[0]].noise, drawn.queries[places[0]].rate
+        here = np.stack([whole.queries[place].value for place in places])
         there = np.stack([beside.queries[place].value for place in places])
         answers = np.stack([drawn.queries[place].answer for place in places])
         densities = [noise.log_density(answers - sums) for sums in (here, there)]
-        ratio += float((densities[1] - densities[0]).sum())
+        losses = densities[1] - densities[0]
+        ratio += float(_sampled_losses(losses, rate, bool(own_rows)).sum())
         moved = there - here
-        shifts.append(Shifts(noise, np.abs(moved).sum(axis=1), np.linalg.norm(moved, axis=1)))
+        norms = np.abs(moved).sum(axis=1), np.linalg.norm(moved, axis=1)
+        shifts.append(Shifts(noise, *norms, rate))
     return PairedRun(ratio, shifts, sealed=drawn.model.tobytes() == beside.model.tobytes())
+
+
+def _with_coins_for(own_rows: frozenset[bytes]) -> Sampler:
+    """Rows that only this world has take part by a coin, all others for certain."""
+
+    def sampler(rows: Floats, labels: Array, rate: float) -> Integers:
+        coins = secret_sample(len(rows), rate) if own_rows else np.arange(len(rows))
+        taken = set(coins.tolist())
+        keys = row_keys(rows, labels)
+        return np.asarray(
+            [place for place, key in enumerate(keys) if key not in own_rows or place in taken],
+            dtype=np.int64,
+        )
+
+    return sampler
+
+
+def _sampled_losses(losses: Floats, rate: float, is_own: bool) -> Floats:
+    """ln of the other world's density over the own, of queries that see a record at this rate.
+
+    ``losses`` are those of queries that see it for certain: ln((1 − q) + q·e^ℓ) of the world with
+    the record over the world without.
+    """
+    if rate == 1:
+        return losses
+    with_record = -losses if is_own else losses
+    amplified: Floats = np.logaddexp(np.log1p(-rate), np.log(rate) + with_record)
+    return -amplified if is_own else amplified
+
+
+def row_keys(rows: Floats, labels: Array) -> list[bytes]:
+    """Each record as bytes."""
+    return [
+        row.tobytes() + np.asarray(label).tobytes() for row, label in zip(rows, labels, strict=True)
+    ]
+
+
+def _rows_of_one_world(one: Prepared, other: Prepared) -> frozenset[bytes]:
+    """The records that the other world has fewer of."""
+    here, there = (Counter(row_keys(world.rows, world.labels)) for world in (one, other))
+    return frozenset(here - there)
 
 
 def _of_one_noise(queries: list[NoisyQuery]) -> list[list[int]]:
@@ -325,15 +391,19 @@ def _of_one_noise(queries: list[NoisyQuery]) -> list[list[int]]:
 
 
 def _arms(
-    worlds: tuple[Replay, Replay], runs: int, draw: NoiseFunction, tell: Progress
+    worlds: tuple[Replay, Replay],
+    runs: int,
+    draw: NoiseFunction,
+    tell: Progress,
+    own_rows: tuple[frozenset[bytes], frozenset[bytes]],
 ) -> tuple[list[PairedRun], list[PairedRun]]:
     """Runs in either world, in turns."""
-    found: tuple[list[PairedRun], list[PairedRun]] = ([], [])
+    arms: tuple[list[PairedRun], list[PairedRun]] = ([], [])
     for run in range(1, runs + 1):
-        for arm, (own, other) in zip(found, (worlds, worlds[::-1]), strict=True):
-            arm.append(run_pair(own, other, draw))
+        for arm, (own, other), rows in zip(arms, (worlds, worlds[::-1]), own_rows, strict=True):
+            arm.append(run_pair(own, other, draw, rows))
         tell(run, runs)
-    return found
+    return arms
 
 
 def _genuine(noise: AdditiveMechanism, value: Floats) -> Floats:

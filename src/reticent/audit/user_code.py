@@ -6,7 +6,6 @@ with the type of the error alone: its message may hold a private value.
 
 import contextlib
 import importlib.util
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +16,9 @@ import numpy as np
 
 from reticent.arrays import Array
 from reticent.attacks.targets import imported
+from reticent.data.archive import archive, single_array
 from reticent.data.columns import open_columns
-from reticent.data.folder import archive
+from reticent.strict_json import NotJsonError, parsed
 from reticent.validation import InputError, line
 
 Answer = TypeVar("Answer")
@@ -49,13 +49,13 @@ def open_function(role: str, name: str) -> Callable[..., Any]:
 
     It is wrapped: what it raises becomes one line.
     """
-    found = open_object(role, name)
-    if not callable(found):
-        raise InputError(f"{role} must be a function, got {name!r}, a {type(found).__name__}")
+    function = open_object(role, name)
+    if not callable(function):
+        raise InputError(f"{role} must be a function, got {name!r}, a {type(function).__name__}")
 
     def call(*arguments: Any) -> Any:
         try:
-            return found(*arguments)
+            return function(*arguments)
         except _ANYTHING as error:
             raise InputError(_raised(f"{role} must return an answer", error)) from None
 
@@ -83,8 +83,8 @@ def open_input(role: str, text: str) -> Any:
     path = Path(line(role, text))
     if path.name.lower().endswith(_FILES):
         return _read(role, path)
-    with contextlib.suppress(json.JSONDecodeError, RecursionError):
-        return json.loads(text, parse_constant=_refused(role))
+    with contextlib.suppress(NotJsonError):
+        return parsed(text, source=role)
     if ":" in text:
         return open_object(role, text)
     raise InputError(
@@ -131,19 +131,9 @@ def _read(role: str, path: Path) -> Any:
     if not path.is_file():
         raise InputError(f"{role} must be a file that exists, got {str(path)!r}")
     if path.suffix.lower() == ".npy":
-        return _frozen(_single(role, path))
+        return _frozen(single_array(path, role=role))
     parts = {name: _frozen(array) for name, array in archive(path).items()}
     return next(iter(parts.values())) if len(parts) == 1 else parts
-
-
-def _single(role: str, path: Path) -> Array:
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError):
-        found = None
-    if not isinstance(found, np.ndarray):
-        raise InputError(f"{role} must be a file of one plain array, got {path.name!r}")
-    return found
 
 
 def _table(path: Path) -> Array:
@@ -160,10 +150,3 @@ def _table(path: Path) -> Array:
 def _frozen(array: Array) -> Array:
     array.flags.writeable = False
     return array
-
-
-def _refused(role: str) -> Callable[[str], Any]:
-    def refuse(constant: str) -> Any:
-        raise InputError(f"{role} must be finite numbers, got {constant}")
-
-    return refuse

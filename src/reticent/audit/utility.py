@@ -14,7 +14,13 @@ The interval is a percentile bootstrap (Efron, Tibshirani 1993, section 13) on t
 
 The ratio is smooth and nearly unbiased, so corrections for bias and acceleration, which would take
 one more score for each record, are left out; the tests measure the coverage.
+
+Each model answers the fixed queries once and is served by row number: a bootstrap scores a model
+thousands of times on the same queries; and a protected model that adds noise to its answers must
+not be asked twice.
 """
+
+from __future__ import annotations
 
 import inspect
 import math
@@ -23,12 +29,77 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, get_scorer, get_scorer_names
+from sklearn.utils import ClassifierTags, Tags, TargetTags, get_tags
+from sklearn.utils.metaestimators import available_if
 
-from reticent.arrays import Array, Floats, Integers
-from reticent.audit.frozen_answers import FrozenAnswers
+from reticent.arrays import Array, ArrayLike, Floats, Integers
 from reticent.validation import InputError, count, describe, open_probability
+
+
+def _answered(method: str) -> Callable[[FrozenAnswers], bool]:
+    return lambda self: hasattr(self._model, method)
+
+
+class FrozenAnswers:
+    """A model for scikit-learn's scorers: where they pass X, they pass row numbers of the queries.
+
+    It has the response methods that the model has, and calls each at most once, when it is needed.
+    """
+
+    def __init__(self, model: Any, X: Any, *, records: int) -> None:
+        self._model = model
+        self._queries = X
+        self._records = records
+        self._answers: dict[str, Array] = {}
+
+    @property
+    def classes_(self) -> Array:
+        """Those of the model, which has none if it is no classifier."""
+        return np.asarray(self._model.classes_)
+
+    @available_if(_answered("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, rows: Integers) -> Array:
+        """The labels that were recorded for these rows."""
+        return self._answer("predict", rows)
+
+    @available_if(_answered("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, rows: Integers) -> Array:
+        """Probabilities, one column per class."""
+        return self._answer("predict_proba", rows)
+
+    @available_if(_answered("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, rows: Integers) -> Array:
+        """The logarithms of the recorded probabilities."""
+        return self._answer("predict_log_proba", rows)
+
+    @available_if(_answered("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, rows: Integers) -> Array:
+        """The decision values that were recorded for these rows."""
+        return self._answer("decision_function", rows)
+
+    def __sklearn_tags__(self) -> Tags:
+        """The model's; one that is no scikit-learn estimator is a classifier if it has classes."""
+        if hasattr(self._model, "__sklearn_tags__"):
+            return get_tags(self._model)
+        kind = "classifier" if hasattr(self._model, "classes_") else None
+        return Tags(
+            estimator_type=kind,
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags() if kind else None,
+        )
+
+    def _answer(self, method: str, rows: Integers) -> Array:
+        if method not in self._answers:
+            answers = np.asarray(getattr(self._model, method)(self._queries))
+            if answers.shape[:1] != (self._records,):
+                raise InputError(
+                    f"{method} must answer each of {self._records} records, got shape "
+                    f"{answers.shape}"
+                )
+            self._answers[method] = answers
+        return self._answers[method][rows]
+
 
 Scorer = Callable[..., float]
 Scores = Callable[[Integers], Floats]
@@ -136,10 +207,10 @@ def _losses(scores: Floats) -> Floats:
 def _resampled(scores: Scores, *, records: int, resamples: int, rng: np.random.Generator) -> Floats:
     """The scores of all models on the same resampled records, one row per resample."""
     draws = (rng.integers(records, size=records) for _ in range(resamples))
-    found = np.array([_score_again(scores, rows) for rows in draws])
-    if not ((found[:, 0] > 0).all() and np.isfinite(found).all()):
+    ratios = np.array([_score_again(scores, rows) for rows in draws])
+    if not ((ratios[:, 0] > 0).all() and np.isfinite(ratios).all()):
         raise _undefined()
-    return found
+    return ratios
 
 
 def _score_again(scores: Scores, rows: Integers) -> Floats:
@@ -193,17 +264,17 @@ def _as_scorer(scorer: str | Scorer) -> Scorer:
     if isinstance(scorer, str):
         if scorer not in get_scorer_names():
             raise InputError(f"scorer must be a name of scikit-learn's, got {describe(scorer)}")
-        found: Scorer = get_scorer(scorer)
+        named: Scorer = get_scorer(scorer)
     else:
-        found = scorer
-    if getattr(found, "_sign", 1) < 0 or _name(scorer).endswith(_LOSSES):
+        named = scorer
+    if getattr(named, "_sign", 1) < 0 or _name(scorer).endswith(_LOSSES):
         raise InputError(
             f"scorer must be one of which more is better and whose best value is > 0, such as "
             f"accuracy, got {_name(scorer)}"
         )
-    if _arguments(found) == 3:
-        return found
-    return lambda model, rows, y: found(y, model.predict(rows))
+    if _arguments(named) == 3:
+        return named
+    return lambda model, rows, y: named(y, model.predict(rows))
 
 
 def _arguments(scorer: Scorer) -> int:

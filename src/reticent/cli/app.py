@@ -1,5 +1,6 @@
 """All commands of the program, in the order in which they are listed."""
 
+import os
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from reticent.cli import (
     compare,
     demo,
     fit,
+    keygen,
     ledger,
     plan,
     pretrain,
@@ -22,7 +24,9 @@ from reticent.cli import (
     report,
     reproduce,
     run,
+    train,
 )
+from reticent.read_limit import DEFAULT, VARIABLE, size_of
 
 app = typer.Typer(
     name="reticent",
@@ -41,12 +45,23 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback answers
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
+    read_limit: Annotated[
+        str | None,
+        typer.Option(
+            envvar=VARIABLE,
+            help=f"Memory that reading one file may take, such as 16G; {DEFAULT} unless said.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """What a model tells about its training data, how to make it tell less, and proof."""
+    if read_limit is not None:
+        size_of(read_limit)  # refused now, not when a file is read
+        os.environ[VARIABLE] = read_limit  # for worker processes too
 
 
 app.command("demo")(demo.demo)
@@ -57,8 +72,10 @@ app.command("account")(account.account)
 app.command("pretrain")(pretrain.pretrain)
 app.command("fit")(fit.fit)
 app.command("protect")(protect.protect)
+app.command("train")(train.train)
 app.command("predict")(released.predict)
 app.command("verify")(released.verify)
+app.command("keygen")(keygen.keygen)
 app.command("attack")(attack.attack)
 app.command("audit")(audit.audit)
 app.command("report")(report.report)

@@ -26,8 +26,8 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.audit import FunctionAudit
-    from reticent.audit.end_to_end.own_table import OwnTableAudit
-    from reticent.audit.releases import ClaimAudit, ClaimsAudit
+    from reticent.audit.end_to_end.pairs import OwnTableAudit
+    from reticent.audit.release import ClaimAudit, ClaimsAudit
 
 REFUTED = 1
 FUNCTION_RUNS = 40_000
@@ -288,7 +288,7 @@ _FOR_PROTECT = (
 
 
 def _of_own_table(learner: str, said: Mapping[str, Any]) -> OwnTableAudit:
-    from reticent.audit.end_to_end.own_table import audit_own_table
+    from reticent.audit.end_to_end.pairs import audit_own_table
     from reticent.run.end_to_end_commands import protect_command
 
     words = ["protect", "--learner", learner, *(["--pure"] if said["--pure"] else [])]

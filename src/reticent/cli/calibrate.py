@@ -54,7 +54,7 @@ def calibrate(
 
     With --times or sampling, the noise of each of that many releases (which needs --relation).
     """
-    from reticent.accounting.comparison import calibrated_steps
+    from reticent.accounting.calibration import calibrated_steps
     from reticent.mechanisms import calibrated
 
     spent = delta_of(delta, pure)

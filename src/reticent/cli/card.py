@@ -23,7 +23,9 @@ Document = Annotated[
 Released = Annotated[
     Path | None,
     typer.Option(
-        help="The released model, OUT of protect: its ε is computed anew.", show_default=False
+        help="The released model, OUT of protect: its ε is computed anew. With --public, by default"
+        " the one beside RESULTS.",
+        show_default=False,
     ),
 ]
 AttackFiles = Annotated[
@@ -64,13 +66,14 @@ def card(
 ) -> None:
     """Write the privacy section of a model card, as Markdown: what is promised, tried and open.
 
-    It is internal with the results of attacks and audits, which no guarantee covers.
+    It is internal with the results of attacks and audits, which no guarantee covers. With --public
+    it says what the certificate says, verified now, and is refused where report --public is.
     """
     from reticent.files import write_together
     from reticent.report.annex import annex as annex_of
     from reticent.report.card import card as card_of
 
-    evidence = _evidence(results, released, tuple(attack or ()), audit)
+    evidence = _evidence(results, released, tuple(attack or ()), audit, public=public)
     texts = {"card": card_of(evidence, public=public), "annex": annex_of(evidence, public=public)}
     paths = {"card": out, "annex": annex}
     asked = {path: texts[name].encode() for name, path in paths.items() if path is not None}
@@ -86,9 +89,15 @@ def card(
 
 
 def _evidence(
-    results: Path | None, released: Path | None, attacks: tuple[Path, ...], audit: Path | None
+    results: Path | None,
+    released: Path | None,
+    attacks: tuple[Path, ...],
+    audit: Path | None,
+    *,
+    public: bool,
 ) -> Evidence:
     from reticent.report.evidence import of_certificate, of_results, with_steps
+    from reticent.report.publication import release_beside
     from reticent.results import read_results
     from reticent.results.steps import read_attack, read_audit
 
@@ -97,7 +106,10 @@ def _evidence(
             raise InputError(
                 "--attack and --audit must not be given beside RESULTS, which has its own"
             )
-        return of_results(read_results(results), released)
+        document = read_results(results)
+        if public and released is None:
+            released = release_beside(results, document)
+        return of_results(document, released)
     if released is None:
         raise InputError("RESULTS or --released must be given, got neither")
     alone = of_certificate(released)

@@ -1,10 +1,10 @@
 """From options to an event: one mechanism, repeated and sampled, or a file of events."""
 
-import json
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
+from reticent import strict_json
 from reticent.guarantee import (
     BoundedRangeEvent,
     Event,
@@ -78,21 +78,4 @@ def sampled_steps(
 
 def read_event(path: Path) -> Event:
     """An event from a JSON file."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_distinct)
-    except OSError as error:
-        raise InputError(
-            f"--events must be a readable file, got {path}: {error.strerror}"
-        ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"--events must be a JSON file, got {path}: {error}") from None
-    except RecursionError:
-        raise InputError(f"--events must not be nested so deeply, got {path}") from None
-    return Event.from_dict(document)
-
-
-def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A JSON object; of a field that stands twice the last would win silently."""
-    if len(dict(pairs)) < len(pairs):
-        raise InputError("--events must name each field once, got one twice")
-    return dict(pairs)
+    return Event.from_dict(strict_json.read(path, role="--events"))

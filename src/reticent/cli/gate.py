@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.validation import printable
+
 if TYPE_CHECKING:
     from reticent.results.gate import Excess
 
@@ -35,5 +37,5 @@ def stop_above(excesses: Sequence[Excess]) -> None:
     from reticent.results.gate import in_one_line
 
     if excesses:
-        typer.echo(f"reticent: {in_one_line(excesses)}", err=True)
+        typer.echo(f"reticent: {printable(in_one_line(excesses))}", err=True)
         raise typer.Exit(GATE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reticent.cli.events import read_event
+from reticent.cli.ledger_options import warn_first_seen
 from reticent.cli.options import Delta, Json, Pure, RelationName, delta_of, relation_of
 from reticent.cli.output import print_json, print_line, print_table
 from reticent.guarantee.guarantee import ONE_RECORD
@@ -16,6 +17,8 @@ from reticent.ledger.errors import LedgerError
 
 if TYPE_CHECKING:
     from reticent.ledger import Account, Ledger
+
+MISMATCH = 1
 
 app = typer.Typer(help="What was spent on a data set, and what may still be.")
 
@@ -48,6 +51,13 @@ ChargeDelta = Annotated[
     ),
 ]
 Purpose = Annotated[str, typer.Option(help="A public line that says what for.")]
+AcceptRestored = Annotated[
+    bool,
+    typer.Option(
+        "--accept-restored",
+        help="Take a copy that lacks what was seen before, if it is sound; charges since are lost.",
+    ),
+]
 Create = Annotated[bool, typer.Option("--create", help="Make the ledger if there is none.")]
 
 
@@ -57,6 +67,7 @@ def show(ledger: Where, name: OneName = None, delta: SpentDelta = None, json: Js
     from reticent.ledger import Ledger
 
     with Ledger.open(ledger) as book:
+        warn_first_seen(book.first_seen, ledger)
         found = book.accounts() if name is None else [_account(book, name)]
         if json:
             describe = _summary if name is None else _document
@@ -67,6 +78,24 @@ def show(ledger: Where, name: OneName = None, delta: SpentDelta = None, json: Js
         if name is not None:
             _print_history(book, name)
         print_line("spent ε is for costs not chosen by earlier answers; the budget holds for any")
+
+
+@app.command("verify")
+def verify(ledger: Where, accept_restored: AcceptRestored = False, json: Json = False) -> None:
+    """Walk through every entry, hash and sum; exit code 1 where something is not as written."""
+    from reticent.ledger import verify_ledger
+
+    problems = verify_ledger(ledger, accept_restored=accept_restored)
+    if json:
+        print_json({"holds": not problems, "problems": problems})
+    elif not problems:
+        print_line("holds: every entry, hash and sum is as it was written")
+        if accept_restored:
+            print_line("this copy counts from now on; lower budgets by what it has forgotten")
+    for problem in () if json else problems:
+        print_line(f"does not hold: {problem}")
+    if problems:
+        raise typer.Exit(MISMATCH)
 
 
 @app.command("budget")
@@ -125,6 +154,7 @@ def charge(
     neighbours, event = relation_of(relation), read_event(events)
     claim = None if delta is None else claim_at(event, neighbours, delta)
     with Ledger.open(ledger, create=create) as book:
+        warn_first_seen(book.first_seen and not create, ledger)
         done = book.charge(
             name, event, relation=neighbours, unit=unit, purpose=purpose, claim=claim
         )
@@ -172,5 +202,7 @@ def _left(account: Account) -> str:
 def _print_history(book: Ledger, name: str) -> None:
     rows = [(entry.at[:19], entry.purpose, entry.version) for entry in book.entries(name)]
     print_table("Charges", ("time (UTC)", "purpose", "reticent"), rows)
-    changes = [(change.at[:19], str(change.budget)) for change in book.budget_changes(name)]
+    changes = [
+        (change.at[:19], change.note or str(change.budget)) for change in book.budget_changes(name)
+    ]
     print_table("Budgets", ("time (UTC)", "budget"), changes)

@@ -1,7 +1,7 @@
 """The program's entry: exit codes, and one line for every error.
 
 0 done; 1 a claim was refuted, a budget is exhausted or ``verify`` found a mismatch; 2 bad input;
-3 a ``--fail-above`` gate; 70 internal error; 130 interrupted.
+3 a ``--fail-above`` gate; 70 internal error; 130 interrupted; 143 ended by SIGTERM, 129 by SIGHUP.
 """
 
 import os
@@ -11,13 +11,15 @@ from collections.abc import Sequence
 import typer
 
 from reticent.cli.app import app
+from reticent.cli.termination import end_on_signals, leave, received
 from reticent.ledger.errors import BudgetExhausted
-from reticent.validation import InputError
+from reticent.validation import InputError, printable
 
 REFUSED = 1
 BAD_INPUT = 2
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
+_MOST_LETTERS = 1000
 
 
 def _usage_error() -> type[Exception]:
@@ -31,7 +33,11 @@ USAGE_ERROR = _usage_error()
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+    end_on_signals()
+    code = run(list(sys.argv[1:] if arguments is None else arguments))
+    if (ended_by := received()) is not None:
+        leave(ended_by)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -50,8 +56,7 @@ def run(arguments: list[str]) -> int:
         # The last resort, so that a user sees one line; no private value is in it.
         if os.environ.get("RETICENT_DEBUG"):
             raise
-        kind = type(error).__name__
-        return _fail(f"internal error: {kind}; run again with RETICENT_DEBUG=1", INTERNAL_ERROR)
+        return _internal(error)
 
 
 def _call(arguments: list[str]) -> int:
@@ -69,6 +74,19 @@ def _call(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _internal(error: Exception) -> int:
+    if received() is not None:  # whatever the end of a worker made of it
+        return _fail("interrupted", INTERRUPTED)
+    kind = type(error).__name__
+    return _fail(f"internal error: {kind}; run again with RETICENT_DEBUG=1", INTERNAL_ERROR)
+
+
 def _fail(message: str, code: int) -> int:
-    print(f"reticent: {' '.join(message.split())}", file=sys.stderr)
+    print(f"reticent: {one_line(message)}", file=sys.stderr)
     return code
+
+
+def one_line(message: str) -> str:
+    """A message for a terminal: no line break, control or turned text that a file brought in."""
+    plain = printable(" ".join(message.split()))
+    return plain if len(plain) <= _MOST_LETTERS else f"{plain[:_MOST_LETTERS]} …"

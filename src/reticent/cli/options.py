@@ -1,16 +1,32 @@
 """Options that several commands share: the same words everywhere."""
 
-from typing import Annotated
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reticent.guarantee import Relation
 from reticent.validation import InputError
 
+if TYPE_CHECKING:
+    from reticent.protect.signing import Signer
+
 Epsilon = Annotated[float, typer.Option(help="The ε to reach.", show_default=False)]
 Delta = Annotated[float | None, typer.Option(help="The δ; or say --pure.", show_default=False)]
 Pure = Annotated[bool, typer.Option("--pure", help="δ = 0: pure differential privacy.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Sign = Annotated[
+    Path | None,
+    typer.Option(
+        "--sign",
+        metavar="KEY",
+        help="Sign the release with this private key, of keygen: whoever has KEY.pub can see that"
+        " it is yours.",
+        show_default=False,
+    ),
+]
 RelationName = Annotated[
     str | None,
     typer.Option(
@@ -46,6 +62,13 @@ def delta_of(delta: float | None, pure: bool) -> float:
     if delta is not None and pure:
         raise InputError(f"delta must be said once, got --delta {delta} and --pure")
     return 0.0 if delta is None else delta
+
+
+def signer_of(path: Path | None) -> Signer | None:
+    """The key to sign with, read before anything is spent; None where nobody signs."""
+    from reticent.protect.signing import read_signer
+
+    return None if path is None else read_signer(path)
 
 
 def relation_of(name: str | None) -> Relation:

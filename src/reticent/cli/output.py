@@ -1,4 +1,8 @@
-"""Printing: one JSON document for programs, or tables and lines for people."""
+"""Printing: one JSON document for programs, or tables and lines for people.
+
+Whatever is printed passes ``printable``: names, labels and texts come from files, and none of their
+characters reaches a terminal that could move its cursor or turn its lines round.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,11 +13,17 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reticent.results.table import Table
+from reticent.validation import printable
 
 
 def print_json(document: Mapping[str, object]) -> None:
-    """One JSON object; NaN and infinities never leave."""
-    typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2))
+    """One JSON object; NaN and infinities never leave, and odd characters leave as escapes."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+    typer.echo("".join(sign if sign == "\n" else _escaped(sign) for sign in text))
+
+
+def _escaped(sign: str) -> str:
+    return sign if sign.isprintable() else json.dumps(sign)[1:-1]
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -21,9 +31,11 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     table = RichTable(show_edge=False, pad_edge=False)
     for index, column in enumerate(columns):
         numeric = all(_is_number(row[index]) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            Text(printable(column)), justify="right" if numeric else "left", overflow="fold"
+        )
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     print_line(title)
     _console().print(table)
 
@@ -46,12 +58,13 @@ def print_titled(table: Table) -> None:
 
 def print_line(line: str = "") -> None:
     """A line, wrapped at the terminal's width, exactly as it stands: no markup."""
-    _console().print(line, markup=False, highlight=False)
+    _console().print(printable(line), markup=False, highlight=False)
 
 
 def print_warning(line: str) -> None:
     """One line on the error stream: whoever reads the answer as JSON is not disturbed."""
-    _Console(stderr=True, highlight=False).print(f"reticent: {line}", markup=False, soft_wrap=True)
+    shown = f"reticent: {printable(line)}"
+    _Console(stderr=True, highlight=False).print(shown, markup=False, soft_wrap=True)
 
 
 class _Console(Console):

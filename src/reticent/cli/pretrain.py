@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ import typer
 from reticent.arrays import Array
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line
+from reticent.cli.progress import stages
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ def pretrain(
     json: Json = False,
 ) -> None:
     """Train an encoder on PUBLIC images with SimCLR. Not private: each image leaves its traces."""
-    from reticent.training.encoders.checkpoint import save_encoder
+    from reticent.training.encoders.torch_encoder import save_encoder
 
     chosen = {"epochs": epochs, "batch": batch, "temperature": temperature, "width": width}
     spec = _spec(augmentation, architecture, seed, chosen)
     if not json:
         print_line(NOTICE)
     images = _public_images(public, data)[: None if limit is None else count("limit", limit)]
-    encoder, state, log = _trained(images, spec, out, restart=restart, quiet=json)
+    encoder, state, log = _trained(images, spec, out, restart=restart)
     result = {
         "notice": NOTICE,
         "encoder": str(save_encoder(encoder, out)),
@@ -168,25 +168,20 @@ def _stored_images(path: Path) -> Array:
 
 
 def _trained(
-    images: Array, spec: SimCLRSpec, out: Path, *, restart: bool, quiet: bool
+    images: Array, spec: SimCLRSpec, out: Path, *, restart: bool
 ) -> tuple[TorchEncoder, Path, Path]:
-    """The encoder, its state file and its log; a bar on a terminal, never in a file."""
-    from rich.console import Console
-    from rich.progress import Progress
-
+    """The encoder, its state file and its log; a bar on a terminal, lines elsewhere."""
     from reticent.training.contrastive import pretrain as train
-    from reticent.training.encoders.checkpoint import encoder_path
+    from reticent.training.encoders.torch_encoder import encoder_path
 
     base = encoder_path(out).with_suffix("")
     state, log = (base.with_name(base.name + end) for end in (".state.safetensors", ".log.jsonl"))
     if restart:
         state.unlink(missing_ok=True)
-    hidden = quiet or not sys.stderr.isatty()
-    with Progress(console=Console(stderr=True), disable=hidden) as bar:
-        task = bar.add_task("epochs", total=spec.epochs)
+    with stages() as tell:
 
         def advance(record: EpochRecord) -> None:
-            bar.update(task, completed=record.epoch, description=f"loss {record.loss:.3f}")
+            tell("epochs", record.epoch, spec.epochs)
 
         try:
             return train(images, spec, state=state, log=log, progress=advance), state, log

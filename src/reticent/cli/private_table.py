@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from reticent.cli.progress import progress_line
+from reticent.guarantee import Relation
 from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import InputError
 
@@ -109,6 +110,17 @@ def each_of(person: str | None, max_records_per_person: int) -> int | None:
             "--max-records-per-person must be said with --person, the column that says whose"
         )
     return None
+
+
+def said_records(records: int | None, relation: Relation, *, otherwise: str = "") -> int:
+    """N as the user said it; one line says why nobody else can."""
+    if records is not None:
+        return records
+    from reticent.protect.terms import ASK_FOR_RECORDS
+
+    hides = relation is Relation.ADD_REMOVE
+    why = ASK_FOR_RECORDS if hides else "it is public, and nothing is read off the data"
+    raise InputError(f"--records must be said, about how many there are{otherwise}: {why}")
 
 
 def required_option(option: str, value: Value | None) -> Value:

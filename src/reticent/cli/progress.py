@@ -1,7 +1,15 @@
-"""Progress of long work: bars on a terminal's error stream, and nothing anywhere else."""
+"""Progress of long work on the error stream: bars on a terminal, and now and then a line elsewhere.
 
+A line comes from a thread of its own, so that one stage which takes long is told of as well. Work
+that takes less than a line's interval prints nothing.
+"""
+
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.progress import (
@@ -14,11 +22,28 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+SECONDS_BETWEEN_LINES = 15.0
+
+Tell = Callable[[str, int, int], None]
+
 
 @contextmanager
-def stages() -> Iterator[Callable[[str, int, int], None]]:
+def stages() -> Iterator[Tell]:
     """A function to be told what is being done, how much is done and how much there is."""
     console = Console(stderr=True)
+    with _bars(console) if console.is_terminal else _lines() as tell:
+        yield tell
+
+
+@contextmanager
+def progress_line(what: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for work of one stage."""
+    with stages() as tell:
+        yield lambda done, whole: tell(what, done, whole)
+
+
+@contextmanager
+def _bars(console: Console) -> Iterator[Tell]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -27,7 +52,7 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
         TimeRemainingColumn(),
     )
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+    with Progress(*columns, console=console) as bars:
 
         def tell(what: str, done: int, whole: int) -> None:
             if what not in tasks:
@@ -37,8 +62,33 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
         yield tell
 
 
+@dataclass
+class _State:
+    """What was told last; a line is made of it."""
+
+    line: str = "begun"
+    started: float = field(default_factory=time.monotonic)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def tell(self, what: str, done: int, whole: int) -> None:
+        self.line = f"{what}: {done} of {whole}"
+
+    def print_lines(self) -> None:
+        while not self.ended.wait(SECONDS_BETWEEN_LINES):
+            seconds = time.monotonic() - self.started
+            try:
+                print(f"reticent: {self.line}, after {seconds:.0f} s", file=sys.stderr, flush=True)
+            except (OSError, ValueError):  # the reader has gone
+                return
+
+
 @contextmanager
-def progress_line(what: str) -> Iterator[Callable[[int, int], None]]:
-    """The same for work of one stage."""
-    with stages() as tell:
-        yield lambda done, whole: tell(what, done, whole)
+def _lines() -> Iterator[Tell]:
+    state = _State()
+    printing = threading.Thread(target=state.print_lines, daemon=True, name="reticent-progress")
+    printing.start()
+    try:
+        yield state.tell
+    finally:
+        state.ended.set()
+        printing.join()

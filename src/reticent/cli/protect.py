@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reticent.cli.options import Delta, Epsilon, Json, Pure, RelationName, delta_of, relation_of
+from reticent.cli.ledger_options import (
+    NOT_CHARGED,
+    DataSet,
+    LedgerPath,
+    OpenAccount,
+    charger,
+)
+from reticent.cli.options import (
+    Delta,
+    Epsilon,
+    Json,
+    Pure,
+    RelationName,
+    Sign,
+    delta_of,
+    relation_of,
+    signer_of,
+)
 from reticent.cli.output import print_json, print_line, print_warning
 from reticent.cli.private_table import (
     Bound,
@@ -27,8 +44,9 @@ from reticent.cli.private_table import (
     listed,
     read_private,
     required_option,
+    said_records,
 )
-from reticent.guarantee import Event, Guarantee
+from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import scale_text
 from reticent.protect.registry import RECIPES, classifier_named, classifiers
 from reticent.validation import InputError
@@ -62,14 +80,6 @@ MeanBound = Annotated[
         help="Public bound on a row before it is centred; by default --bound.", show_default=False
     ),
 ]
-LedgerPath = Annotated[
-    str | None,
-    typer.Option("--ledger", help="Charge this ledger before the release.", show_default=False),
-]
-DataSet = Annotated[
-    str | None,
-    typer.Option("--data-set", help="The name of the data set in the ledger.", show_default=False),
-]
 
 
 def protect(
@@ -96,6 +106,8 @@ def protect(
     encoder: EncoderName = None,
     ledger: LedgerPath = None,
     data_set: DataSet = None,
+    open_account: OpenAccount = False,
+    sign: Sign = None,
     json: Json = False,
 ) -> None:
     """Learn a linear classifier from private features and release it once, with a proven ε."""
@@ -117,7 +129,7 @@ def protect(
             options["mean_bound"] = bound if mean_bound is None else mean_bound
         request = ReleaseRequest(
             terms=terms,
-            records=required_option("--records", records),
+            records=said_records(records, terms.relation),
             recipe=learner,
             mechanism=mechanism,
             options=options,
@@ -125,16 +137,21 @@ def protect(
     else:
         _refuse_with_fit(learner, {"classes": classes, "records": records, **options}, centred)
         names, request, start = _from_fit(fit, terms, mechanism)
-    charge = _charger(ledger, data_set, request)
-    _refuse_unwritable(out)
+    charged = charger(ledger, data_set, open_account)
+    purpose = f"{request.recipe}, {request.mechanism} noise"
+    charge = None if charged is None else partial(charged, request.terms, purpose)
+    refuse_unwritable(out)
+    signer = signer_of(sign)
     data = read_private(
         private, label=label, person=person, embedding=embedding, classes=names, encoder=encoder
     )
     released = release_table(data, request, charge=charge, start=start)
-    weights, certificate = save(released, out)
-    _print_released(released, weights, certificate, json)
+    weights, certificate = save(released, out, sign=signer)
+    print_released(released, weights, certificate, json)
+    if signer is not None and not json:
+        print_line(f"signed by {signer.name}")
     if ledger is None and not json:
-        print_warning("not charged to a ledger: releases on the same data add up (--ledger)")
+        print_warning(NOT_CHARGED)
 
 
 def _is_centred(centre: str, mean_bound: float | None) -> bool:
@@ -192,36 +209,7 @@ def _from_fit(path: Path, terms: Any, mechanism: str) -> tuple[list[str], Releas
     return list(map(str, required_option("--classes", head.classes))), request, start
 
 
-def _charger(
-    ledger: str | None, data_set: str | None, request: ReleaseRequest
-) -> Callable[[Event], object] | None:
-    """What charges the plan before anything is computed from the records."""
-    if ledger is None:
-        if data_set is not None:
-            raise InputError(f"--data-set must be said with --ledger, got {data_set!r} alone")
-        return None
-    from reticent.ledger import Ledger
-
-    name = required_option("--data-set", data_set)
-    terms = request.terms
-
-    def charge(event: Event) -> None:
-        with Ledger.open(ledger) as book:  # a mistyped path must not make one without budgets
-            done = book.charge(
-                name,
-                event,
-                relation=terms.relation,
-                unit=terms.unit,
-                purpose=f"{request.recipe}, {request.mechanism} noise",
-                claim=(terms.epsilon, terms.delta),
-            )
-        if done.warning is not None:
-            print_warning(done.warning)
-
-    return charge
-
-
-def _refuse_unwritable(out: Path) -> None:
+def refuse_unwritable(out: Path) -> None:
     """A path that cannot be written would be found out after the budget was spent."""
     from reticent.files import writable_file
     from reticent.protect.sealed_pair import paths_of
@@ -230,7 +218,8 @@ def _refuse_unwritable(out: Path) -> None:
         writable_file(path)
 
 
-def _print_released(released: Release, weights: Path, certificate: Path, json: bool) -> None:
+def print_released(released: Release, weights: Path, certificate: Path, json: bool) -> None:
+    """The guarantee, its two lists and where the release was written."""
     if json:
         from reticent.protect.certificate import document_of
 

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 MISMATCH = 1
 
 Released = Annotated[Path, typer.Argument(help="The released head: OUT of protect.")]
+Key = Annotated[
+    Path | None,
+    typer.Option(
+        help="The public key that must have signed: KEY.pub of keygen.", show_default=False
+    ),
+]
 Queries = Annotated[Path, typer.Option(help="Features to classify: .npz, .csv or .parquet.")]
 Truth = Annotated[
     str | None,
@@ -27,28 +33,41 @@ Truth = Annotated[
 ]
 
 
-def verify(released: Released, json: Json = False) -> None:
-    """Compute ε anew from a certificate's public numbers; exit code 1 where it does not follow."""
-    from reticent.protect import verify as verify_head
+def verify(released: Released, key: Key = None, json: Json = False) -> None:
+    """Compute ε anew from a certificate's public numbers; exit code 1 where it does not follow.
 
-    found = verify_head(released)
+    Both lists of assumptions are computed anew, and the files may hold what the recipe names and
+    nothing else. With --key they must be signed by that key, too.
+    """
+    from reticent.protect import verify as verify_head
+    from reticent.protect.signing import read_public_key
+
+    found = verify_head(released, key=None if key is None else read_public_key(key))
     if json:
         print_json(
             {
                 "holds": found.holds,
                 "epsilon": found.epsilon,
                 "problems": list(found.problems),
+                "signed_by": found.signed_by,
                 "guarantee": found.guarantee.to_dict(),
             }
         )
     elif found.holds:
         print_line(f"holds: {found.guarantee}")
         print_line(f"computed anew from the public numbers: ε = {upper_text(found.epsilon)}")
+        print_line(_signature(found.signed_by, asked=key is not None))
         print_assumptions(found.guarantee)
     for problem in () if json else found.problems:
         print_line(f"does not hold: {problem}")
     if not found.holds:
         raise typer.Exit(MISMATCH)
+
+
+def _signature(signed_by: str | None, *, asked: bool) -> str:
+    if signed_by is None:
+        return "unsigned: the files do not say whose claim it is"
+    return f"signed by {'your key' if asked else 'a key, --key says whether by yours:'} {signed_by}"
 
 
 def predict(

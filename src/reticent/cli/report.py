@@ -7,6 +7,7 @@ import typer
 
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line
+from reticent.validation import InputError
 
 Document = Annotated[
     Path, typer.Argument(metavar="RESULTS", help="results.json of a run.", show_default=False)
@@ -18,19 +19,39 @@ Out = Annotated[
 Public = Annotated[
     bool, typer.Option("--public", help="Leave out all that the guarantee does not cover.")
 ]
+Released = Annotated[
+    Path | None,
+    typer.Option(
+        help="For --public: the release, by default the one beside RESULTS.", show_default=False
+    ),
+]
 
 
-def report(results: Document, out: Out = None, public: Public = False, json: Json = False) -> None:
+def report(
+    results: Document,
+    out: Out = None,
+    public: Public = False,
+    released: Released = None,
+    json: Json = False,
+) -> None:
     """One page for who decides: what leaks, what protection costs, what is promised.
 
     Writes report.html, and its figures and tables as files. The page is internal: accuracies and
     attacks on private records are not covered by any guarantee. --public writes
-    report-public.html, which can be published with the model.
+    report-public.html, which can be published with the model: what it says is what the certificate
+    beside RESULTS says, verified now. There is none where a public number was read off the data,
+    where an audit refuted the claim, or where the verdict is not to publish.
     """
     from reticent.report import write_report
+    from reticent.report.publication import release_beside
     from reticent.results import read_results
 
-    written = write_report(read_results(results), out or results.parent, public=public)
+    document = read_results(results)
+    if not public and released is not None:
+        raise InputError("--released must be said with --public, got it alone")
+    if public and released is None:
+        released = release_beside(results, document)
+    written = write_report(document, out or results.parent, public=public, released=released)
     page = next(path for path in written if path.suffix == ".html")
     if json:
         print_json(

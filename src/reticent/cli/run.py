@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reticent.cli.gate import RunFailAbove, stop_above
-from reticent.cli.options import Epsilon, Json, RelationName, relation_of
+from reticent.cli.ledger_options import (
+    NOT_CHARGED,
+    DataSet,
+    LedgerPath,
+    OpenAccount,
+    charger,
+)
+from reticent.cli.options import Epsilon, Json, RelationName, Sign, relation_of, signer_of
 from reticent.cli.output import print_json, print_line, print_warning
 from reticent.cli.private_table import (
     Bound,
@@ -27,9 +34,11 @@ from reticent.cli.private_table import (
     each_of,
     listed,
     read_private,
+    said_records,
 )
 from reticent.cli.progress import stages
 from reticent.cli.summary import print_summary, stop_refuted, written_by
+from reticent.guarantee import Relation
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +59,14 @@ TestIsPublic = Annotated[
     typer.Option(
         "--test-is-public",
         help="The test records are public: the page for publication then shows the accuracy.",
+    ),
+]
+RecordsFromData = Annotated[
+    bool,
+    typer.Option(
+        "--records-from-data",
+        help="Count the private records for N: the release then tells their number, and is declared"
+        " at most.",
     ),
 ]
 Delta = Annotated[float, typer.Option(help="The δ of the release.", show_default=False)]
@@ -78,6 +95,7 @@ def run(
     classes: Classes = None,
     bound: Bound = None,
     records: Records = None,
+    records_from_data: RecordsFromData = False,
     person: Person = None,
     max_records_per_person: Each = 1,
     public: Public = None,
@@ -90,15 +108,20 @@ def run(
     shadows: Shadows = 32,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    sign: Sign = None,
     out: Out = Path("reticent-run"),
     fail_above: RunFailAbove = None,
+    ledger: LedgerPath = None,
+    data_set: DataSet = None,
+    open_account: OpenAccount = False,
     json: Json = False,
 ) -> None:
     """Tune, attack, protect, attack again and audit a classifier on your own features.
 
     Writes a page for whoever decides about publishing, results.json and the recommended release
-    with its certificate. Without --classes, --bound or --records the value is read from the private
-    data, and then no release is more than declared.
+    with its certificate; that one release is charged to --ledger before it is made. Without
+    --classes or --bound the value is read from the private data, and so is N with
+    --records-from-data: then no release is more than declared, and none has a public page or card.
     """
     from reticent.files import folder_for
     from reticent.results.gate import exceeded, limits_of
@@ -107,7 +130,10 @@ def run(
     from reticent.training.features import as_norms
 
     neighbours, limits = relation_of(relation), limits_of(fail_above or ())
+    _refuse_silence(records, records_from_data, neighbours)
+    signer = signer_of(sign)
     each = each_of(person, max_records_per_person)
+    charge = charger(ledger, data_set, open_account)
     with folder_for(out) as target:
         form: dict[str, Any] = {"embedding": embedding, "encoder": encoder}
         names = None if classes is None else listed(classes)
@@ -137,15 +163,25 @@ def run(
             print_warning(_not_proven(spec.inferred_from_data))
         command = shlex.join(["reticent", *sys.argv[1:]])
         with stages() as stage:
-            finished = run_job(roles, spec, command=command, stage=stage)
-        written = written_by(finished, target)
+            finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
+        written = written_by(finished, target, sign=signer)
     if json:
         print_json(finished.results.model_dump(mode="json"))
     else:
         print_summary(finished.results)
         print_line(f"written to {out}: {', '.join(written)}")
+        if ledger is None:
+            print_warning(NOT_CHARGED)
     stop_refuted(finished.results)
     stop_above(exceeded(finished.results, limits))
+
+
+def _refuse_silence(records: int | None, from_data: bool, relation: Relation) -> None:
+    """Under add-remove N is said, or it is said that the number of records may be told."""
+    if records is not None and from_data:
+        raise InputError(f"--records must be said once, got {records} and --records-from-data")
+    if relation is Relation.ADD_REMOVE and not from_data:
+        said_records(records, relation, otherwise=" (or --records-from-data)")
 
 
 def _grid(typed: str | None) -> tuple[float, ...]:

@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from reticent.cli.output import print_line, print_table
+from reticent.files import partial_folder
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
+    from reticent.protect.signing import Signer
     from reticent.results import ReleaseRow, Results
     from reticent.run import Finished
 
 REFUTED = 1
 
 
-def written_by(finished: Finished, folder: Path) -> list[str]:
-    """Document, release and page, all or none; what stands in the folder, folders with a slash."""
+def written_by(finished: Finished, folder: Path, *, sign: Signer | None = None) -> list[str]:
+    """Document, release and page, all or none; what stands in the folder, folders with a slash.
+
+    The signature of an earlier run goes with its release.
+    """
     from reticent.parallel import dismiss_workers
+    from reticent.protect.sealed_pair import signature_path
     from reticent.report import write_report
+    from reticent.run.job import KEPT
 
     dismiss_workers()  # they leave while the page is drawn
-    staged = ""
+    staged = None
     try:
-        with tempfile.TemporaryDirectory(prefix=".run-", dir=folder) as staged:
-            saved = finished.save(staged)
+        with partial_folder(".run-", within=folder) as staged:
+            saved = finished.save(staged, sign=sign)
             paths = write_report(finished.results, folder)
             # From here on no more space is needed: a full disk has left the folder as it was.
+            signature_path(folder / KEPT).unlink(missing_ok=True)
             paths += [path.replace(folder / path.name) for path in saved]
     except OSError as error:
         raise InputError(f"{folder} must be a folder to write to, got: {error.strerror}") from None
     except InputError as error:
-        raise InputError(str(error).replace(staged or str(folder), str(folder))) from None
+        raise InputError(str(error).replace(str(staged or folder), str(folder))) from None
     first = [path.relative_to(folder).parts for path in paths]
     return sorted({parts[0] + ("/" if len(parts) > 1 else "") for parts in first})
 

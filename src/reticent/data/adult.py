@@ -11,6 +11,7 @@ import numpy as np
 
 from reticent.data.dataset import Dataset, where
 from reticent.data.folder import decoded, find
+from reticent.read_limit import refuse_above_limit
 from reticent.validation import InputError
 
 _GET: Final = "the UCI data set 'Adult' by Becker and Kohavi (adult.zip)"
@@ -73,9 +74,10 @@ def adult(folder: Path, part: str) -> Dataset:
     lines = [line for line in decoded(path).splitlines() if line and not line.startswith("|")]
     if not lines:
         raise InputError(f"{path.name} must hold records, got none")
+    refuse_above_limit(path.name, 4 * len(lines) * len(COLUMNS))
     inputs = np.zeros((len(lines), len(COLUMNS)), dtype=np.float32)
     labels = np.empty(len(lines), dtype=np.int64)
-    for row, fields in enumerate(csv.reader(lines, skipinitialspace=True)):
+    for row, fields in enumerate(_fields(path, lines)):
         if len(fields) != len(_ATTRIBUTES) + 1:
             raise InputError(
                 f"{path.name} must hold {len(_ATTRIBUTES) + 1} fields a record,"
@@ -95,6 +97,17 @@ def adult(folder: Path, part: str) -> Dataset:
     )
 
 
+def _fields(path: Path, lines: list[str]) -> list[list[str]]:
+    """The fields of each line; a quote that is open at its end would take the next one in."""
+    try:
+        rows = list(csv.reader(lines, skipinitialspace=True))
+    except csv.Error:
+        rows = []
+    if len(rows) != len(lines):
+        raise InputError(f"{path.name} must hold a record in each line, got one over several lines")
+    return rows
+
+
 def _class(path: Path, row: int, field: str) -> int:
     label = field.strip().removesuffix(".")
     if label not in _CLASSES:
@@ -109,7 +122,7 @@ def _entry(path: Path, row: int, name: str, value: str) -> tuple[int, float]:
     """The column that one field fills, and with what."""
     kind = _ATTRIBUTES[name]
     value = value.strip()
-    if isinstance(kind, float) and value.isdigit():
+    if isinstance(kind, float) and value.isascii() and value.isdigit() and len(value) < 16:
         return _POSITION[name], int(value) / kind
     column = f"{name}={value}"
     if isinstance(kind, float) or column not in _POSITION:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from reticent.arrays import Integers
 from reticent.data.dataset import Dataset, where
 from reticent.data.folder import find
+from reticent.read_limit import refuse_above_limit
 from reticent.validation import InputError
 
 _SOURCE: Final = "{name}, as prepared by Shokri et al. 2017"
@@ -81,6 +82,7 @@ def _dataset(name: str, layout: _Layout, bits: NDArray[np.uint8], labels: Intege
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     if path.stat().st_size == 0:
         raise InputError(f"{path.name} must hold records, got an empty file")
+    refuse_above_limit(path.name, path.stat().st_size)  # a byte for each digit, twice
     with path.open("rb") as stream:
         for row, line in enumerate(stream):
             yield row, line.rstrip(b"\r\n")
@@ -88,7 +90,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _label(path: Path, row: int, field: bytes, layout: _Layout) -> int:
     written = field.strip(b'" ')
-    if not written.isdigit() or not 1 <= int(written) <= layout.classes:
+    if not written.isdigit() or len(written) > 9 or not 1 <= int(written) <= layout.classes:
         raise InputError(
             f"{path.name} must hold labels in 1 … {layout.classes}, got another in {where(row)}"
         )

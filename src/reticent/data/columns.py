@@ -13,12 +13,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from reticent.arrays import Array
+from reticent.data.archive import archive
+from reticent.data.cells import text_array
 from reticent.data.csv_file import CsvFile
 from reticent.data.dataset import where
-from reticent.data.folder import archive
+from reticent.read_limit import refuse_above_limit
 from reticent.validation import InputError
 
 _SHOWN: Final = 20
+_LONGEST: Final = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,16 +31,18 @@ class Columns:
     file: str
     names: tuple[str, ...]
     read: Callable[[str], Array]
+    header: bool = True
+    """Whether these are names for sure; the first row of a CSV file may be a record."""
 
     def __post_init__(self) -> None:
         """Refuse two columns of one name."""
         twice = [name for name, times in Counter(self.names).items() if times > 1]
         if twice:
-            shown = "a name" if _without_header(self.names) else repr(twice[0])
+            shown = repr(twice[0]) if self.header else "a name"
             raise InputError(f"{self.file} must name its columns differently, got {shown} twice")
 
     def column(self, name: str, *, role: str) -> Array:
-        """One column; if there is none of that name, the error lists those that exist."""
+        """One column; if there is none of that name, the error lists those that surely are."""
         self.refuse_unknown(name, role=role)
         return self.read(name)
 
@@ -45,20 +50,33 @@ class Columns:
         """Before a cell is read: without its column of persons a table has texts as features."""
         if name not in self.names:
             raise InputError(
-                f"{role} must be a column of {self.file}, got {name!r}:"
-                f" {_without_header(self.names) or f'it has {_listed(self.names)}'}"
+                f"{role} must be a column of {self.file}, got {name!r}: {self._others()}"
             )
+
+    def _others(self) -> str:
+        """What there is instead; cells of a record are shown by no message."""
+        if self.header:
+            return f"it has {_listed(self.names)}"
+        return _without_header(self.names) or (
+            f"its first row has {len(self.names)} others, which are not shown since they would be"
+            " a record's if the header were missing"
+        )
 
 
 def open_columns(
-    path: Path, *, texts: Iterable[str] = (), guessed: Iterable[str] | None = None
+    path: Path,
+    *,
+    texts: Iterable[str] = (),
+    guessed: Iterable[str] | None = None,
+    said: Iterable[str] = (),
 ) -> Columns:
     """The columns of a file, by the ending of its name.
 
     CSV has no types. The columns ``texts`` are texts. The columns ``guessed`` get the type that all
     their cells have, so that one record more may turn the label "01" of another from 1 into "01":
     no proven release may rest on them. All other columns are float64; without ``guessed`` they are
-    guessed too.
+    guessed too. A CSV file has a header for sure if it has one of the columns that were ``said``,
+    or are ``texts`` or ``guessed``; otherwise no message shows its first row.
     """
     if not path.is_file():
         raise InputError(f"path must be a file, got {str(path)!r}")
@@ -67,7 +85,7 @@ def open_columns(
             if path.stat().st_size == 0:
                 raise InputError(f"{path.name} must hold records, got an empty file")
             asked = _Kinds(frozenset(texts), None if guessed is None else frozenset(guessed))
-            return opener(path, asked)
+            return opener(path, asked, asked.texts | (asked.guessed or set()) | set(said))
     raise InputError(f"path must end in {', '.join(_OPENERS)}, got {path.name!r}")
 
 
@@ -78,7 +96,7 @@ class _Kinds(NamedTuple):
     guessed: frozenset[str] | None
 
 
-def _npz(path: Path, _kinds: _Kinds) -> Columns:
+def _npz(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
     arrays = archive(path)
 
     def read(name: str) -> Array:
@@ -93,34 +111,33 @@ def _npz(path: Path, _kinds: _Kinds) -> Columns:
     return Columns(file=path.name, names=tuple(arrays), read=read)
 
 
-def _csv(path: Path, kinds: _Kinds) -> Columns:
+def _csv(path: Path, kinds: _Kinds, said: frozenset[str]) -> Columns:
     arrow = _arrow(path)
-    file = CsvFile.open(path)
+    file = CsvFile.open(path, said=said)
     guessed = frozenset(file.names) if kinds.guessed is None else kinds.guessed
     types = dict.fromkeys((name for name in file.names if name not in guessed), arrow.float64())
     types.update(dict.fromkeys(kinds.texts, arrow.string()))
     table = cache(lambda: file.table(types))  # when names are known to be no cells, or never
 
     def read(name: str) -> Array:
-        return _plain(path.name, name, table().column(name).combine_chunks())
+        return _converted(path.name, file.called(name), table().column(name))
 
-    return Columns(file=path.name, names=file.names, read=read)
-
-
-def _parquet(path: Path, _kinds: _Kinds) -> Columns:
-    arrow = _arrow(path)
-    from pyarrow import parquet
-
-    try:
-        with parquet.ParquetFile(path) as file:
-            return _arrow_columns(path, file.read(use_threads=False))
-    except (arrow.ArrowInvalid, OSError):
-        raise InputError(
-            f"{path.name} must be a whole Parquet file, got one cut short or another file"
-        ) from None
+    return Columns(file=path.name, names=file.names, read=read, header=file.header)
 
 
-_OPENERS: Final[dict[str, Callable[[Path, _Kinds], Columns]]] = {
+def _parquet(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
+    _arrow(path)
+    from reticent.data.parquet_file import read_parquet
+
+    table = read_parquet(path)
+
+    def read(name: str) -> Array:
+        return _converted(path.name, repr(name), table.column(name))
+
+    return Columns(file=path.name, names=tuple(table.column_names), read=read)
+
+
+_OPENERS: Final[dict[str, Callable[[Path, _Kinds, frozenset[str]], Columns]]] = {
     ".npz": _npz,
     ".csv": _csv,
     ".csv.gz": _csv,
@@ -138,20 +155,25 @@ def _arrow(path: Path) -> Any:
     return pyarrow
 
 
-def _arrow_columns(path: Path, table: Any) -> Columns:
-    def read(name: str) -> Array:
-        return _plain(path.name, name, table.column(name).combine_chunks())
+def _converted(file: str, called: str, column: Any) -> Array:
+    """A column that was read as numpy; what Arrow says about it may show cells."""
+    import pyarrow
 
-    return Columns(file=path.name, names=tuple(table.column_names), read=read)
+    try:
+        return _plain(file, called, column.combine_chunks())
+    except pyarrow.ArrowException:
+        raise InputError(
+            f"{file} must hold numbers or texts, got a damaged column {called}"
+        ) from None
 
 
-def _plain(file: str, name: str, column: Any) -> Array:
+def _plain(file: str, called: str, column: Any) -> Array:
     """An Arrow column as numpy; dates and other types are refused."""
     from pyarrow import types
 
     if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    _refuse_missing(file, name, column)
+        column = _decoded(file, column)
+    _refuse_missing(file, called, column)
     if len(column) == 0 and types.is_null(column.type):  # a CSV file of a header alone
         return np.zeros(0)
     if types.is_integer(column.type) or types.is_floating(column.type):
@@ -159,10 +181,28 @@ def _plain(file: str, name: str, column: Any) -> Array:
     if types.is_boolean(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.uint8)
     if types.is_string(column.type) or types.is_large_string(column.type):
-        return np.array(column.to_pylist(), dtype=np.str_)
+        return _texts(file, column)
     if _is_list(column.type):
-        return _stacked(file, name, column)
-    raise InputError(f"{file} must hold numbers or texts, got {column.type} in column {name!r}")
+        return _stacked(file, called, column)
+    raise InputError(f"{file} must hold numbers or texts, got {column.type} in column {called}")
+
+
+def _decoded(file: str, column: Any) -> Any:
+    """Each record with its own copy of what it points to, if there is room for all of them."""
+    from pyarrow import compute, types
+
+    if types.is_string(column.type.value_type) or types.is_large_string(column.type.value_type):
+        longest = compute.max(compute.binary_length(column.dictionary)).as_py() or 0
+        refuse_above_limit(file, len(column) * longest)
+    return column.dictionary_decode()
+
+
+def _texts(file: str, column: Any) -> Array:
+    from pyarrow import compute
+
+    longest = compute.max(compute.utf8_length(column)).as_py() or 0
+    refuse_above_limit(file, 12 * len(column) * longest)  # UCS-4, sorted and numbered
+    return text_array(file, column.to_pylist())
 
 
 def _is_list(kind: Any) -> bool:
@@ -171,7 +211,7 @@ def _is_list(kind: Any) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _stacked(file: str, name: str, column: Any) -> Array:
+def _stacked(file: str, called: str, column: Any) -> Array:
     """Lists of numbers as the rows of one array."""
     from pyarrow import types
 
@@ -179,29 +219,29 @@ def _stacked(file: str, name: str, column: Any) -> Array:
         return np.zeros((0, column.type.list_size), dtype=np.float32)
     lengths = np.asarray(column.value_lengths().to_numpy(zero_copy_only=False))
     if len(lengths) == 0:
-        raise InputError(no_length(file, name))
+        raise InputError(no_length(file, called))
     uneven = np.flatnonzero(lengths != lengths[0])
     if len(uneven):
         raise InputError(
-            f"{file} must hold lists of one length in column {name!r}, got {lengths[0]} numbers"
+            f"{file} must hold lists of one length in column {called}, got {lengths[0]} numbers"
             f" first and {lengths[uneven[0]]} in {where(int(uneven[0]))}"
         )
     values = column.flatten()
     if values.null_count:
         row = _first_null(values) // max(1, int(lengths[0]))
-        raise InputError(f"{file} must have no gaps, got one in {where(row)}, column {name!r}")
-    return _plain(file, name, values).reshape(len(lengths), -1)
+        raise InputError(f"{file} must have no gaps, got one in {where(row)}, column {called}")
+    return _plain(file, called, values).reshape(len(lengths), -1)
 
 
-def no_length(file: str, name: str) -> str:
+def no_length(file: str, called: str) -> str:
     """Why a column of lists without records is refused."""
-    return f"{file} must hold a record that shows the length of {name!r}, got none"
+    return f"{file} must hold a record that shows the length of {called}, got none"
 
 
-def _refuse_missing(file: str, name: str, column: Any) -> None:
+def _refuse_missing(file: str, called: str, column: Any) -> None:
     if column.null_count:
         row = _first_null(column)
-        raise InputError(f"{file} must have no gaps, got one in {where(row)}, column {name!r}")
+        raise InputError(f"{file} must have no gaps, got one in {where(row)}, column {called}")
 
 
 def _first_null(column: Any) -> int:
@@ -227,6 +267,6 @@ def is_number(text: str) -> bool:
 
 
 def _listed(names: Iterable[str]) -> str:
-    all_names = [repr(name) for name in names]
+    all_names = [repr(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…") for name in names]
     more = f" and {len(all_names) - _SHOWN} more" if len(all_names) > _SHOWN else ""
     return ", ".join(all_names[:_SHOWN]) + more

@@ -10,14 +10,18 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from reticent.data.dataset import where
+from reticent.read_limit import read_limit, refuse_above_limit
 from reticent.validation import InputError
 
 BLOCK: Final = 1 << 22
+_COLUMN: Final = 10_000
+"""Bytes that Arrow takes for a column of one cell, as measured."""
 _LARGEST_BLOCK: Final = 2**31 - 1
 _TRIMMED: Final = " \t"
 """What Arrow leaves out around a number."""
@@ -67,15 +71,19 @@ class CsvFile:
     names: tuple[str, ...]
     size: int
     """Bytes, unpacked."""
+    header: bool
+    """Whether the first row surely names the columns: it has a name that the user said."""
 
     @classmethod
-    def open(cls, path: Path) -> CsvFile:
+    def open(cls, path: Path, *, said: frozenset[str] = frozenset()) -> CsvFile:
         """Read the header; whatever is not UTF-8 is refused, since Arrow would show it."""
         size = _checked_size(path)
         for block in _blocks(size):
             names = _Reading(path).names(block)
             if names is not None:
-                return cls(path=path, names=names, size=size)
+                header = bool(said & set(names))
+                return cls(path=path, names=names, size=size, header=header)
+        refuse_above_limit(path.name, 2 * size)  # then it was not tried as one block
         raise InputError(_not_csv(path))
 
     def table(self, types: dict[str, Any]) -> Any:
@@ -92,8 +100,13 @@ class CsvFile:
         numbers = [name for name, kind in types.items() if kind == pyarrow.float64()]
         if text is not None:
             for name in numbers:
-                _refuse_no_number(self.path.name, name, text.column(name))
+                _refuse_no_number(self.path.name, self.called(name), text.column(name))
+        refuse_above_limit(self.path.name, 2 * self.size)
         raise InputError(_not_csv(self.path))
+
+    def called(self, name: str) -> str:
+        """A column in a message: by its place where its name may be a cell."""
+        return repr(name) if self.header else f"{self.names.index(name)} (counting from 0)"
 
     def _read(self, types: dict[str, Any]) -> Any | None:
         """None where a cell is not of its type, or the file is no table.
@@ -122,7 +135,7 @@ class _Reading:
         try:
             with _Rows(self.path, b"") as rows, csv.open_csv(rows, **self._options(block)) as file:
                 return tuple(file.schema.names)
-        except (pyarrow.ArrowInvalid, OSError):
+        except (pyarrow.ArrowException, OSError, MemoryError):
             self._refuse_uneven()
             return None
 
@@ -134,7 +147,7 @@ class _Reading:
         try:
             with _Rows(self.path, empty) as rows:
                 table = csv.read_csv(rows, **self._options(block, types))
-        except (pyarrow.ArrowInvalid, OSError):
+        except (pyarrow.ArrowException, OSError, MemoryError):
             self._refuse_uneven()
             return None
         last = [column[-1].as_py() for column in table.columns]
@@ -171,7 +184,7 @@ class _Reading:
             ) from None
 
 
-def _refuse_no_number(file: str, name: str, column: Any) -> None:
+def _refuse_no_number(file: str, called: str, column: Any) -> None:
     """Name the first cell that is no number, as Arrow reads numbers."""
     from pyarrow import compute
 
@@ -185,7 +198,7 @@ def _refuse_no_number(file: str, name: str, column: Any) -> None:
     kind = "text" if str(cells[row]).strip() else "an empty cell"
     raise InputError(
         f"{file} must hold numbers in its feature columns, got {kind} in {where(row)},"
-        f" column {name!r}: leave it out, encode it, or choose a list column with embedding="
+        f" column {called}: leave it out, encode it, or choose a list column with embedding="
     )
 
 
@@ -199,23 +212,51 @@ def _all_numbers(cells: Any) -> bool:
     return True
 
 
-def _blocks(size: int) -> tuple[int, int]:
-    """The usual size, and one for the whole file and the row that is appended."""
-    return BLOCK, min(2 * size + BLOCK, _LARGEST_BLOCK)
+def _blocks(size: int) -> tuple[int, ...]:
+    """The usual size, and one for the whole file and the row that is appended, if memory allows."""
+    whole = min(2 * size + BLOCK, _LARGEST_BLOCK)
+    return (BLOCK, whole) if 2 * size <= read_limit() else (BLOCK,)
 
 
 def _checked_size(path: Path) -> int:
-    """How many bytes there are, all of them UTF-8."""
-    decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
+    """How many bytes there are, all of them UTF-8, of a table that fits into memory.
+
+    Each cell takes 8 bytes as it is read and 8 in the features; each column has builders of its
+    own. Separators within quotes count as well: the sum is at least what is needed.
+    """
+    decoder, size, separators = codecs.getincrementaldecoder("utf-8")(), 0, 0
+    header = _HeaderWidth()
     try:
         with _opened(path) as file:
-            while block := file.read(1 << 22):
+            while block := file.read(BLOCK):
                 decoder.decode(block)
+                header.see(block)
                 size += len(block)
+                separators += block.count(b",") + block.count(b"\n")
+                refuse_above_limit(path.name, 16 * separators + _COLUMN * header.fields)
             decoder.decode(b"", final=True)
-    except (UnicodeDecodeError, OSError, EOFError):
+    except (UnicodeDecodeError, OSError, EOFError, zlib.error):
         raise InputError(_not_csv(path)) from None
     return size
+
+
+@dataclass
+class _HeaderWidth:
+    """How many fields the first row has, as far as it was seen; quotes may hold line ends."""
+
+    fields: int = 1
+    quoted: bool = False
+    ended: bool = False
+
+    def see(self, block: bytes) -> None:
+        """Take the next block of the file into account."""
+        while block and not self.ended:
+            part, quote, block = block.partition(b'"')
+            if not self.quoted:
+                line, end, _ = part.replace(b"\r", b"\n").partition(b"\n")
+                self.fields += line.count(b",")
+                self.ended = bool(end)
+            self.quoted ^= bool(quote)
 
 
 def _opened(path: Path) -> BinaryIO | gzip.GzipFile:

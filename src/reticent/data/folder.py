@@ -2,19 +2,20 @@
 
 import gzip
 import os
-import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.arrays import Array
+from reticent.read_limit import read_limit, refuse_above_limit
 from reticent.validation import InputError
 
 VARIABLE: Final = "RETICENT_DATA"
+_GROWTH: Final = 32
+"""A Python text of two characters takes 51 bytes, and the place in a list 8 more."""
 
 
 def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
@@ -42,25 +43,30 @@ def find(folder: Path, names: Sequence[str], *, get: str) -> Path:
     raise InputError(f"{wanted} must be in {str(folder)!r}, got no such file: get {get}")
 
 
-def content(path: Path) -> bytes:
-    """All bytes of a file, unpacked where its name ends in .gz."""
+def content(path: Path, *, growth: int = 1) -> bytes:
+    """All bytes of a file, unpacked where its name ends in .gz.
+
+    What is made of them takes ``growth`` times as much memory, at most; they are unpacked no
+    further than fits below the limit (``read_limit``).
+    """
+    most = read_limit() // growth
     try:
-        if path.suffix == ".gz":
-            with gzip.open(path) as stream:
-                return stream.read()
-        return path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            found = stream.read(most + 1)
     except EOFError:
         raise InputError(f"{path.name} must be a whole gzip file, got one cut short") from None
     except (gzip.BadGzipFile, zlib.error):
         raise InputError(f"{path.name} must be a gzip file, got a damaged or other one") from None
     except OSError as error:
         raise _unreadable(path, error) from None
+    refuse_above_limit(path.name, growth * len(found))
+    return found
 
 
 def decoded(path: Path) -> str:
-    """The text of a UTF-8 file."""
+    """The text of a UTF-8 file, to be cut into small texts."""
     try:
-        return content(path).decode("utf-8-sig")
+        return content(path, growth=_GROWTH).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name} must be UTF-8, got byte {error.start} that is not") from None
 
@@ -73,43 +79,8 @@ def records(path: Path, size: int) -> NDArray[np.uint8]:
             f"{path.name} must hold whole records of {size} bytes, got {length} bytes in all:"
             " it is cut short or another file"
         )
+    refuse_above_limit(path.name, 2 * length)  # the images are turned, one copy
     return np.memmap(path, dtype=np.uint8, mode="r", shape=(length // size, size))
-
-
-def archive(path: Path) -> dict[str, Array]:
-    """The arrays of an .npz file by name; pickled objects are never opened."""
-    try:
-        with path.open("rb") as stream:
-            return _members(path, np.load(stream, allow_pickle=False))
-    except InputError:
-        raise
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    except (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
-        raise InputError(
-            f"{path.name} must be a whole .npz archive, got one cut short or another file"
-        ) from None
-
-
-def _members(path: Path, stored: Any) -> dict[str, Array]:
-    if not isinstance(stored, np.lib.npyio.NpzFile):
-        raise InputError(f"{path.name} must be an .npz archive, got a single array")
-    return {name: _member(path, stored, name) for name in stored.files}
-
-
-def _member(path: Path, stored: Any, name: str) -> Array:
-    try:
-        array = stored[name]
-    except ValueError as error:
-        if "Object arrays" not in str(error):
-            raise
-        array = None
-    if not isinstance(array, np.ndarray):
-        raise InputError(
-            f"{path.name} must hold plain arrays, got pickled objects or another file in {name!r}:"
-            " store numbers or fixed-length texts"
-        )
-    return array
 
 
 def _unreadable(path: Path, error: OSError) -> InputError:

@@ -2,18 +2,22 @@
 
 import csv
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from reticent.arrays import Array
+from reticent.data.archive import archive
+from reticent.data.cells import text_array
 from reticent.data.dataset import Dataset
-from reticent.data.folder import archive, decoded, find
+from reticent.data.folder import decoded, find
 from reticent.validation import InputError
 
 _TREC: Final = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 _SST2: Final = ("0", "1")
+_MOST_CLASSES: Final = 100_000
 _GET_TREC: Final = "TREC questions by Li and Roth 2002 as a CSV with split, label, text"
 _GET_SST2: Final = "SST-2 by Socher et al. 2013 as a CSV with split, label, text"
 
@@ -23,6 +27,8 @@ def features(folder: Path, name: str) -> Dataset:
     get = "an .npz with x (n, d) and y (n,), written by an encoder"
     path = find(folder, [f"features/{name}.npz"], get=get)
     x, labels = _arrays(path, "x", "y")
+    if x.dtype.kind not in "iuf":
+        raise InputError(f"{path.name} must hold numbers in 'x', got {x.dtype}")
     return Dataset(
         name=f"features/{name}",
         source=f"features of a frozen encoder, {path.name}",
@@ -80,17 +86,39 @@ def _arrays(path: Path, *names: str) -> list[Array]:
     for name in names:
         if name not in stored:
             raise InputError(f"{path.name} must hold the array {name!r}, got {sorted(stored)}")
+    for name in names:
+        if stored[name].ndim == 0:
+            raise InputError(f"{path.name} must hold a list in {name!r}, got a single value")
     return [stored[name] for name in names]
 
 
 def _numbered(path: Path, labels: Array) -> tuple[str, ...]:
     if labels.dtype.kind not in "iu" or labels.size == 0 or labels.min() < 0:
         raise InputError(f"{path.name} must hold labels from 0 in 'y', got {labels.dtype}")
+    if labels.max() >= _MOST_CLASSES:
+        raise InputError(f"{path.name} must hold labels below {_MOST_CLASSES} in 'y', got others")
     return tuple(map(str, range(int(labels.max()) + 1)))
 
 
 def _text(name: str, source: str, path: Path, classes: tuple[str, ...]) -> Dataset:
     part = name.rpartition("-")[2]
+    numbers = {label: number for number, label in enumerate(classes)}
+    try:
+        rows = [row for row in _rows(path) if row["split"] == part]
+    except csv.Error:
+        raise InputError(f"{path.name} must be a CSV table, got one that cannot be read") from None
+    if not rows:
+        raise InputError(f"{path.name} must have records whose split is {part!r}, got none")
+    return Dataset(
+        name=name,
+        source=source,
+        inputs=text_array(path.name, [row["text"] or "" for row in rows]),
+        labels=np.array([numbers.get(row["label"], -1) for row in rows]),
+        classes=classes,
+    )
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
     reader = csv.DictReader(io.StringIO(decoded(path), newline=""))
     lacking = {"split", "label", "text"} - set(reader.fieldnames or ())
     if lacking:
@@ -98,14 +126,4 @@ def _text(name: str, source: str, path: Path, classes: tuple[str, ...]) -> Datas
             f"{path.name} must have the columns split, label and text, got none named"
             f" {' or '.join(sorted(lacking))}"
         )
-    numbers = {label: number for number, label in enumerate(classes)}
-    rows = [row for row in reader if row["split"] == part]
-    if not rows:
-        raise InputError(f"{path.name} must have records whose split is {part!r}, got none")
-    return Dataset(
-        name=name,
-        source=source,
-        inputs=np.array([row["text"] or "" for row in rows], dtype=np.str_),
-        labels=np.array([numbers.get(row["label"], -1) for row in rows]),
-        classes=classes,
-    )
+    yield from reader

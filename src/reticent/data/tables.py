@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def read_table(
         raise InputError(
             f"{table.file} must have a label for each record, got {len(labels)} labels"
         )
-    return Dataset(
+    data = Dataset(
         name=Path(path).name,
         source=f"the user's file {table.file}",
         inputs=inputs,
@@ -51,8 +52,9 @@ def read_table(
         classes=names,
         public_classes=classes is not None,
         persons=persons,
-        columns=columns,
+        columns=columns if table.header else (),
     )
+    return data if table.header else replace(data, columns=columns)  # by now no message names them
 
 
 def _opened(path: Path, roles: dict[str, str | None], *, public_classes: bool) -> Columns:
@@ -70,6 +72,7 @@ def _opened(path: Path, roles: dict[str, str | None], *, public_classes: bool) -
         path,
         texts=set(given.values()) - guessed,
         guessed=None if "embedding" in given else guessed,  # then other columns are not looked at
+        said=given.values(),
     )
     for role, name in given.items():
         table.refuse_unknown(name, role=role)
@@ -142,7 +145,7 @@ def _embedding(table: Columns, name: str) -> tuple[tuple[str, ...], Array]:
 def _from_json(table: Columns, name: str, cells: Array) -> Floats:
     rows = [_json_row(table, name, row, cell) for row, cell in enumerate(cells.tolist())]
     if not rows:
-        raise InputError(no_length(table.file, name))
+        raise InputError(no_length(table.file, repr(name)))
     for row, values in enumerate(rows):
         if len(values) != len(rows[0]):
             raise InputError(
@@ -152,11 +155,11 @@ def _from_json(table: Columns, name: str, cells: Array) -> Floats:
     return np.array(rows, dtype=np.float64)
 
 
-def _json_row(table: Columns, name: str, row: int, cell: str) -> list[float]:
+def _json_row(table: Columns, name: str, row: int, cell: str) -> Floats:
     try:
         values = json.loads(cell)
         if isinstance(values, list) and all(type(value) in (int, float) for value in values):
-            return [float(value) for value in values]
+            return np.array([float(value) for value in values], dtype=np.float64)
     except (ValueError, OverflowError, RecursionError):  # no JSON, or more digits than Python reads
         pass
     raise InputError(
@@ -222,4 +225,4 @@ def _block(name: str, values: Array) -> tuple[tuple[str, ...], Array]:
 def _as(kind: type[np.floating[Any]], values: Array) -> Array:
     """The nearest number of that type, cell by cell."""
     with np.errstate(over="ignore"):  # what does not fit becomes infinite, and Dataset refuses it
-        return values.astype(kind)
+        return values.astype(kind, copy=False)

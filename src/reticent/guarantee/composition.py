@@ -79,12 +79,12 @@ def _geometric_sum(epsilon: float, size: int) -> float:
 
 
 def _guarantees(parts: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
-    found = tuple(parts)
-    if not found:
+    guarantees = tuple(parts)
+    if not guarantees:
         raise InputError("composition must have at least one guarantee, got none")
-    if any(type(part) is not Guarantee for part in found):
+    if any(type(part) is not Guarantee for part in guarantees):
         raise InputError("composition must be of guarantees, got something else")
-    return found
+    return guarantees
 
 
 def _largest(parts: Sequence[Guarantee], word: str) -> Guarantee:

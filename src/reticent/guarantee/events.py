@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Final
 
 from reticent.validation import (
     InputError,
@@ -20,6 +21,11 @@ from reticent.validation import (
 )
 
 MOST_REPEATS = 10**15
+
+_LARGEST_MULTIPLIER: Final = 1e100
+_SMALLEST_COST: Final = 1e-100
+"""Beyond these the squares that accountants form would be zero, and so the printed ε. Less noise
+or a larger cost is accounted instead, which is an upper bound as well."""
 
 
 class Event:
@@ -48,8 +54,12 @@ class Event:
             )
         return kind(**{key: _event_value(key, value) for key, value in rest.items()})
 
-    def _set(self, name: str, check: Callable[[str, object], float]) -> None:
-        object.__setattr__(self, name, check(name, getattr(self, name)))
+    def __post_init__(self) -> None:
+        """Check each field by its name: a NaN multiplier would be accounted as ε = 0 elsewhere."""
+        for field in fields(self):  # type: ignore[arg-type]
+            if check := _CHECKS.get(field.name):
+                value = check(field.name, getattr(self, field.name))
+                object.__setattr__(self, field.name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +67,6 @@ class GaussianEvent(Event):
     """Gaussian noise; noise_multiplier = σ/Δ₂."""
 
     noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        """Refuse NaN and zero: a NaN multiplier would be accounted as ε = 0 elsewhere."""
-        self._set("noise_multiplier", positive)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +76,6 @@ class LaplaceEvent(Event):
     noise_multiplier: float
     norm: str = "l1"
 
-    def __post_init__(self) -> None:
-        """Check multiplier and norm."""
-        self._set("noise_multiplier", positive)
-        _check_norm(self.norm)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LogisticEvent(Event):
@@ -83,11 +84,6 @@ class LogisticEvent(Event):
     noise_multiplier: float
     norm: str = "l1"
 
-    def __post_init__(self) -> None:
-        """Check multiplier and norm."""
-        self._set("noise_multiplier", positive)
-        _check_norm(self.norm)
-
 
 @dataclass(frozen=True, kw_only=True)
 class PureEvent(Event):
@@ -95,20 +91,12 @@ class PureEvent(Event):
 
     epsilon: float
 
-    def __post_init__(self) -> None:
-        """Check ε."""
-        self._set("epsilon", non_negative)
-
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedRangeEvent(Event):
     """An ε-bounded-range release: the exponential mechanism."""
 
     epsilon: float
-
-    def __post_init__(self) -> None:
-        """Check ε."""
-        self._set("epsilon", non_negative)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,11 +106,6 @@ class ApproximateEvent(Event):
     epsilon: float
     delta: float
 
-    def __post_init__(self) -> None:
-        """Check ε and δ."""
-        self._set("epsilon", non_negative)
-        self._set("delta", probability)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ZcdpEvent(Event):
@@ -130,20 +113,12 @@ class ZcdpEvent(Event):
 
     rho: float
 
-    def __post_init__(self) -> None:
-        """Check ρ."""
-        self._set("rho", non_negative)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Composed(Event):
     """All of these on the same data, one after the other, adaptively."""
 
     events: tuple[Event, ...]
-
-    def __post_init__(self) -> None:
-        """Check the parts."""
-        _check_events(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,23 +128,12 @@ class Repeated(Event):
     event: Event
     count: int
 
-    def __post_init__(self) -> None:
-        """Check the part and the count."""
-        _check_event(self.event)
-        self._set("count", count)
-        if self.count > MOST_REPEATS:
-            raise InputError(f"count must be <= {MOST_REPEATS}, got a larger number")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Parallel(Event):
     """Events on disjoint parts of the data set; add-remove only."""
 
     events: tuple[Event, ...]
-
-    def __post_init__(self) -> None:
-        """Check the parts."""
-        _check_events(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,20 +142,12 @@ class Mixture(Event):
 
     events: tuple[Event, ...]
 
-    def __post_init__(self) -> None:
-        """Check the parts."""
-        _check_events(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class PostProcessed(Event):
     """Anything computed from the outcome of an event alone."""
 
     event: Event
-
-    def __post_init__(self) -> None:
-        """Check the part."""
-        _check_event(self.event)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,11 +156,6 @@ class PoissonSampled(Event):
 
     event: Event
     rate: float
-
-    def __post_init__(self) -> None:
-        """Check the part and the rate."""
-        _check_event(self.event)
-        self._set("rate", sampling_rate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,10 +167,8 @@ class SampledWithoutReplacement(Event):
     population: int
 
     def __post_init__(self) -> None:
-        """Check the part and that the sample fits the population."""
-        _check_event(self.event)
-        self._set("size", count)
-        self._set("population", count)
+        """Check the fields, and that the sample fits the population."""
+        super().__post_init__()
         if self.size > self.population:
             raise InputError(f"size must be <= population = {self.population}, got {self.size}")
         for inner in _samples_within(self.event):
@@ -235,7 +184,7 @@ def _samples_within(event: Event) -> list[SampledWithoutReplacement]:
     if isinstance(event, SampledWithoutReplacement):
         return [event]
     parts = getattr(event, "events", ()) or (getattr(event, "event", None),)
-    return [found for part in parts if part is not None for found in _samples_within(part)]
+    return [sample for part in parts if part is not None for sample in _samples_within(part)]
 
 
 def _name(kind: type[Event]) -> str:
@@ -263,22 +212,54 @@ EVENT_TYPES: dict[str, type[Event]] = {
 }
 
 
-def _check_norm(norm: str) -> None:
-    if norm not in ("l1", "l2"):
-        raise InputError(f"norm must be l1 or l2, got {norm!r}")
+def _multiplier(name: str, value: object) -> float:
+    return min(positive(name, value), _LARGEST_MULTIPLIER)
 
 
-def _check_event(event: object) -> None:
-    if not isinstance(event, Event) or type(event) is Event:
-        raise InputError(f"event must be an Event, got {describe(event)}")
+def _cost(name: str, value: object) -> float:
+    cost = non_negative(name, value)
+    return max(cost, _SMALLEST_COST) if cost else cost
 
 
-def _check_events(node: Composed | Parallel | Mixture) -> None:
-    if not isinstance(node.events, Sequence) or not node.events:
-        raise InputError(f"events must be a non-empty list of events, got {describe(node.events)}")
-    for event in node.events:
-        _check_event(event)
-    object.__setattr__(node, "events", tuple(node.events))
+def _repeats(name: str, value: object) -> int:
+    repeats = count(name, value)
+    if repeats > MOST_REPEATS:
+        raise InputError(f"count must be <= {MOST_REPEATS}, got a larger number")
+    return repeats
+
+
+def _norm(name: str, value: object) -> object:
+    if value not in ("l1", "l2"):
+        raise InputError(f"{name} must be l1 or l2, got {value!r}")
+    return value
+
+
+def _event(_: str, value: object) -> Event:
+    if not isinstance(value, Event) or type(value) is Event:
+        raise InputError(f"event must be an Event, got {describe(value)}")
+    return value
+
+
+def _events(name: str, value: object) -> tuple[Event, ...]:
+    if not isinstance(value, Sequence) or not value:
+        raise InputError(f"{name} must be a non-empty list of events, got {describe(value)}")
+    return tuple(_event(name, event) for event in value)
+
+
+_CHECKS: Final[Mapping[str, Callable[[str, object], object]]] = {
+    "noise_multiplier": _multiplier,
+    "norm": _norm,
+    "epsilon": _cost,
+    "delta": probability,
+    "rho": _cost,
+    "event": _event,
+    "events": _events,
+    "count": _repeats,
+    "rate": sampling_rate,
+    "size": count,
+    "population": count,
+}
+"""By the name of a field."""
 
 
 def _plain(value: object) -> object:

@@ -1,10 +1,18 @@
-"""What a release promises: ε, δ, for which neighbours, by whose word, under which assumptions."""
+"""What a release promises: ε, δ, for which neighbours, by whose word, under which assumptions.
+
+A line under *checked* that nothing checks would be a promise of the code's author. So each ends
+with the function that checks it in brackets, and a test breaks every one of these functions and
+sees that the line is found untrue.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from reticent.guarantee.grade import (
     Grade,
@@ -16,9 +24,27 @@ from reticent.guarantee.grade import (
     restored,
 )
 from reticent.guarantee.rounding import upper_text
+from reticent.strict_json import parsed
 from reticent.validation import InputError, describe, line, lines, non_negative, probability
 
 ONE_RECORD = "one record"
+
+
+def claim_line(
+    *,
+    epsilon: float,
+    delta: float,
+    grade: Grade,
+    relation: str,
+    unit: str,
+    gamma: float | None = None,
+) -> str:
+    """A claim on one line, a function of its figures alone: nobody can type another beside them."""
+    missed = "" if gamma is None else f" with γ ≤ {upper_text(gamma)}"
+    return (
+        f"ε ≤ {upper_text(epsilon)}, δ ≤ {upper_text(delta)} "
+        f"({grade}{missed}; neighbours: {relation}; unit: {unit})"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,24 +129,17 @@ class Guarantee:
     @classmethod
     def from_json(cls, document: str) -> Guarantee:
         """A guarantee from a JSON object, at most declared."""
-        try:
-            values = json.loads(document)
-        except RecursionError:
-            raise InputError("guarantee must be JSON, got one nested too deeply") from None
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"guarantee must be JSON, got an error at {error.pos}: {error.msg}"
-            ) from None
-        return cls.from_dict(values)
+        return cls.from_dict(parsed(document, source="guarantee"))
 
     def __str__(self) -> str:
         """One line; ε and δ are rounded up, neighbours and unit always stand beside them."""
-        grade = str(self.grade)
-        if self.gamma is not None:
-            grade += f" with γ ≤ {upper_text(self.gamma)}"
-        return (
-            f"ε ≤ {upper_text(self.epsilon)}, δ ≤ {upper_text(self.delta)} "
-            f"({grade}; neighbours: {self.relation}; unit: {self.unit})"
+        return claim_line(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            grade=self.grade,
+            relation=self.relation,
+            unit=self.unit,
+            gamma=self.gamma,
         )
 
     def _check(self) -> None:
@@ -135,3 +154,38 @@ class Guarantee:
         if any(type(part) is not Guarantee for part in self.composed_of):
             raise InputError("composed_of must hold guarantees only")
         object.__setattr__(self, "composed_of", tuple(self.composed_of))
+
+
+_LINE = re.compile(r".* \[([a-z_0-9.]+(?:\.[A-Za-z_0-9]+)+)\]")
+
+
+def checked_by(sentence: str, function: str) -> str:
+    """A line: what is true, and the function of this package that makes sure of it.
+
+    >>> checked_by("no row is longer than the bound", "training.features.clip_rows")
+    'no row is longer than the bound [training.features.clip_rows]'
+    """
+    return f"{sentence} [{function}]"
+
+
+def name_of_check(line: str) -> str:
+    """The function that a line names."""
+    named = _LINE.fullmatch(line)
+    if named is None:
+        raise InputError(f"a checked line must end with the function that checks it, got {line!r}")
+    return named[1]
+
+
+def check_of(line: str) -> Any:
+    """The function itself; it must exist."""
+    name = name_of_check(line)
+    parts = name.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        try:
+            checked: Any = importlib.import_module(".".join(("reticent", *parts[:length])))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[length:]:
+            checked = getattr(checked, part)
+        return checked
+    raise InputError(f"check must be a function of this package, got {name}")

@@ -1,6 +1,7 @@
 """Rounding that keeps a claim true: upper bounds go up, lower bounds go down."""
 
 import math
+import sys
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
@@ -26,8 +27,8 @@ def product_up(value: float, factor: int) -> float:
 
 def quotient_down(dividend: float, divisor: float) -> float:
     """A quotient, exact where a float can hold it and rounded down where not."""
-    nearest = dividend / divisor
     exact = Fraction(dividend) / Fraction(divisor)
+    nearest = min(dividend / divisor, sys.float_info.max)
     return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, 0.0)
 
 

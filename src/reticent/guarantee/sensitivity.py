@@ -66,7 +66,7 @@ class Sensitivity:
         """A bound on max_c − min_c of the change: ≤ L1, ≤ √2·L2 and ≤ 2·L∞."""
         spread = _smallest(
             self.l1,
-            None if self.l2 is None else _up(math.sqrt(2) * self.l2),
+            None if self.l2 is None else math.nextafter(math.sqrt(2) * self.l2, math.inf),
             None if self.linf is None else 2 * self.linf,
         )
         if spread is None:
@@ -130,7 +130,3 @@ class Sensitivity:
 
 def _smallest(*values: float | None) -> float | None:
     return min((value for value in values if value is not None), default=None)
-
-
-def _up(value: float) -> float:
-    return math.nextafter(value, math.inf)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reticent.ledger.accounts import Account, BudgetChange, Charged, Entry, Spent
     from reticent.ledger.costs import Costs, claim_at
     from reticent.ledger.filters import Budget, FilterKind
-    from reticent.ledger.ledger import Ledger
+    from reticent.ledger.ledger import Ledger, verify_ledger
 
 __all__ = [
     "Account",
@@ -29,6 +29,7 @@ __all__ = [
     "LedgerError",
     "Spent",
     "claim_at",
+    "verify_ledger",
 ]
 
 __getattr__ = lazy_exports(__name__)

@@ -3,16 +3,20 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 from reticent.accounting.account import STATED
 from reticent.accounting.basic import BASIC
 from reticent.accounting.basic import Spent as Pair
 from reticent.accounting.zcdp import ZCDP
+from reticent.arrays import Floats
 from reticent.guarantee.events import Event
-from reticent.guarantee.grade import Relation
+from reticent.guarantee.grade import Relation, as_relation
 from reticent.guarantee.guarantee import Guarantee
 from reticent.guarantee.rounding import up, upper_text
 from reticent.ledger.costs import ORDERS, Costs
+from reticent.ledger.errors import LedgerError
 from reticent.ledger.filters import ROUNDING, Budget, gdp_epsilon
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
 from reticent.validation import NotCoveredError, probability
@@ -135,8 +139,12 @@ class Account:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One charge as it stands in the ledger; nothing in it is private."""
+    """One charge as it stands in the ledger; nothing in it is private.
 
+    ``seq`` is its number among the charges and budgets of the account.
+    """
+
+    seq: int
     at: str
     purpose: str
     event: Event
@@ -146,6 +154,7 @@ class Entry:
     def to_dict(self) -> dict[str, object]:
         """Plain values, as they stand in a JSON file."""
         return {
+            "seq": self.seq,
             "at": self.at,
             "purpose": self.purpose,
             "event": self.event.to_dict(),
@@ -156,26 +165,75 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetChange:
-    """A budget that was set, and when."""
+    """A budget that was set, and when; ``note`` says where it stands for something else.
 
+    A restored copy of a ledger that was accepted leaves such a note, with the budget as it was.
+    """
+
+    seq: int
     at: str
-    budget: Budget
+    budget: Budget | None
+    note: str
     version: str
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as they stand in a JSON file."""
-        return {"at": self.at, "budget": self.budget.to_dict(), "version": self.version}
+        return {
+            "seq": self.seq,
+            "at": self.at,
+            "budget": None if self.budget is None else self.budget.to_dict(),
+            "note": self.note,
+            "version": self.version,
+        }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AccountState:
+    """An account as its row says: cheap to keep with a charge, an ``Account`` when it is read."""
+
+    name: str
+    relation: str
+    unit: str
+    opened: int
+    budget: Budget | None
+    totals: Floats
+    charges: int
+
+    @cached_property
+    def account(self) -> Account:
+        """The account with its sums as numbers."""
+        return Account(
+            name=self.name,
+            relation=as_relation(self.relation),
+            unit=self.unit,
+            opened=utc_text(self.opened),
+            budget=self.budget,
+            totals=Costs.of_vector(self.totals),
+            charges=self.charges,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Charged:
     """A charge that was made: the release may follow.
 
-    ``warning`` is a line for the user where no budget is set.
+    ``seq`` is its number among the charges and budgets of the account. ``replayed`` says that the
+    key was charged before, and nothing was charged now; the account is then as it is now.
     """
 
-    account: Account
-    warning: str | None
+    state: AccountState
+    seq: int
+    replayed: bool = False
+
+    @property
+    def account(self) -> Account:
+        """The account right after the charge."""
+        return self.state.account
+
+    @property
+    def warning(self) -> str | None:
+        """A line for the user where no budget is set."""
+        return no_budget_warning(self.account) if self.state.budget is None else None
 
     @property
     def spent(self) -> Spent:
@@ -186,6 +244,15 @@ class Charged:
     def left(self) -> dict[str, float] | None:
         """What may still be charged; None without a budget."""
         return self.account.left
+
+
+def utc_text(microseconds: int) -> str:
+    """A time that the ledger keeps as microseconds since 1970, as ISO 8601 in UTC."""
+    try:
+        moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
+    except OverflowError:
+        raise LedgerError("time in the ledger must be as written, got a damaged one") from None
+    return moment.isoformat(timespec="microseconds")
 
 
 def no_budget_warning(account: Account) -> str:

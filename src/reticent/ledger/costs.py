@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -20,11 +21,13 @@ from reticent.accounting.basic import BASIC, Spent
 from reticent.accounting.gdp import GDP
 from reticent.accounting.rdp import RDP
 from reticent.accounting.zcdp import ZCDP
+from reticent.arrays import Floats
 from reticent.guarantee.events import Event
 from reticent.guarantee.grade import Relation
-from reticent.guarantee.rounding import sum_up, up
+from reticent.guarantee.rounding import up, upper_text
 from reticent.ledger.errors import LedgerError
-from reticent.validation import NotCoveredError, non_negative, probability
+from reticent.strict_json import parsed
+from reticent.validation import InputError, NotCoveredError, non_negative, probability
 
 Value = TypeVar("Value")
 
@@ -35,6 +38,13 @@ ORDERS: tuple[float, ...] = (
 """Part of the file format. Four to an octave of α − 1, for budgets of ε from 10⁻³ to 10⁵: the best
 order of a budget is within 10 % of one of them, which costs at most 0.4 % of its ε. Whole orders,
 because those of sampled releases are the sharpest."""
+
+SINGLE = ("epsilon", "delta", "rho", "mu_squared")
+"""The sums of one number, in their places before those of ORDERS in a vector of costs."""
+PLACES = len(SINGLE) + len(ORDERS)
+CLAIM_ROUNDING = 2.0**-40
+"""Relative. A claim that is below the accountants' ε by no more is raised to it; further below, it
+is refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +70,21 @@ class Costs:
 
     def plus(self, other: Costs) -> Costs:
         """The sums; a part without a value leaves the sum without one."""
-        return Costs(
-            epsilon=_sum(self.epsilon, other.epsilon),
-            delta=_sum(self.delta, other.delta),
-            rho=_sum(self.rho, other.rho),
-            rdp=tuple(map(_sum, self.rdp, other.rdp)),
-            mu_squared=_sum(self.mu_squared, other.mu_squared),
-        )
+        return Costs.of_vector(sums_up(self.vector, other.vector))
+
+    @cached_property
+    def vector(self) -> Floats:
+        """SINGLE, then the Rényi divergences at ORDERS; infinite where there is no finite value."""
+        values = (*(getattr(self, name) for name in SINGLE), *self.rdp)
+        found = np.array([math.inf if value is None else value for value in values])
+        found.flags.writeable = False
+        return found
+
+    @staticmethod
+    def of_vector(vector: Floats) -> Costs:
+        """The costs whose ``vector`` this is."""
+        values = [value if value < math.inf else None for value in vector.tolist()]
+        return Costs(rdp=tuple(values[len(SINGLE) :]), **dict(zip(SINGLE, values, strict=False)))
 
     def rdp_at(self, order: float) -> float | None:
         """The Rényi divergence at one of ORDERS."""
@@ -89,7 +107,7 @@ class Costs:
     def from_json(document: str) -> Costs:
         """Costs as they stand in the file; anything else is refused."""
         try:
-            values = json.loads(document)
+            values = parsed(document, source="costs in the ledger")
             return Costs(**(values | {"rdp": tuple(values["rdp"])}))
         except (ValueError, TypeError, KeyError):
             raise LedgerError(
@@ -102,17 +120,19 @@ def claim_at(event: Event, relation: Relation, delta: float) -> tuple[float, flo
     return account(event, relation=relation, delta=delta).epsilon, delta
 
 
+@lru_cache(maxsize=4096)
 def costs_of(
     event: Event, relation: Relation, *, claim: tuple[float, float] | None = None
 ) -> Costs:
     """What the event costs in each sum; an event that none of them covers is refused.
 
-    ``claim`` is the (ε, δ) that the release is known to have, for the sums of ε and δ.
+    ``claim`` is the (ε, δ) that the release is known to have, for the sums of ε and δ. It is
+    refused below the ε that the accountants give the event at this δ.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite becomes None
         pair = _covered(lambda: BASIC.value(event, relation))
         if claim is not None:
-            pair = Spent(non_negative("epsilon", claim[0]), probability("delta", claim[1]))
+            pair = _claimed(event, relation, *claim)
         rho = _covered(lambda: ZCDP.value(event, relation))
         curve = _covered(lambda: RDP.value(event, relation).bound(np.array(ORDERS)))
         mu = _covered(lambda: GDP.value(event, relation))
@@ -133,6 +153,33 @@ def costs_of(
     return found
 
 
+def sums_up(one: Floats, other: Floats) -> Floats:
+    """Sums of floats >= 0, place by place: exact where a float can hold one, rounded up where not.
+
+    Møller and Knuth's error-free sum: s = fl(a + b) and its error are computed exactly in floats,
+    so a positive error says that s lies below a + b, and the next float above it does not.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite stays infinite
+        total = one + other
+        part = total - one
+        error = (one - (total - part)) + (other - part)
+        np.nextafter(total, math.inf, out=total, where=error > 0)
+        return total
+
+
+def _claimed(event: Event, relation: Relation, epsilon: float, delta: float) -> Spent:
+    """The claimed pair, which must not be below what the event costs."""
+    epsilon, delta = non_negative("epsilon", epsilon), probability("delta", delta)
+    needed = _covered(lambda: claim_at(event, relation, delta)[0])
+    if needed is None or not epsilon >= needed * (1 - CLAIM_ROUNDING):
+        least = "no finite ε" if needed is None else f"ε = {upper_text(needed)}"
+        raise InputError(
+            f"claim must be at least what the event costs, {least} at δ = {delta:g}, "
+            f"got ε = {epsilon:g}"
+        )
+    return Spent(max(epsilon, needed), delta)
+
+
 def _covered(value: Callable[[], Value]) -> Value | None:
     try:
         return value()
@@ -143,7 +190,3 @@ def _covered(value: Callable[[], Value]) -> Value | None:
 def _finite(value: float) -> float | None:
     """The value as a float; infinite costs are kept as None, because JSON has no infinity."""
     return float(value) if 0 <= value < math.inf else None
-
-
-def _sum(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else _finite(sum_up((one, other)))

@@ -31,8 +31,8 @@ from reticent.accounting.zcdp import ZCDP
 from reticent.guarantee.rounding import lower_text, up, upper_text
 from reticent.ledger.costs import ORDERS, Costs
 from reticent.ledger.errors import LedgerError
-from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
-from reticent.mechanisms.profiles.search import largest_below
+from reticent.mechanisms.profiles.conversions import largest_below, rdp_to_epsilon
+from reticent.strict_json import parsed
 from reticent.validation import InputError, NotCoveredError, positive, probability
 
 ROUNDING = 2.0**-40
@@ -166,7 +166,7 @@ class Budget:
     def from_json(document: str) -> Budget:
         """A budget as it stands in the file; anything else is refused."""
         try:
-            values = json.loads(document)
+            values = parsed(document, source="budget in the ledger")
             order = None if values["order"] is None else float(values["order"])
             limits = {str(name): float(limit) for name, limit in values["limits"].items()}
             found = Budget(

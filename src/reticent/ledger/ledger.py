@@ -2,13 +2,18 @@
 
 A charge reads what was spent, adds, and is either committed or refused and leaves nothing. A crash
 between charge and release leaves the charge: over-counting is safe. What is added, and which sum a
-budget limits, is in ``filters``.
+budget limits, is in ``filters``; how charges share a commit in ``committer``; what finds damage,
+edits and restored copies in ``checking`` and ``witness``.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,29 +23,29 @@ import sqlalchemy as sa
 from reticent.guarantee.events import Event
 from reticent.guarantee.grade import Relation, as_relation
 from reticent.guarantee.guarantee import ONE_RECORD
-from reticent.ledger.accounts import (
-    Account,
-    BudgetChange,
-    Charged,
-    Entry,
-    Spent,
-    no_budget_warning,
+from reticent.ledger.accounts import Account, BudgetChange, Charged, Entry, Spent, utc_text
+from reticent.ledger.asks import Ask, kind_of
+from reticent.ledger.charging import (
+    Book,
+    Known,
+    add_change,
+    budget_of,
+    charge_all,
+    opened_books,
+    same_terms,
+    state_of,
 )
+from reticent.ledger.checking import all_problems, older_copy, older_than_seen, quick_problems
+from reticent.ledger.committer import Committer
 from reticent.ledger.costs import Costs, costs_of
-from reticent.ledger.errors import BudgetExhausted, LedgerError
+from reticent.ledger.errors import LedgerError
 from reticent.ledger.filters import Budget, FilterKind, as_filter
-from reticent.ledger.storage import (
-    ACCOUNTS,
-    BUDGET_CHANGES,
-    ENTRIES,
-    Storage,
-    add_account,
-    locked,
-)
-from reticent.validation import InputError, describe, line
-from reticent.version import INSTALLED
-
-MOST_CHARACTERS = 1000
+from reticent.ledger.names import account_name, short_line
+from reticent.ledger.storage import Storage
+from reticent.ledger.tables import ACCOUNTS, BUDGET_CHANGES, ENTRIES, EVENTS
+from reticent.ledger.witness import Link, Witness
+from reticent.strict_json import parsed
+from reticent.validation import InputError, describe
 
 
 class Ledger:
@@ -57,22 +62,44 @@ class Ledger:
     0.5
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, seen: dict[int, Link], *, first_seen: bool) -> None:
         self._storage = storage
+        self._witness = Witness.of(storage.identity)
+        self._known = Known(storage.identity, seen)
+        self._committer = Committer(self._commit)
+        self.first_seen = first_seen
+        """Whether this machine had no witness of the ledger: an older copy would not be told."""
 
     @classmethod
     def open(cls, where: str | Path, *, create: bool = False) -> Ledger:
         """The ledger in a file, or in a PostgreSQL database given by its URL.
 
         With ``create`` one is made where there is none. Without, a wrong path is refused: a new
-        ledger would have no budgets.
+        ledger would have no budgets. A ledger that does not agree with itself, or lacks what this
+        machine saw of it before, is refused.
         """
-        if not isinstance(where, (str, Path)) or not str(where):
-            raise InputError(f"ledger must be a path or a URL, got {describe(where)}")
-        return cls(Storage.open(where, create=create))
+        storage = _opened(where, create=create)
+        try:
+            seen = Witness.of(storage.identity).seen()  # first: the database is never behind it
+            with storage.reading() as connection:
+                if older := older_than_seen(connection, seen or {}):
+                    raise older_copy(storage.where, older)
+                if problems := quick_problems(connection):
+                    raise LedgerError(
+                        f"ledger {storage.where} must agree with itself, got: {problems[0]}; "
+                        "`reticent ledger verify` walks through all of it"
+                    )
+                links = _links(connection)
+            if seen is None:
+                Witness.of(storage.identity).restart(links)
+        except BaseException:
+            storage.close()
+            raise
+        return cls(storage, links, first_seen=seen is None)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database, after what was submitted is done."""
+        self._committer.close()
         self._storage.close()
 
     def __enter__(self) -> Ledger:
@@ -105,24 +132,24 @@ class Ledger:
         noise. Every change is kept: a budget that is raised
         because of what the answers were is none.
         """
-        name, relation, unit = _named(name), _neighbours(relation), line("unit", unit)
+        name, relation, unit = account_name(name), _neighbours(relation), short_line("unit", unit)
         kind = None if filter is None else as_filter(filter)
         planned = None if plan is None else costs_of(_an_event(plan), relation)
         with self._storage.writing() as connection:
-            row = _opened(connection, name, relation, unit)
-            account = _account(row)
+            known, wanted = self._known, {name: (relation, unit)}
+            book = opened_books(connection, known.identity, wanted, known.seen)[name]
+            if not isinstance(book, Book):
+                raise book
+            same_terms(book.state, relation, unit)
+            account = book.state.account
             kept = FilterKind.BASIC if account.budget is None else account.budget.filter
             budget = Budget.fixed(epsilon=epsilon, delta=delta, filter=kind or kept, plan=planned)
             budget.require(account.totals, f"what was charged to {name!r}")
-            _update(connection, row, budget=budget.to_json())
-            connection.execute(
-                BUDGET_CHANGES.insert().values(
-                    account=row.id, at=_now(), budget=budget.to_json(), version=INSTALLED
-                )
-            )
-            return _account(_locked(connection, name))
+            link = add_change(connection, book, book.set_budget(budget))
+        self._saw({book.row.id: link})
+        return book.state.account
 
-    def charge(
+    def charge(  # noqa: PLR0913 - what is released, from whom, for what, and how often at most
         self,
         name: str,
         event: Event,
@@ -131,49 +158,73 @@ class Ledger:
         unit: str = ONE_RECORD,
         purpose: str,
         claim: tuple[float, float] | None = None,
+        key: str | None = None,
+        open_account: bool = True,
     ) -> Charged:
         """Charge what a release is about to cost; BudgetExhausted means: do not release.
 
-        The filter "basic" adds up ε and δ. Noise such as Gaussian has an ε at every δ: ``claim`` is
-        the (ε, δ) that is known of this release (``claim_at`` computes one).
-        ``purpose`` is a public line; no private value belongs in it. An unknown account is opened
-        without a budget, and the answer carries a warning.
+        Args:
+            name: The account; stripped and in Unicode's form NFC. One that is not there is opened,
+                unless its name looks like another's.
+            event: What will be released.
+            relation: "add-remove" or "replace-one", as the account was opened with.
+            unit: What is protected, likewise.
+            purpose: A public line; no private value belongs in it.
+            claim: The (ε, δ) that is known of this release, for the filter "basic": noise such as
+                Gaussian has an ε at every δ (``claim_at`` computes one). A claim below what the
+                event costs at this δ is refused.
+            key: Makes the charge idempotent: the same request with the same key is charged once,
+                however often it is tried again; with another request the key is refused.
+            open_account: Whether an account without a budget may be charged, with a warning.
         """
-        name, relation, unit = _named(name), _neighbours(relation), line("unit", unit)
-        purpose = _short("purpose", purpose)
-        costs = costs_of(_an_event(event), relation, claim=claim)  # a while, so before the lock
-        with self._storage.writing() as connection:
-            row = _opened(connection, name, relation, unit)
-            account = _account(row)
-            totals = account.totals.plus(costs)
-            if account.budget is not None:
-                _check_budget(account.budget, costs, totals, account)
-            connection.execute(
-                ENTRIES.insert().values(
-                    account=row.id,
-                    at=_now(),
-                    purpose=purpose,
-                    event=json.dumps(event.to_dict(), ensure_ascii=False, allow_nan=False),
-                    costs=costs.to_json(),
-                    version=INSTALLED,
-                )
-            )
-            _update(connection, row, totals=totals.to_json(), charges=account.charges + 1)
-            charged = _account(_locked(connection, name))
-        warning = no_budget_warning(charged) if charged.budget is None else None
-        return Charged(account=charged, warning=warning)
+        return self.submit(
+            name, event, relation=relation, unit=unit, purpose=purpose, claim=claim, key=key,
+            open_account=open_account,
+        ).result()  # fmt: skip
+
+    def submit(  # noqa: PLR0913 - as above
+        self,
+        name: str,
+        event: Event,
+        *,
+        relation: Relation | str,
+        unit: str = ONE_RECORD,
+        purpose: str,
+        claim: tuple[float, float] | None = None,
+        key: str | None = None,
+        open_account: bool = True,
+    ) -> Future[Charged]:
+        """As ``charge``, without waiting: release nothing before the future has its result."""
+        name, purpose = account_name(name), short_line("purpose", purpose)
+        relation = _neighbours(relation)
+        kind = kind_of(_an_event(event), relation, None if claim is None else (claim[0], claim[1]))
+        hmacs: dict[str, Any] = {}
+        if key is not None:
+            secret = bytes.fromhex(self._storage.about["secret"])
+            hmacs = {
+                "key_hmac": _hmac(secret, "key", name, short_line("key", key)),
+                "request_hmac": _hmac(secret, "request", name, purpose, kind.sha256.hex()),
+            }
+        ask = Ask(
+            name=name, relation=relation, unit=short_line("unit", unit), kind=kind,
+            purpose=purpose, open_account=open_account, **hmacs,
+        )  # fmt: skip
+        self._committer.put(ask)
+        return ask.future
 
     def account(self, name: str) -> Account | None:
         """The account of that name, or None."""
         with self._storage.reading() as connection:
-            query = ACCOUNTS.select().where(ACCOUNTS.c.name == _named(name))
+            query = ACCOUNTS.select().where(ACCOUNTS.c.name == account_name(name))
             row = connection.execute(query).one_or_none()
-        return None if row is None else _account(row)
+            return None if row is None else state_of(row).account
 
     def accounts(self) -> list[Account]:
         """All accounts of the ledger, ordered by name."""
         with self._storage.reading() as connection:
-            return [_account(row) for row in connection.execute(_by_name())]
+            rows = connection.execute(ACCOUNTS.select()).all()
+            found = [state_of(row).account for row in rows]
+        return sorted(found, key=lambda account: account.name)
 
     def spent(self, name: str, *, delta: float | None = None) -> Spent:
         """The ε of all charges to an account at δ; by default at the δ of its budget, or 0."""
@@ -184,92 +235,125 @@ class Ledger:
 
     def entries(self, name: str) -> list[Entry]:
         """The charges to an account, in their order."""
-        return [
-            Entry(
-                at=row.at,
-                purpose=row.purpose,
-                event=_event(row.event),
-                costs=Costs.from_json(row.costs),
-                version=row.version,
-            )
-            for row in self._rows_of(name, ENTRIES)
-        ]
+        query = sa.select(ENTRIES, EVENTS.c.event.label("document"), EVENTS.c.costs).join(
+            EVENTS, EVENTS.c.id == ENTRIES.c.event
+        )
+        kinds: dict[int, tuple[Event, Costs]] = {}
+        found = []
+        with self._rows_of(name, ENTRIES, query) as rows:
+            for row in rows:
+                if row.event not in kinds:
+                    kinds[row.event] = _event(row.document), Costs.from_json(row.costs)
+                event, costs = kinds[row.event]
+                found.append(
+                    Entry(
+                        seq=row.seq, at=utc_text(row.at), purpose=row.purpose, event=event,
+                        costs=costs, version=row.version,
+                    )
+                )  # fmt: skip
+        return found
 
     def budget_changes(self, name: str) -> list[BudgetChange]:
         """The budgets an account has had, in their order."""
-        return [
-            BudgetChange(at=row.at, budget=Budget.from_json(row.budget), version=row.version)
-            for row in self._rows_of(name, BUDGET_CHANGES)
-        ]
+        with self._rows_of(name, BUDGET_CHANGES, sa.select(BUDGET_CHANGES)) as rows:
+            return [
+                BudgetChange(
+                    seq=row.seq,
+                    at=utc_text(row.at),
+                    budget=None if row.budget is None else budget_of(row.budget),
+                    note=row.note,
+                    version=row.version,
+                )
+                for row in rows
+            ]
 
-    def _rows_of(self, name: str, table: sa.Table) -> list[sa.Row[Any]]:
+    @contextmanager
+    def _rows_of(
+        self, name: str, table: sa.Table, query: sa.Select[Any]
+    ) -> Iterator[sa.CursorResult[Any]]:
         query = (
-            sa.select(table)
-            .join(ACCOUNTS, ACCOUNTS.c.id == table.c.account)
-            .where(ACCOUNTS.c.name == _named(name))
-            .order_by(table.c.id)
+            query.join(ACCOUNTS, ACCOUNTS.c.id == table.c.account)
+            .where(ACCOUNTS.c.name == account_name(name))
+            .order_by(table.c.seq)
         )
         with self._storage.reading() as connection:
-            return list(connection.execute(query))
+            yield connection.execute(query)
+
+    def _commit(self, asks: Sequence[Ask]) -> Sequence[Charged | InputError]:
+        """All that waits, in one transaction; whoever asked hears of it after the commit."""
+        with self._storage.writing() as connection:
+            outcomes, written = charge_all(connection, self._known, asks)
+        self._known.kinds.update(written.kinds)
+        self._saw(written.links)
+        return outcomes
+
+    def _saw(self, links: dict[int, Link]) -> None:
+        seen = self._known.seen
+        for account, link in links.items():
+            if account not in seen or seen[account][0] < link[0]:
+                seen[account] = link
+        if links:
+            self._witness.advance(links)
 
 
-def _check_budget(budget: Budget, costs: Costs, totals: Costs, account: Account) -> None:
-    budget.require(costs, "the event")
-    if not budget.holds(totals):
-        raise BudgetExhausted(
-            f"budget of {account.name!r} must not be exceeded, {budget}: with this charge "
-            f"{budget.why_not(totals)}; nothing was charged, release nothing"
-        )
+def verify_ledger(where: str | Path, *, accept_restored: bool = False) -> list[str]:
+    """What is wrong with a ledger, walking all of it; empty where nothing is.
+
+    ``accept_restored`` takes a copy that is sound in itself but lacks what this machine saw before,
+    and leaves a note in each account that lost something. What was charged since the copy was made
+    is not counted any more: whoever accepts one should lower its budgets.
+    """
+    storage = _opened(where, create=False)
+    try:
+        witness = Witness.of(storage.identity)
+        seen, damage = _seen(witness)
+        with storage.reading() as connection:
+            older = older_than_seen(connection, seen)
+            problems = [*all_problems(connection, storage.identity)]
+        if problems or not accept_restored:
+            lacking = [str(older_copy(storage.where, older))] if older else []
+            return [*dict.fromkeys(problems), *lacking, *damage]
+        with storage.writing() as connection:
+            for number, _, links, was in older:
+                _note_restored(connection, storage.identity, number, f"{links} links of {was}")
+        with storage.reading() as connection:
+            witness.restart(_links(connection))
+        return []
+    finally:
+        storage.close()
 
 
-def _opened(connection: sa.Connection, name: str, relation: Relation, unit: str) -> sa.Row[Any]:
-    """The locked row of the account, which is made where there is none."""
-    row = locked(connection, name)
+def _opened(where: str | Path, *, create: bool) -> Storage:
+    if not isinstance(where, (str, Path)) or not str(where):
+        raise InputError(f"ledger must be a path or a URL, got {describe(where)}")
+    return Storage.open(where, create=create)
+
+
+def _seen(witness: Witness) -> tuple[dict[int, Link], list[str]]:
+    try:
+        return witness.seen() or {}, []
+    except LedgerError as damage:
+        return {}, [str(damage)]
+
+
+def _note_restored(connection: sa.Connection, identity: str, account: int, kept: str) -> None:
+    row = connection.execute(ACCOUNTS.select().where(ACCOUNTS.c.id == account)).one_or_none()
     if row is None:
-        values: dict[str, object] = {
-            "name": name,
-            "relation": str(relation),
-            "unit": unit,
-            "opened": _now(),
-            "totals": Costs().to_json(),
-            "charges": 0,
-        }
-        add_account(connection, values)
-        row = _locked(connection, name)
-    for what, given in (("relation", str(relation)), ("unit", unit)):
-        kept = getattr(row, what)
-        if kept != given:
-            raise LedgerError(
-                f"{what} of {name!r} must be {kept!r}, as it was opened with, got {given!r}"
-            )
-    return row
+        return
+    wanted = {row.name: (as_relation(row.relation), row.unit)}
+    book = opened_books(connection, identity, wanted, {})[row.name]
+    assert isinstance(book, Book)
+    note = f"a restored copy was accepted: {kept} that were seen"
+    add_change(connection, book, book.set_budget(book.state.budget, note))
 
 
-def _locked(connection: sa.Connection, name: str) -> sa.Row[Any]:
-    row = locked(connection, name)
-    if row is None:
-        raise LedgerError(f"account must be in the ledger, got {name!r}")
-    return row
+def _links(connection: sa.Connection) -> dict[int, Link]:
+    query = sa.select(ACCOUNTS.c.id, ACCOUNTS.c.seq, ACCOUNTS.c.head)
+    return {number: (seq, bytes(head)) for number, seq, head in connection.execute(query)}
 
 
-def _update(connection: sa.Connection, row: sa.Row[Any], **values: object) -> None:
-    connection.execute(ACCOUNTS.update().where(ACCOUNTS.c.id == row.id).values(values))
-
-
-def _by_name() -> sa.Select[Any]:
-    return ACCOUNTS.select().order_by(ACCOUNTS.c.name)
-
-
-def _account(row: sa.Row[Any]) -> Account:
-    return Account(
-        name=row.name,
-        relation=as_relation(row.relation),
-        unit=row.unit,
-        opened=row.opened,
-        budget=None if row.budget is None else Budget.from_json(row.budget),
-        totals=Costs.from_json(row.totals),
-        charges=row.charges,
-    )
+def _hmac(secret: bytes, *parts: str) -> bytes:
+    return hmac.digest(secret, json.dumps(parts).encode(), hashlib.sha256)
 
 
 def _an_event(value: object) -> Event:
@@ -280,20 +364,9 @@ def _an_event(value: object) -> Event:
 
 def _event(document: str) -> Event:
     try:
-        return Event.from_dict(json.loads(document))
-    except ValueError:
+        return Event.from_dict(parsed(document, source="event in the ledger"))
+    except (ValueError, TypeError):
         raise LedgerError("event in the ledger must be as written, got a damaged text") from None
-
-
-def _named(name: object) -> str:
-    return _short("account", name)
-
-
-def _short(what: str, value: object) -> str:
-    found = line(what, value)
-    if len(found) > MOST_CHARACTERS or not found.isprintable():
-        raise InputError(f"{what} must be at most {MOST_CHARACTERS} printable characters, got more")
-    return found
 
 
 def _neighbours(relation: Relation | str) -> Relation:
@@ -302,7 +375,3 @@ def _neighbours(relation: Relation | str) -> Relation:
     if found is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one to be charged, got neither")
     return found
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")

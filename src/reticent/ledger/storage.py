@@ -1,77 +1,45 @@
-"""The database of a ledger: its tables, how it is opened, and its two kinds of transaction.
+"""The database of a ledger: how it is opened, and its two kinds of transaction.
 
-One SQLite file, or PostgreSQL with the same tables. Sums stand as JSON text, so that the file can
-be read with the ``sqlite3`` program and each float comes back as it was written.
+One SQLite file, or PostgreSQL with the same tables (``tables``). What was committed stays committed
+after a power cut: SQLite writes ahead (WAL) and syncs with each commit (synchronous = FULL); on
+PostgreSQL each transaction that writes turns synchronous_commit on for itself, whatever the role,
+the database or a connection pool in between has set, and a server with fsync = off is refused.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from reticent.ledger.costs import ORDERS
 from reticent.ledger.errors import LedgerError
+from reticent.ledger.tables import ABOUT, FORMAT, METADATA, seal_of
 
-FORMAT = {
-    "format": "reticent ledger",
-    "version": "1",
-    "orders": " ".join(map(str, ORDERS)),
-}
 WAIT_SECONDS = 60.0
 """How long a charge waits for the others; each takes milliseconds."""
-
-METADATA = sa.MetaData()
-
-ABOUT = sa.Table(
-    "about",
-    METADATA,
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
-)
-ACCOUNTS = sa.Table(
-    "accounts",
-    METADATA,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False, unique=True),
-    sa.Column("relation", sa.Text, nullable=False),
-    sa.Column("unit", sa.Text, nullable=False),
-    sa.Column("opened", sa.Text, nullable=False),
-    sa.Column("budget", sa.Text, nullable=True),
-    sa.Column("totals", sa.Text, nullable=False),
-    sa.Column("charges", sa.Integer, nullable=False),
-)
-ENTRIES = sa.Table(
-    "entries",
-    METADATA,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("account", sa.ForeignKey(ACCOUNTS.c.id), nullable=False, index=True),
-    sa.Column("at", sa.Text, nullable=False),
-    sa.Column("purpose", sa.Text, nullable=False),
-    sa.Column("event", sa.Text, nullable=False),
-    sa.Column("costs", sa.Text, nullable=False),
-    sa.Column("version", sa.Text, nullable=False),
-)
-BUDGET_CHANGES = sa.Table(
-    "budget_changes",
-    METADATA,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("account", sa.ForeignKey(ACCOUNTS.c.id), nullable=False, index=True),
-    sa.Column("at", sa.Text, nullable=False),
-    sa.Column("budget", sa.Text, nullable=False),
-    sa.Column("version", sa.Text, nullable=False),
+_CREATING = "SELECT pg_advisory_xact_lock(7319448)"
+_SAFE_WRITES = (
+    "SELECT current_setting('fsync'), set_config('synchronous_commit', 'on', true), "
+    "set_config('lock_timeout', '{milliseconds:.0f}ms', true)"
 )
 
 
 class Storage:
-    """An open database that was seen to hold a ledger."""
+    """An open database that was seen to hold a ledger; ``about`` is what it says of itself."""
+
+    about: dict[str, str]
 
     def __init__(self, engine: sa.Engine, where: str) -> None:
         self._engine = engine
+        self._process = os.getpid()
         self.where = where
 
     @staticmethod
@@ -81,10 +49,19 @@ class Storage:
             storage = _server(_address(where))
         else:
             storage = _file(Path(where), create=create)
-        if create:
-            storage._create()
-        storage._check()
+        try:
+            if create:
+                storage._create()
+            storage.about = storage._checked()
+        except BaseException:
+            storage.close()
+            raise
         return storage
+
+    @property
+    def identity(self) -> str:
+        """The random name that the ledger got when it was made."""
+        return self.about["identity"]
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -93,7 +70,7 @@ class Storage:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A transaction that sees one state of the ledger and changes nothing."""
-        with self._told(), self._engine.connect() as connection, connection.begin():
+        with self._told(), self.sound(), self._begun(writes=False) as connection:
             yield connection
 
     @contextmanager
@@ -101,69 +78,114 @@ class Storage:
         """A transaction that is committed as a whole, or leaves nothing.
 
         SQLite: BEGIN IMMEDIATE, so that no other writer comes between what is read and what is
-        written. A deferred BEGIN would let two charges read the same total. PostgreSQL: whoever
-        writes locks the account's row first (``locked``).
+        written. A deferred BEGIN would let two charges read the same total. PostgreSQL: READ
+        COMMITTED, and whoever writes locks the account's row first; what is read after that lock
+        is what the others committed before it.
         """
-        with (
-            self._told(),
-            self._engine.connect().execution_options(reticent_writes=True) as connection,
-            connection.begin(),
-        ):
+        with self._told(), self._begun(writes=True) as connection:
             yield connection
+
+    @contextmanager
+    def _begun(self, *, writes: bool) -> Iterator[sa.Connection]:
+        """A transaction; a connection that was lost while nobody used it is replaced once."""
+        if os.getpid() != self._process:  # connections must not be shared with a parent
+            self._process = os.getpid()
+            self._engine.dispose(close=False)
+        with contextlib.ExitStack() as stack:
+            try:
+                connection = self._first_statement(stack, writes)
+            except sa.exc.DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                stack.pop_all()  # nothing is left to close
+                connection = self._first_statement(stack, writes)
+            yield connection
+
+    def _first_statement(self, stack: contextlib.ExitStack, writes: bool) -> sa.Connection:
+        connection = stack.enter_context(
+            self._engine.connect().execution_options(reticent_writes=writes)
+        )
+        stack.enter_context(connection.begin())
+        if connection.dialect.name != "postgresql":
+            return connection
+        if not writes:
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            return connection
+        settings = _SAFE_WRITES.format(milliseconds=1000 * WAIT_SECONDS)
+        if connection.exec_driver_sql(settings).scalar() != "on":
+            raise LedgerError(
+                f"ledger {self.where} must be on a server that syncs what it commits, "
+                "got fsync = off"
+            )
+        return connection
+
+    @contextmanager
+    def sound(self) -> Iterator[None]:
+        """Read rows in here: values of another type than was written are damage, not a fault."""
+        try:
+            yield
+        except (TypeError, AttributeError, KeyError, OverflowError, UnicodeError):
+            raise LedgerError(
+                f"ledger {self.where} must be as written, got damaged values; "
+                "`reticent ledger verify` says where"
+            ) from None
 
     @contextmanager
     def _told(self) -> Iterator[None]:
         """One line for every fault of the database; the statement and its values stay out of it."""
         try:
             yield
+        except (OverflowError, UnicodeDecodeError):
+            raise LedgerError(f"ledger {self.where} must be as written, got other values") from None
+        except sa.exc.TimeoutError:
+            reason = f"no connection was free within {WAIT_SECONDS:g} s"
         except sa.exc.DBAPIError as error:
-            reason = str(error.orig).strip().partition("\n")[0]
-            raise LedgerError(f"ledger {self.where} must be usable, got: {reason}") from None
+            reason = str(error.orig).strip().partition("\n")[0] or type(error.orig).__name__
+        except sqlite3.Error as error:
+            reason = str(error)
+        else:
+            return
+        raise LedgerError(f"ledger {self.where} must be usable, got: {reason}") from None
 
     def _create(self) -> None:
         with self.writing() as connection:
             if connection.dialect.name == "postgresql":  # two that create at once would collide
-                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7319448)")
+                connection.exec_driver_sql(_CREATING)
             if not sa.inspect(connection).get_table_names():
                 METADATA.create_all(connection)
-                rows = [{"key": key, "value": value} for key, value in FORMAT.items()]
+                about = FORMAT | {
+                    "identity": secrets.token_hex(16),
+                    "secret": secrets.token_hex(32),
+                }
+                about["seal"] = seal_of(about)
+                rows = [{"key": key, "value": value} for key, value in about.items()]
                 connection.execute(ABOUT.insert(), rows)
 
-    def _check(self) -> None:
+    def _checked(self) -> dict[str, str]:
         with self.reading() as connection:
-            self._check_intact(connection)
-            if ABOUT.name not in sa.inspect(connection).get_table_names():
+            if not sa.inspect(connection).has_table(ABOUT.name):
                 raise LedgerError(
                     f"{self.where} must be a ledger, got a database without one; "
                     "`reticent ledger budget` makes one in a new file"
                 )
             found = {str(row.key): str(row.value) for row in connection.execute(ABOUT.select())}
-        if found != FORMAT:
-            kind, version = found.get("format", "another"), found.get("version", "none")
+        kind, version = found.get("format", "another"), found.get("version", "none")
+        if (kind, version) != (FORMAT["format"], FORMAT["version"]):
+            early = " (an early one that was never published)" if version == "1" else ""
             raise LedgerError(
                 f"{self.where} must be a {FORMAT['format']} of version {FORMAT['version']}, "
-                f"got format {kind!r}, version {version!r}"
+                f"got format {kind!r}, version {version!r}{early}"
             )
-
-    def _check_intact(self, connection: sa.Connection) -> None:
-        if connection.dialect.name == "sqlite":
-            verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-            if verdict != "ok":
-                raise LedgerError(f"ledger {self.where} must be intact, got a damaged file")
+        if found.get("orders") != FORMAT["orders"] or found.get("seal") != seal_of(found):
+            raise LedgerError(f"ledger {self.where} must be as written, got damage in table about")
+        return found
 
 
-def locked(connection: sa.Connection, name: str) -> sa.Row[tuple[object, ...]] | None:
-    """The account's row, which nobody else can change until this transaction ends."""
-    query = ACCOUNTS.select().where(ACCOUNTS.c.name == name).with_for_update()
-    return connection.execute(query).one_or_none()
-
-
-def add_account(connection: sa.Connection, values: dict[str, object]) -> None:
-    """A new account, unless another transaction was faster; lock it afterwards."""
+def upsert(connection: sa.Connection, table: sa.Table) -> Any:
+    """An INSERT of this table that takes ``on_conflict_…``."""
     from sqlalchemy.dialects import postgresql, sqlite
 
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    connection.execute(insert(ACCOUNTS).values(values).on_conflict_do_nothing())
+    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
 
 
 def _file(path: Path, *, create: bool) -> Storage:
@@ -181,17 +203,43 @@ def _file(path: Path, *, create: bool) -> Storage:
             address, uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            # EXTRA: what was committed stays committed after a power cut.
-            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
+            if create and path.stat().st_size == 0:  # never that of a foreign database
+                with contextlib.suppress(sqlite3.OperationalError):  # another one is faster
+                    connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.Error:  # no database: nobody else would close it
             connection.close()
             raise
         return connection
 
-    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool)
+    engine = sa.create_engine(
+        "sqlite://", creator=connect, poolclass=sa.QueuePool, pool_timeout=WAIT_SECONDS
+    )
     sa.event.listen(engine, "begin", _begin)
+    _follow(engine, path)
     return Storage(engine, str(path))
+
+
+def _follow(engine: sa.Engine, path: Path) -> None:
+    """Leave a connection whose file was replaced: what it writes would be lost."""
+
+    @sa.event.listens_for(engine, "connect")
+    def remember(_: object, record: Any) -> None:
+        record.info["file"] = _inode(path)
+
+    @sa.event.listens_for(engine, "checkout")
+    def compare(_: object, record: Any, __: object) -> None:
+        if record.info["file"] != _inode(path):
+            raise sa.exc.DisconnectionError
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _begin(connection: sa.Connection) -> None:
@@ -211,9 +259,19 @@ def _server(url: sa.URL) -> Storage:
     kind = url.get_backend_name()
     if kind != "postgresql":
         raise LedgerError(f"ledger must be a file or a postgresql URL, got one of {kind}")
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername == "postgresql+psycopg" and "connect_timeout" not in url.query:
+        url = url.update_query_dict({"connect_timeout": "10"})
     try:
-        engine = sa.create_engine(url, pool_pre_ping=True)
+        engine = sa.create_engine(
+            url,
+            isolation_level="READ COMMITTED",
+            pool_timeout=WAIT_SECONDS,
+        )
     except (ImportError, sa.exc.NoSuchModuleError):
         driver = url.drivername
-        raise LedgerError(f"ledger needs a driver for {driver}, got none; pip install it") from None
+        raise LedgerError(
+            f"ledger needs a driver for {driver}, got none; pip install 'reticent[postgres]'"
+        ) from None
     return Storage(engine, f"in the {kind} database {url.database}")

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from reticent.guarantee import Grade, Guarantee, Sensitivity, weakest
 from reticent.mechanisms.additive import AdditiveMechanism
 from reticent.mechanisms.gaussian import ClassicalGaussian, Gaussian
-from reticent.mechanisms.l2_laplace import L2Laplace
-from reticent.mechanisms.laplace import Laplace
-from reticent.mechanisms.logistic import Logistic
+from reticent.mechanisms.pure import L2Laplace, Laplace, Logistic
 from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import positive, probability
 

@@ -7,20 +7,13 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from reticent import validation
 from reticent.arrays import Floats
 from reticent.guarantee import GaussianEvent, Grade, Guarantee, Sensitivity, weakest
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import quotient_down
 from reticent.mechanisms.additive import AdditiveMechanism
 from reticent.mechanisms.profiles import gaussian
-from reticent.validation import (
-    InputError,
-    non_negative,
-    open_probability,
-    positive,
-    probability,
-    renyi_order,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +39,9 @@ class Gaussian(AdditiveMechanism):
     @classmethod
     def _least_scale(cls, sensitivity: Sensitivity, epsilon: float, delta: float) -> float:
         if delta == 0:
-            raise InputError(f"delta must be > 0 for {cls.name} noise, got 0; use a pure mechanism")
+            raise validation.InputError(
+                f"delta must be > 0 for {cls.name} noise, got 0; use a pure mechanism"
+            )
         return sensitivity.require_l2(cls.name) / gaussian.shift(epsilon, delta)
 
     @property
@@ -60,15 +55,15 @@ class Gaussian(AdditiveMechanism):
 
     def epsilon(self, *, delta: float) -> float:
         """The smallest ε at this δ, exact."""
-        return gaussian.epsilon(self.gdp(), probability("delta", delta))
+        return gaussian.epsilon(self.gdp(), validation.probability("delta", delta))
 
     def delta(self, *, epsilon: float) -> float:
         """The smallest δ at this ε, exact."""
-        return gaussian.delta(self.gdp(), non_negative("epsilon", epsilon))
+        return gaussian.delta(self.gdp(), validation.non_negative("epsilon", epsilon))
 
     def rdp(self, *, order: float) -> float:
         """The Rényi divergence α·μ²/2 at this order."""
-        return gaussian.rdp(self.gdp(), renyi_order("order", order))
+        return gaussian.rdp(self.gdp(), validation.renyi_order("order", order))
 
     def zcdp(self) -> float:
         """ρ = μ²/2 of zero-concentrated DP."""
@@ -108,8 +103,8 @@ class ClassicalGaussian(Gaussian):
     @classmethod
     def calibrate(cls, sensitivity: Sensitivity, *, epsilon: float, delta: float) -> Self:
         """The textbook's σ = Δ₂·√(2 ln(1.25/δ))/ε."""
-        epsilon = positive("epsilon", epsilon)
-        delta = open_probability("delta", delta)
+        epsilon = validation.positive("epsilon", epsilon)
+        delta = validation.open_probability("delta", delta)
         bound = sensitivity.require_l2(cls.name)
         return cls(
             scale=gaussian.classical_scale(bound, epsilon, delta),

@@ -9,22 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-from numpy.typing import ArrayLike
-
-from reticent.arrays import Integers
+from reticent import validation
+from reticent.arrays import ArrayLike, Integers
 from reticent.guarantee import Sensitivity, ZcdpEvent
 from reticent.guarantee.rounding import up
-from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.additive import Mechanism
 from reticent.mechanisms.profiles import conversions
 from reticent.mechanisms.pure import PureMechanism
-from reticent.validation import (
-    InputError,
-    integer_array,
-    non_negative,
-    positive,
-    probability,
-    renyi_order,
-)
 
 _SCALE_BITS = 20
 """Calibrated scales keep this many bits, so that the exact samplers' integers stay small."""
@@ -42,12 +33,13 @@ class IntegerMechanism(Mechanism):
         needed = super().calibrate(sensitivity, epsilon=epsilon, delta=delta).scale
         step = 2.0 ** (math.frexp(needed)[1] - _SCALE_BITS)
         return cls(
-            scale=positive("scale", math.ceil(needed / step) * step), sensitivity=sensitivity
+            scale=validation.positive("scale", math.ceil(needed / step) * step),
+            sensitivity=sensitivity,
         )
 
     def release(self, value: ArrayLike) -> Integers:
         """A noisy copy of an integer array of any shape. Each call is a release and composes."""
-        array = integer_array("value", value)
+        array = validation.integer_array("value", value)
         return array + self._noise(array.size).reshape(array.shape)
 
     @property
@@ -107,7 +99,9 @@ class DiscreteGaussian(IntegerMechanism):
     @classmethod
     def _least_scale(cls, sensitivity: Sensitivity, epsilon: float, delta: float) -> float:
         if delta == 0:
-            raise InputError(f"delta must be > 0 for {cls.name} noise, got 0; use a pure mechanism")
+            raise validation.InputError(
+                f"delta must be > 0 for {cls.name} noise, got 0; use a pure mechanism"
+            )
         return sensitivity.require_l2(cls.name) / math.sqrt(
             2 * conversions.zcdp_for(epsilon, delta)
         )
@@ -118,15 +112,15 @@ class DiscreteGaussian(IntegerMechanism):
 
     def epsilon(self, *, delta: float) -> float:
         """The ε at this δ that its ρ-zCDP gives."""
-        return conversions.zcdp_to_epsilon(self.zcdp(), probability("delta", delta))
+        return conversions.zcdp_to_epsilon(self.zcdp(), validation.probability("delta", delta))
 
     def delta(self, *, epsilon: float) -> float:
         """The δ at this ε that its ρ-zCDP gives."""
-        return conversions.zcdp_to_delta(self.zcdp(), non_negative("epsilon", epsilon))
+        return conversions.zcdp_to_delta(self.zcdp(), validation.non_negative("epsilon", epsilon))
 
     def rdp(self, *, order: float) -> float:
         """The Rényi divergence α·ρ at this order."""
-        return renyi_order("order", order) * self.zcdp()
+        return validation.renyi_order("order", order) * self.zcdp()
 
     def event(self) -> ZcdpEvent:
         """One release, as an accountant sees it."""

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.arrays import Integers
-from reticent.mechanisms.rounded.compiled import compiled
+from reticent.mechanisms.rounded.kernels import compiled
 from reticent.randomness import SecureBits
 from reticent.validation import InputError, positive
 

@@ -18,8 +18,8 @@ MECHANISMS: Final[Registry[type[AdditiveMechanism]]] = Registry(
     "mechanism",
     {
         "gaussian": Lazy("reticent.mechanisms.gaussian:Gaussian"),
-        "logistic": Lazy("reticent.mechanisms.logistic:Logistic"),
-        "laplace": Lazy("reticent.mechanisms.laplace:Laplace"),
-        "l2-laplace": Lazy("reticent.mechanisms.l2_laplace:L2Laplace"),
+        "logistic": Lazy("reticent.mechanisms.pure:Logistic"),
+        "laplace": Lazy("reticent.mechanisms.pure:Laplace"),
+        "l2-laplace": Lazy("reticent.mechanisms.pure:L2Laplace"),
     },
 )

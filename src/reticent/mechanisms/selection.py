@@ -4,18 +4,15 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
-from reticent.arrays import Floats, Integers
+from reticent.arrays import ArrayLike, Floats, Integers
 from reticent.guarantee import BoundedRangeEvent, Sensitivity
 from reticent.guarantee.rounding import up
-from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.additive import Mechanism
 from reticent.mechanisms.profiles import logistic, pure
 from reticent.mechanisms.pure import PureMechanism
 from reticent.validation import InputError, float_array, non_negative, probability, renyi_order
-
-Indices = Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +24,7 @@ class SelectionMechanism(Mechanism):
 
     _drawn_by = "_argmax"
 
-    def release(self, value: ArrayLike) -> Indices:
+    def release(self, value: ArrayLike) -> Integers:
         """The chosen index for scores of shape (candidates,), or one per row of (rows, candidates).
 
         The choice is a certified argmax of scores + noise in exact real arithmetic. Each row is
@@ -45,7 +42,7 @@ class SelectionMechanism(Mechanism):
         return "the choice is a certified argmax of scores + noise in exact real arithmetic"
 
     @abstractmethod
-    def _argmax(self, scores: Floats) -> Indices: ...
+    def _argmax(self, scores: Floats) -> Integers: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +95,7 @@ class Exponential(SelectionMechanism):
         """log softmax(scores/scale): the chance of each candidate."""
         return np.asarray(special.log_softmax(_score_rows(scores) / self.scale, axis=-1))
 
-    def _argmax(self, scores: Floats) -> Indices:
+    def _argmax(self, scores: Floats) -> Integers:
         from reticent.mechanisms.rounded import noisy_argmax_gumbel
 
         return noisy_argmax_gumbel(scores, scale=self.scale)
@@ -129,7 +126,7 @@ class PermuteAndFlip(PureMechanism, SelectionMechanism):
         integral = np.einsum("q,...qc->...c", weights / 2, others)
         return np.asarray(np.log(accept * integral))
 
-    def _argmax(self, scores: Floats) -> Indices:
+    def _argmax(self, scores: Floats) -> Integers:
         from reticent.mechanisms.rounded import noisy_argmax_exponential
 
         return noisy_argmax_exponential(scores, scale=self.scale)

@@ -4,8 +4,6 @@ Solvers are loaded with the first use of a name: the sample sizes of the sampler
 nor scikit-learn.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from reticent.lazy import lazy_exports
@@ -13,12 +11,14 @@ from reticent.lazy import lazy_exports
 if TYPE_CHECKING:
     from reticent.neighbours.differences import Differences, Norms
     from reticent.neighbours.head_sensitivity import (
+        RefittedPairs,
         local_sensitivity,
         published_head_sensitivity,
         published_of,
+        published_sensitivity,
+        refitted_pairs,
     )
     from reticent.neighbours.leave_one_out import LeaveOneOut
-    from reticent.neighbours.published import RefittedPairs, published_sensitivity, refitted_pairs
     from reticent.neighbours.random_dp import (
         delivered_gamma,
         exchangeable_gamma,

@@ -1,15 +1,71 @@
-"""Heads on neighbouring data sets, as differences to the full head, and how they are measured."""
+"""Heads on neighbouring data sets, as differences to the full head, and how they are measured.
+
+The compiled loop of the leave-one-out solver: how probabilities move when logits move.
+
+Everything is a difference to the full optimum: with e = expm1(Δz) and t = Σ p·e,
+Δp = p(e − t)/(1 + t). No large number is subtracted from another, so float32 keeps seven digits
+of the *change*, where a refit in float64 loses them in the weights.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
+import numba
 import numpy as np
 
-from reticent.arrays import Floats
-from reticent.neighbours.kernels import Singles
+from reticent.arrays import Floats, Floats32
+from reticent.training.logit_changes import HALVINGS, INSIDE, small_expm1
 from reticent.training.softmax import zero_sum_basis
+
+
+# Infinities and NaN keep their meaning (no nnan, no ninf): a head that runs away must be seen.
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
+def probability_changes(changes: Floats32, probabilities: Floats32, weights: Floats32) -> None:
+    """Turn changes of logits into weighted changes of probabilities, in place.
+
+    ``changes`` is rows × (K·heads): Δz of class c minus that of the last class, for c < K = C − 1,
+    heads innermost. ``probabilities`` is rows × K at the full optimum. ``weights`` has one entry
+    per row.
+    """
+    classes = probabilities.shape[1]
+    heads = changes.shape[1] // classes
+    total = np.empty(heads, np.float32)
+    for row in range(changes.shape[0]):
+        moved = changes[row]
+        halvings = _halvings(moved)
+        scale = np.float32(2.0**-halvings)
+        total[:] = 0
+        for c in range(classes):
+            p = probabilities[row, c]
+            part = moved[c * heads : (c + 1) * heads]
+            for h in range(heads):
+                part[h] = small_expm1(part[h] * scale)
+            for _ in range(halvings):  # e^2x − 1 = e(e + 2) for e = e^x − 1
+                for h in range(heads):
+                    part[h] *= part[h] + np.float32(2)
+            for h in range(heads):
+                total[h] += p * part[h]
+        for c in range(classes):
+            p = probabilities[row, c] * weights[row]
+            part = moved[c * heads : (c + 1) * heads]
+            for h in range(heads):
+                part[h] = p * (part[h] - total[h]) / (np.float32(1) + total[h])
+
+
+@numba.njit(nogil=True, cache=True, fastmath={"reassoc"})
+def _halvings(moved: Floats32) -> int:
+    """How often the largest entry is halved until it lies inside; 8 reach beyond e^60."""
+    halvings, limit = 0, INSIDE
+    while halvings < HALVINGS:
+        outside = 0
+        for x in moved:
+            outside += abs(x) > limit
+        if outside == 0:
+            break
+        halvings, limit = halvings + 1, limit * np.float32(2)
+    return halvings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +81,7 @@ class Norms:
     l2: Floats
 
     @classmethod
-    def of(cls, relative: Singles) -> Norms:
+    def of(cls, relative: Floats32) -> Norms:
         """Of changes × K × d, the weights of each class minus those of the last."""
         weights = as_weights(relative)
         coordinates = np.einsum("ck,mcd->mkd", zero_sum_basis(weights.shape[1]), weights)
@@ -52,7 +108,7 @@ class Differences:
     ``errors`` are estimates of each difference's error in L2, relative to its norm.
     """
 
-    relative: Singles
+    relative: Floats32
     errors: Floats
 
     def __len__(self) -> int:
@@ -75,7 +131,7 @@ class Differences:
         return Norms.of(self.relative)
 
 
-def as_weights(relative: Singles) -> Floats:
+def as_weights(relative: Floats32) -> Floats:
     """W with zero column sums from the weights relative to the last class."""
     heads, others, features = relative.shape
     weights = np.zeros((heads, others + 1, features))

@@ -12,20 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from reticent.arrays import Floats, Integers
+from reticent.arrays import ArrayLike, Floats, Floats32, Integers
 from reticent.neighbours.differences import Differences, Norms
-from reticent.neighbours.kernels import Singles
 from reticent.neighbours.preconditioner import (
     Curved,
+    OwnRecords,
     Preconditioner,
+    StackedHeads,
     exact_pays,
     preconditioner_of,
 )
-from reticent.neighbours.stacked import OwnRecords, StackedHeads
 from reticent.training.features import public_map
 from reticent.training.optimum import certified_minimum
 from reticent.training.records import indices_of
@@ -108,27 +107,24 @@ class LeaveOneOut:
         """The heads with one of these records more each, or equal copies, minus the full one."""
         added = objective_of(self.head, X, y)
         times = count("copies", copies)
-        found = self._neighbours(added.rows, added.labels, removed=None, copies=times)
-        return _joined(list(found))
+        added_heads = self._neighbours(added.rows, added.labels, removed=None, copies=times)
+        return _joined(list(added_heads))
 
     def without_groups(self, groups: Sequence[ArrayLike]) -> Differences:
         """The heads without all records of each group, minus the full one: Newton's method each."""
         chosen = [self._checked_group(group) for group in groups]
         full = self._prepared(len(chosen)).point
 
-        def solve(group: Integers) -> tuple[Singles, float]:
+        def solve(group: Integers) -> tuple[Floats32, float]:
             changed = _without(self.objective, group)
             return self._certified(changed, full, self._group_steps([group])[0])
 
         at_once = max(1, min(self.threads, COPIED // max(1, self.objective.rows.nbytes)))
-        with (
-            threadpool_limits(limits=1, user_api="blas"),
-            ThreadPoolExecutor(at_once) as pool,
-        ):
-            found = list(pool.map(solve, chosen))
+        with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(at_once) as pool:
+            solved = list(pool.map(solve, chosen))
         return Differences(
-            relative=np.stack([relative for relative, _ in found]),
-            errors=np.array([error for _, error in found]),
+            relative=np.stack([relative for relative, _ in solved]),
+            errors=np.array([error for _, error in solved]),
         )
 
     def group_influence(self, groups: Sequence[ArrayLike]) -> Floats:
@@ -178,7 +174,7 @@ class LeaveOneOut:
             )
         return rows
 
-    def _group_steps(self, groups: list[Integers]) -> Singles:
+    def _group_steps(self, groups: list[Integers]) -> Floats32:
         """H⁻¹Σ∇loss: what leaving does to first order, heads × K × d."""
         ready = self._ready
         assert ready is not None
@@ -211,8 +207,8 @@ class LeaveOneOut:
         chunks = [slice(s, s + HEADS) for s in range(0, len(rows), HEADS)]
 
         def solve(chunk: slice) -> Differences:
-            found, errors = ready.stack.solve(own.part(chunk), accuracy=self.accuracy)
-            relative = _by_head(found, self.objective.shape)
+            solution, errors = ready.stack.solve(own.part(chunk), accuracy=self.accuracy)
+            relative = _by_head(solution, self.objective.shape)
             for late in np.flatnonzero(~(errors <= self.accuracy)):
                 place = chunk.start + late
                 changed = _changed(self.objective, records, place, removed, copies)
@@ -226,17 +222,17 @@ class LeaveOneOut:
             yield from pool.map(solve, chunks)
 
     def _certified(
-        self, changed: SoftmaxObjective, full: Floats, guess: Singles
-    ) -> tuple[Singles, float]:
+        self, changed: SoftmaxObjective, full: Floats, guess: Floats32
+    ) -> tuple[Floats32, float]:
         """Newton's method in float64, to a gradient that bounds the error."""
         turn = _relative(len(full) + 1)
         start = full + np.linalg.solve(turn, guess) if np.isfinite(guess).all() else full
         one = changed.max_residual_norm * changed.radius / changed.records
         tolerance = max(POLISHED * one, 8 * changed.worst_rounding())
-        found = certified_minimum(changed, tolerance=tolerance, start=start)
-        change = found.point - full
+        optimum = certified_minimum(changed, tolerance=tolerance, start=start)
+        change = optimum.point - full
         size = max(float(np.linalg.norm(change)), 1e-300)
-        error = found.gradient_bound / changed.penalty / size
+        error = optimum.gradient_bound / changed.penalty / size
         return (turn @ change).astype(np.float32), min(error, 1.0)
 
     def _prepared(self, heads: int) -> _Ready:
@@ -271,11 +267,7 @@ def objective_of(head: SoftmaxHead, X: ArrayLike, y: ArrayLike) -> SoftmaxObject
             f"got shapes {rows.shape} and {labels.shape}"
         )
     h = public_map(
-        rows,
-        bound=head.bound,
-        intercept=head.intercept,
-        centre=head.centre,
-        norms=head.norms,
+        rows, bound=head.bound, intercept=head.intercept, centre=head.centre, norms=head.norms
     )
     named = {} if weights is None else weights
     return SoftmaxObjective(
@@ -371,7 +363,7 @@ def _taken(full: SoftmaxObjective, rows: Integers) -> SoftmaxObjective:
     return replace(full, rows=full.rows[rows], labels=full.labels[rows])
 
 
-def _by_head(columns: Singles, shape: tuple[int, int]) -> Singles:
+def _by_head(columns: Floats32, shape: tuple[int, int]) -> Floats32:
     """Heads × K × d from unknowns × heads."""
     classes, features = shape
     return np.ascontiguousarray(columns.reshape(features, classes, -1).transpose(2, 1, 0))

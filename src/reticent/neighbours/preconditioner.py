@@ -4,6 +4,12 @@ The unknown is R, d × K: the weights of each class minus those of the last, K =
 Hessian is Σ_k A_k ⊗ h_k h_kᵀ + N·λ·(I ⊗ B), with A = diag p − ppᵀ over the first K classes and
 B = I − 11ᵀ/C, since ‖W‖² = tr(R B Rᵀ) for zero column sums. It decides how many passes over the
 data are needed, not what they converge to.
+
+Many neighbouring heads at once: one product with the data serves all of them.
+
+Each head solves Σ_k w·Δp_k(D) h_k + s·(r + Δp(D)) h + N·λ·D = 0 for its difference D to the full
+optimum, where the record h enters (s = 1) or leaves (s = −1) and r is its residual there. Steps
+are preconditioned residuals, mixed per head with the last ones (Anderson 1965).
 """
 
 from __future__ import annotations
@@ -15,9 +21,10 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg
 
-from reticent.arrays import Floats, Integers
-from reticent.neighbours.kernels import Singles
+from reticent.arrays import Flags, Floats, Floats32, Integers
+from reticent.neighbours.differences import probability_changes
 from reticent.randomness import seeded
+from reticent.training.anderson import AndersonMixing
 
 EXACT = 1200
 """Unknowns up to which the Hessian is exact for any number of heads: each record has its own A."""
@@ -34,7 +41,7 @@ BLOCK = 512
 class Preconditioner(Protocol):
     """Divides by an approximate Hessian."""
 
-    def solve(self, gradients: Singles) -> Singles:
+    def solve(self, gradients: Floats32) -> Floats32:
         """H⁻¹ times the columns; the argument is overwritten."""
 
 
@@ -42,9 +49,9 @@ class Preconditioner(Protocol):
 class Curved:
     """What a Hessian is made of: rows h, p of the first K classes, weights and N·λ."""
 
-    rows: Singles
-    probabilities: Singles
-    weights: Singles
+    rows: Floats32
+    probabilities: Floats32
+    weights: Floats32
     penalty: float
 
     @property
@@ -79,7 +86,7 @@ def penalty_shape(classes: int) -> Floats:
     return np.eye(classes - 1) - 1 / classes
 
 
-def exact_hessian(curved: Curved) -> Singles:
+def exact_hessian(curved: Curved) -> Floats32:
     """Σ_k A_k ⊗ h_k h_kᵀ, unknowns ordered by class, then feature; the upper blocks alone."""
     hessian, blocks = _empty_blocks(curved)
     for b, a in _pairs(curved):
@@ -87,7 +94,7 @@ def exact_hessian(curved: Curved) -> Singles:
     return hessian
 
 
-def clustered_hessian(curved: Curved, *, groups: int = GROUPS) -> Singles:
+def clustered_hessian(curved: Curved, *, groups: int = GROUPS) -> Floats32:
     """Σ_g A_g ⊗ S_g over groups of similar probabilities, S_g the second moment of group g."""
     group = grouped(curved.probabilities, groups)
     members = [np.flatnonzero(group == g) for g in range(groups)]
@@ -103,12 +110,12 @@ def clustered_hessian(curved: Curved, *, groups: int = GROUPS) -> Singles:
     return hessian
 
 
-def _bend(curved: Curved, a: int, b: int) -> Singles:
+def _bend(curved: Curved, a: int, b: int) -> Floats32:
     p = curved.probabilities
     return np.asarray(curved.weights * p[:, a] * (np.float32(a == b) - p[:, b]))
 
 
-def _weighted_moment(rows: Singles, weights: Singles) -> Singles:
+def _weighted_moment(rows: Floats32, weights: Floats32) -> Floats32:
     """Σ w·h hᵀ for weights of one sign."""
     scaled = rows * np.sqrt(np.abs(weights))[:, None]
     moment = scaled.T @ scaled  # one array twice: half the work
@@ -120,13 +127,13 @@ def _pairs(curved: Curved) -> list[tuple[int, int]]:
     return [(b, a) for b in range(classes) for a in range(b + 1)]
 
 
-def _empty_blocks(curved: Curved) -> tuple[Singles, Singles]:
+def _empty_blocks(curved: Curved) -> tuple[Floats32, Floats32]:
     classes, features = curved.probabilities.shape[1], curved.rows.shape[1]
     hessian = np.zeros((curved.unknowns, curved.unknowns), np.float32)
     return hessian, hessian.reshape(classes, features, classes, features)
 
 
-def mean_bend(probabilities: Singles, weights: Singles | None = None) -> Singles:
+def mean_bend(probabilities: Floats32, weights: Floats32 | None = None) -> Floats32:
     """The mean of diag p − ppᵀ."""
     weights = np.ones(len(probabilities), np.float32) if weights is None else weights
     share = weights / max(float(weights.sum()), 1e-30)
@@ -134,7 +141,7 @@ def mean_bend(probabilities: Singles, weights: Singles | None = None) -> Singles
     return np.asarray(np.diag(mean) - moment, dtype=np.float32)
 
 
-def grouped(points: Singles, groups: int, *, rounds: int = 6) -> Integers:
+def grouped(points: Floats32, groups: int, *, rounds: int = 6) -> Integers:
     """Which of at most ``groups`` centres each point is nearest to (k-means)."""
     rng = seeded("groups of probabilities")
     centres = points[rng.choice(len(points), groups, replace=len(points) < groups)].copy()
@@ -148,13 +155,13 @@ def grouped(points: Singles, groups: int, *, rounds: int = 6) -> Integers:
     return nearest
 
 
-def _nearest(points: Singles, centres: Singles) -> Integers:
+def _nearest(points: Floats32, centres: Floats32) -> Integers:
     distance = points @ (-2 * centres.T)
     distance += np.einsum("gc,gc->g", centres, centres)
     return np.asarray(distance.argmin(axis=1), dtype=np.int64)
 
 
-def _penalised(hessian: Singles, curved: Curved, extra: float) -> Singles:
+def _penalised(hessian: Floats32, curved: Curved, extra: float) -> Floats32:
     classes = curved.probabilities.shape[1] + 1
     features = curved.rows.shape[1]
     shape = (classes - 1, features, classes - 1, features)
@@ -168,12 +175,12 @@ def _penalised(hessian: Singles, curved: Curved, extra: float) -> Singles:
 class BlockedCholesky:
     """L Lᵀ = H; triangular solves by products of blocks, which leave other threads running."""
 
-    factor: Singles
-    inverses: tuple[Singles, ...]
+    factor: Floats32
+    inverses: tuple[Floats32, ...]
     classes: int
 
     @classmethod
-    def of(cls, hessian: Callable[[float], Singles], classes: int) -> BlockedCholesky:
+    def of(cls, hessian: Callable[[float], Floats32], classes: int) -> BlockedCholesky:
         """Factor, with a larger penalty where float32 does not see H as positive definite."""
         extra = 1.0
         while True:
@@ -196,7 +203,7 @@ class BlockedCholesky:
         )
         return cls(factor, inverses, classes)
 
-    def solve(self, gradients: Singles) -> Singles:
+    def solve(self, gradients: Floats32) -> Floats32:
         """L⁻ᵀ L⁻¹ times the columns."""
         size, heads = gradients.shape
         by_class = gradients.reshape(-1, self.classes, heads).transpose(1, 0, 2)
@@ -219,9 +226,9 @@ class BlockedCholesky:
 class KroneckerEigen:
     """Ā ⊗ S + N·λ·(I ⊗ B) inverted by eigenvectors: S = E s Eᵀ, QᵀĀQ = a, QᵀBQ = I."""
 
-    features: Singles
-    classes: Singles
-    inverse: Singles
+    features: Floats32
+    classes: Floats32
+    inverse: Floats32
 
     @classmethod
     def of(cls, curved: Curved) -> KroneckerEigen:
@@ -233,7 +240,7 @@ class KroneckerEigen:
         both = np.maximum(spread, 0)[:, None] * np.maximum(values, 0) + curved.penalty
         return cls(*(part.astype(np.float32) for part in (features, classes, 1 / both)))
 
-    def solve(self, gradients: Singles) -> Singles:
+    def solve(self, gradients: Floats32) -> Floats32:
         """(E ⊗ Q)(a·s + N·λ)⁻¹(E ⊗ Q)ᵀ times the columns."""
         features, classes = self.inverse.shape
         heads = gradients.shape[1]
@@ -243,3 +250,118 @@ class KroneckerEigen:
         turned = np.matmul(self.classes, turned)
         turned = self.features @ turned.reshape(features, classes * heads)
         return np.asarray(turned.reshape(gradients.shape))
+
+
+ROWS = 2048
+"""Rows of data multiplied at a time; their changes stay in the cache."""
+MOST_PASSES = 40
+"""Passes over the data after which a head is handed to Newton's method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnRecords:
+    """The record that each head gains (sign 1) or loses (sign −1), at the full optimum."""
+
+    rows: Floats32
+    probabilities: Floats32
+    residuals: Floats32
+    weights: Floats32
+    signs: Floats32
+
+    def __len__(self) -> int:
+        return len(self.signs)
+
+    def part(self, chosen: slice | Flags) -> OwnRecords:
+        """The own records of some of the heads."""
+        return OwnRecords(
+            rows=self.rows[chosen],
+            probabilities=self.probabilities[chosen],
+            residuals=self.residuals[chosen],
+            weights=self.weights[chosen],
+            signs=self.signs[chosen],
+        )
+
+    def gradient(self, moved: Floats32) -> Floats32:
+        """s·(r + Δp)·h when the record's logits moved by ``moved`` (heads × K): d × K × heads."""
+        changes = moved.copy()
+        probability_changes(changes, self.probabilities, self.weights)
+        changes += self.residuals
+        changes *= self.signs[:, None]
+        return np.asarray(self.rows.T[:, None, :] * changes.T[None])
+
+    def logits(self, differences: Floats32) -> Floats32:
+        """How the record's logits move under each head's difference: heads × K."""
+        return np.asarray(np.einsum("mj,jcm->mc", self.rows, differences))
+
+
+@dataclass(frozen=True)
+class StackedHeads:
+    """The data, and a preconditioner for its Hessian at the full optimum."""
+
+    data: Curved
+    preconditioner: Preconditioner
+
+    def solve(self, own: OwnRecords, *, accuracy: float) -> tuple[Floats32, Floats]:
+        """Differences (unknowns × heads) and their estimated errors relative to their norms."""
+        answer = np.zeros((self.data.unknowns, len(own)), np.float32)
+        errors = np.full(len(own), np.inf)
+        open_heads = np.arange(len(own))
+        mixing = AndersonMixing(answer.copy(), self.first_steps(own))
+        mixing.scale_first(self._line(mixing.last, own))
+        for _ in range(MOST_PASSES):
+            mixing.add(self._step(mixing.point, own))
+            relative_errors = mixing.relative_errors() * self._caution(mixing.point, own)
+            answer[:, open_heads], errors[open_heads] = mixing.point, relative_errors
+            going_on = ~(relative_errors <= accuracy) & np.isfinite(relative_errors)
+            if not going_on.any():
+                break
+            open_heads, own = open_heads[going_on], own.part(going_on)
+            mixing.keep(going_on)
+        return answer, errors
+
+    def first_steps(self, own: OwnRecords) -> Floats32:
+        """−H⁻¹·gradient at the full optimum: what each record does to first order."""
+        gradient = -own.gradient(np.zeros_like(own.residuals))
+        return self.preconditioner.solve(gradient.reshape(-1, len(own)))
+
+    def _step(self, point: Floats32, own: OwnRecords) -> Floats32:
+        """−H⁻¹·gradient."""
+        features, classes, heads = *self._shape, len(own)
+        cube = point.reshape(features, classes, heads)
+        total = self._data_gradient(point.reshape(features, classes * heads)).reshape(cube.shape)
+        penalty = np.float32(self.data.penalty)
+        total += penalty * (cube - cube.sum(axis=1, keepdims=True) / np.float32(classes + 1))
+        total += own.gradient(own.logits(cube))
+        np.negative(total, out=total)
+        return self.preconditioner.solve(total.reshape(point.shape))
+
+    def _data_gradient(self, point: Floats32) -> Floats32:
+        total = np.zeros_like(point)
+        for start in range(0, len(self.data.rows), ROWS):
+            block = slice(start, start + ROWS)
+            changes = self.data.rows[block] @ point
+            probability_changes(changes, self.data.probabilities[block], self.data.weights[block])
+            total += self.data.rows[block].T @ changes
+        return total
+
+    def _line(self, step: Floats32, own: OwnRecords) -> Floats32:
+        """How far to go along the first step, since H still counts a record that left.
+
+        Along f = −H⁻¹g the model gᵀf·α + (fᵀHf + s·c)α²/2 has fᵀHf = −gᵀf and c = the record's own
+        curvature w·(Σ p z² − (Σ p z)²), z = f·h.
+        """
+        moved = own.logits(step.reshape(*self._shape, len(own)))
+        slope = -own.signs * np.einsum("mc,mc->m", own.residuals, moved)
+        mean = np.einsum("mc,mc->m", own.probabilities, moved)
+        bend = np.einsum("mc,mc->m", own.probabilities, moved * moved) - mean * mean
+        curved = slope + own.signs * own.weights * bend
+        return np.where(curved > 0.05 * slope, slope / np.where(curved > 0, curved, 1), 1)
+
+    def _caution(self, point: Floats32, own: OwnRecords) -> Floats:
+        """Where a record's own logits move much, estimates of first order count tenfold."""
+        moved = np.abs(own.logits(point.reshape(*self._shape, len(own)))).max(axis=1)
+        return np.where(moved > 0.5, 10.0, 1.0)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.data.rows.shape[1], self.data.probabilities.shape[1]

@@ -9,20 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from reticent.arrays import Floats, Integers
+from reticent.arrays import ArrayLike, Floats, Integers
 from reticent.guarantee import Grade, Relation, Sensitivity
+from reticent.neighbours import random_dp
 from reticent.neighbours.head_sensitivity import Measured, as_measured, enough_records, l1_of
 from reticent.neighbours.leave_one_out import LeaveOneOut
-from reticent.neighbours.random_dp import (
-    delivered_gamma,
-    exchangeable_gamma,
-    gamma_of,
-    order_statistic,
-    pairs_for,
-)
 from reticent.parallel import map_tasks
 from reticent.randomness import seeded
 from reticent.training.softmax_head import SoftmaxHead
@@ -62,7 +55,7 @@ class Draws:
             raise InputError("pairs or gamma must be given, got neither")
         if self.k is not None and self.gamma is not None:
             raise InputError("k must be None where gamma is given, which chooses it, got both")
-        delivered_gamma(self.total, self.chosen, beta=self.beta)
+        random_dp.delivered_gamma(self.total, self.chosen, beta=self.beta)
 
     @property
     def total(self) -> int:
@@ -70,7 +63,7 @@ class Draws:
         if self.pairs is not None:
             return count("pairs", self.pairs)
         assert self.gamma is not None
-        return pairs_for(self.gamma).pairs
+        return random_dp.pairs_for(self.gamma).pairs
 
     @property
     def chosen(self) -> int:
@@ -79,8 +72,8 @@ class Draws:
             return count("k", self.k)
         if self.gamma is None or self.pairs is None:
             return self.total
-        rho = gamma_of(self.total).rho  # it minimises ρ + √(ln(1/ρ)/2m), so k too
-        return order_statistic(self.total, gamma=self.gamma, rho=rho)
+        rho = random_dp.gamma_of(self.total).rho  # it minimises ρ + √(ln(1/ρ)/2m), so k too
+        return random_dp.order_statistic(self.total, gamma=self.gamma, rho=rho)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,19 +88,19 @@ class SampledPairs:
     @property
     def delivered(self) -> float:
         """γ of the value that was delivered, with probability 1 − β."""
-        return delivered_gamma(self.draws.total, self.draws.chosen, beta=self.draws.beta)
+        return random_dp.delivered_gamma(self.draws.total, self.draws.chosen, beta=self.draws.beta)
 
     @property
     def exchangeable(self) -> float:
         """γ over sampler and one more pair together."""
-        return exchangeable_gamma(self.draws.total, self.draws.chosen)
+        return random_dp.exchangeable_gamma(self.draws.total, self.draws.chosen)
 
     @property
     def rubinstein_alda(self) -> float | None:
         """The γ of their theorem, in the sense of ``exchangeable``; None where m is too small."""
         m = self.draws.total
         try:
-            gamma = gamma_of(m).gamma + 1 - self.draws.chosen / m
+            gamma = random_dp.gamma_of(m).gamma + 1 - self.draws.chosen / m
         except InputError:
             return None
         return gamma if gamma < 1 else None
@@ -217,11 +210,11 @@ def _measured(
     sizes: Callable[[Integers], Sizes], pool: int, draws: Draws, jobs: int | None
 ) -> SampledPairs:
     drawn, population = drawn_from(pool, draws)
-    found = map_tasks(sizes, drawn, jobs=jobs)
+    norms = map_tasks(sizes, drawn, jobs=jobs)
     return SampledPairs(
         draws=draws,
-        l1=tuple(l1 for l1, _ in found),
-        l2=tuple(l2 for _, l2 in found),
+        l1=tuple(l1 for l1, _ in norms),
+        l2=tuple(l2 for _, l2 in norms),
         population=population,
     )
 

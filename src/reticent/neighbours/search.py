@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from reticent.arrays import Floats, Integers
+from reticent.arrays import ArrayLike, Floats, Integers
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.neighbours.differences import Differences, Norms
 from reticent.neighbours.head_sensitivity import Measured, as_measured, largest_of
@@ -82,20 +82,20 @@ def search_from(
 ) -> WorseNeighbours:
     """The same, where a solver stands ready."""
     as_measured(measured)
-    found = {
+    searched = {
         "a removed record": most_influential(solver, count("removals", removals)),
         "a record built within the bound": worst_built(solver, count("additions", additions)),
     }
     replace_one = claimed.relation is Relation.REPLACE_ONE
     sizes = {
         kind: largest_of(_compared(heads) if replace_one else heads.norms, measured)
-        for kind, heads in found.items()
+        for kind, heads in searched.items()
     }
     kind = max(sizes, key=lambda name: sizes[name][1])
     l1, l2 = (max(size[norm] for size in sizes.values()) for norm in (0, 1))
     exceeded = max(
-        found / bound
-        for found, bound in ((l1, claimed.l1), (l2, claimed.l2_bound))
+        searched / bound
+        for searched, bound in ((l1, claimed.l1), (l2, claimed.l2_bound))
         if bound is not None
     )
     return WorseNeighbours(

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import clone
 
-from reticent.arrays import Floats, Integers
+from reticent.arrays import ArrayLike, Floats, Integers
 from reticent.neighbours.leave_one_out import LeaveOneOut, objective_of
 from reticent.training.mlp_head import MLPHead, trainer
 from reticent.training.softmax_head import SoftmaxHead
@@ -88,10 +87,10 @@ def removed_from_head(head: SoftmaxHead, X: ArrayLike, y: ArrayLike) -> RemovedO
             f"records must be the number of rows, at least 2, got {own.records} and {size} rows"
         )
     shrunk = clone(head).set_params(penalty=head.penalty * (size - 1) / size).fit(X, y)
-    found = LeaveOneOut(shrunk, X, y)
+    solver = LeaveOneOut(shrunk, X, y)
     at_full = LeaveOneOut(full, X, y).coordinates
-    start = own.basis @ found.coordinates
-    changes = found.without(np.arange(size)).weights
+    start = own.basis @ solver.coordinates
+    changes = solver.without(np.arange(size)).weights
     neighbours = start + changes
     apart = (neighbours - own.basis @ at_full).reshape(size, -1)
     return RemovedOnes(
@@ -107,10 +106,10 @@ def removed_from_network(head: MLPHead, X: ArrayLike, y: ArrayLike) -> RemovedOn
     """All networks without one record, trained with the same seed and order of records."""
     full: MLPHead = clone(head).fit(X, y)
     rows, labels = clone(head).mapped_records(X, y)
-    layers = trainer("stacked").train_without(
+    layers = trainer("dense").train_without(
         rows, labels, full.recipe(rows.shape[1]), np.arange(len(rows))
     )
-    others = [full.with_weights(found) for found in layers]
+    others = [full.with_weights(weights) for weights in layers]
     inputs: Any = np.asarray(X)
     return RemovedOnes(
         full=full.logits(inputs),

@@ -22,14 +22,18 @@ if TYPE_CHECKING:
         ClassMeansHead,
         LDAHead,
         NoisyGradientHead,
+        PrivateNetwork,
     )
     from reticent.protect.mean import release_mean
     from reticent.protect.penalty import mean_share, public_penalty
+    from reticent.protect.private_training import PrivateTraining
     from reticent.protect.recipe import Recipe, Step
     from reticent.protect.registry import RECIPES
     from reticent.protect.release import Release, release_records
+    from reticent.protect.signing import make_keys, read_public_key, read_signer
     from reticent.protect.table import ReleaseRequest, release_table
     from reticent.protect.terms import Source, Terms
+    from reticent.protect.training_progress import follow_training
     from reticent.protect.weights import release_weights
 
 __all__ = [
@@ -42,6 +46,8 @@ __all__ = [
     "LDAHead",
     "NoisyGradientHead",
     "PrivateAnswers",
+    "PrivateNetwork",
+    "PrivateTraining",
     "Recipe",
     "Release",
     "ReleaseRequest",
@@ -51,11 +57,15 @@ __all__ = [
     "Verification",
     "calibrated_answers",
     "charge_answers",
+    "follow_training",
     "load",
+    "make_keys",
     "mean_share",
     "numbers_of",
     "private_answers",
     "public_penalty",
+    "read_public_key",
+    "read_signer",
     "release_mean",
     "release_records",
     "release_table",

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Gaussian
-from reticent.mechanisms.additive import CoordinatewiseMechanism
-from reticent.mechanisms.base import SCALE_SLACK
+from reticent.mechanisms.additive import SCALE_SLACK, CoordinatewiseMechanism
 from reticent.mechanisms.profiles import conversions, gaussian
 from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import InputError, positive, probability

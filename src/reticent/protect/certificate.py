@@ -5,24 +5,33 @@ guarantee that must follow from them by the accountants' word.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from reticent.guarantee import Guarantee
+from reticent.arrays import Floats
+from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.rounding import upper_text
-from reticent.protect.recipe import Recipe, composed_epsilon, with_scales
-from reticent.protect.registry import RECIPES
+from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.rounded.grid import LARGEST_CELL
+from reticent.protect.plain_values import class_names
+from reticent.protect.recipe import Plan, Recipe, composed_epsilon, with_scales
+from reticent.protect.registry import RECIPES, is_own
 from reticent.protect.release import Release, claim_of, shape_misfits
-from reticent.protect.sealed_pair import Pair, read_pair, write_pair
+from reticent.protect.sealed_pair import Pair, Paths, read_pair, write_pair
+from reticent.protect.signing import Signer
 from reticent.protect.terms import Terms
+from reticent.training.public_step import is_public_step
 from reticent.validation import InputError, describe, positive
 from reticent.version import INSTALLED
 
 FORMAT: Final = "reticent-release-1"
+_VERSION: Final = re.compile(r"[0-9A-Za-z.+!-]{1,64}")
 _FIELDS: Final = {
     "format",
     "version",
@@ -42,6 +51,10 @@ class Verification:
     guarantee: Guarantee
     epsilon: float
     problems: tuple[str, ...]
+    version: str
+    """Of the package that made the release, as its certificate says."""
+    signed_by: str | None = None
+    """The fingerprint of the key that signed the files; None where nobody did."""
 
     @property
     def holds(self) -> bool:
@@ -57,11 +70,16 @@ class _Claims(NamedTuple):
     scales: dict[str, float]
     classes: list[Any]
     guarantee: Guarantee
+    grade: str
+    """As it is typed in the file."""
 
 
-def save(release: Release, path: str | Path) -> tuple[Path, Path]:
-    """Write PATH.safetensors and PATH.json; neither is there half-written."""
-    return write_pair(path, document_of(release), dict(release.tensors))
+def save(release: Release, path: str | Path, *, sign: Signer | None = None) -> Paths:
+    """Write PATH.safetensors and PATH.json; neither is there half-written.
+
+    With a key (``protect.signing.read_signer``) PATH.signature.json says whose they are.
+    """
+    return write_pair(path, document_of(release), dict(release.tensors), sign=sign)
 
 
 def document_of(release: Release) -> dict[str, Any]:
@@ -83,12 +101,17 @@ def load(path: str | Path) -> Release:
 
     Its guarantee is graded declared: a file proves nothing, and who wrote it is not known here.
     """
+    return load_verified(path)[0]
+
+
+def load_verified(path: str | Path) -> tuple[Release, Verification]:
+    """The released model with what was computed from its certificate, of one reading of both."""
     pair = read_pair(path)
     claims = _claims(pair, path)
     verified = _verified(pair, claims)
     if not verified.holds:
         raise InputError(f"{path} must match its certificate, got: {'; '.join(verified.problems)}")
-    return Release(
+    model = Release(
         recipe=claims.recipe,
         terms=claims.terms,
         scales=claims.scales,
@@ -96,12 +119,22 @@ def load(path: str | Path) -> Release:
         guarantee=claims.guarantee,
         classes_=np.asarray(claims.classes),
     )
+    return model, verified
 
 
-def verify(path: str | Path) -> Verification:
-    """Compute ε anew from the certificate's public numbers, and compare weights and certificate."""
-    pair = read_pair(path)
+def verify(path: str | Path, *, key: Ed25519PublicKey | None = None) -> Verification:
+    """Compute ε anew from the certificate's public numbers, and compare weights and certificate.
+
+    With ``key`` (``protect.signing.read_public_key``) they must be signed by its holder.
+    """
+    pair = read_pair(path, key=key)
     return _verified(pair, _claims(pair, path))
+
+
+def verify_release(release: Release) -> Verification:
+    """The same for a release that is here: nothing of it is believed but what can be computed."""
+    pair = Pair(claims=document_of(release), tensors=dict(release.tensors), problems=())
+    return _verified(pair, _claims(pair, "the release"))
 
 
 def _verified(pair: Pair, claims: _Claims) -> Verification:
@@ -123,17 +156,71 @@ def _verified(pair: Pair, claims: _Claims) -> Verification:
         )
     elif plan and not problems:
         problems += _other_lines(claim_of(recipe, terms, plan), claim)
-    return Verification(guarantee=claim, epsilon=epsilon, problems=tuple(problems))
+        problems += _off_grid(recipe, pair.tensors, plan)
+    problems += _other_grade(claims)
+    return Verification(
+        guarantee=claim,
+        epsilon=epsilon,
+        problems=tuple(problems),
+        version=str(pair.claims["version"]),
+        signed_by=pair.signed_by,
+    )
 
 
 def _other_lines(own: Guarantee, claim: Guarantee) -> list[str]:
-    """Where a certificate prints assumptions that its recipe has not, or leaves some out."""
+    """Where a certificate prints assumptions that its recipe has not, or leaves some out.
+
+    Both lists are computed anew; behind the stated ones stand the steps that were fitted on public
+    data, and nothing else.
+    """
     problems = []
     if claim.checked != own.checked:
         problems.append("the lines under checked are not those of the recipe")
     if missing := [line for line in own.stated if line not in claim.stated]:
-        problems.append(f"the lines under stated lack: {missing[0]}")
+        return [*problems, f"the lines under stated lack: {missing[0]}"]
+    known, more = claim.stated[: len(own.stated)], claim.stated[len(own.stated) :]
+    if known != own.stated or len(set(more)) < len(more) or not all(map(is_public_step, more)):
+        problems.append("the lines under stated are not those of the recipe")
     return problems
+
+
+def _other_grade(claims: _Claims) -> list[str]:
+    """A grade that no release of this recipe on these terms can have."""
+    possible = {str(Grade.DECLARED)}
+    if is_own(claims.recipe) and not claims.terms.inferred:
+        possible.add(str(Grade.PROVEN))
+    if claims.grade in possible and not claims.guarantee.composed_of:
+        return []
+    return [f"the grade cannot be {claims.grade}: it follows from recipe and terms"]
+
+
+def _off_grid(recipe: Recipe, tensors: Mapping[str, Floats], plan: Plan) -> list[str]:
+    """Answers that no noise of this package has given: each is a multiple of a public step.
+
+    Whoever writes other numbers into the weights, or noise of other floats, is found by it. A
+    plug-in's noise may have another grid.
+    """
+    if not MECHANISMS.is_own(recipe.mechanism):
+        return []
+    return [
+        f"the tensor {name} does not lie on the grid of its noise"
+        for name, (step, divisor) in recipe.released_as().items()
+        if not _lies_on(tensors[name], plan[step].noise.grid_in(tensors[name].size), divisor)
+    ]
+
+
+def _lies_on(values: Floats, grid: float, divisor: int) -> bool:
+    """Whether each value is the float k·grid/divisor of a whole number |k| ≤ 2⁵².
+
+    The k that is computed from a quotient may be two off.
+    """
+    with np.errstate(over="ignore"):
+        near = np.rint(values / grid * divisor)
+        found = [
+            (np.abs(near + off) <= LARGEST_CELL) & ((near + off) * grid / divisor == values)
+            for off in (range(-2, 3) if divisor > 1 else (0,))
+        ]
+    return bool(np.logical_or.reduce(found).all())
 
 
 def _other_terms(recipe: Recipe, terms: Terms, claim: Guarantee) -> list[str]:
@@ -161,21 +248,21 @@ def _claims(pair: Pair, path: str | Path) -> _Claims:
         raise InputError(f"{path} must be a certificate of format {FORMAT}, got another file")
     if odd := sorted(set(values) ^ _FIELDS):
         raise InputError(f"{path} must have the fields of a certificate, got {odd[0]!r} wrong")
+    _refuse_odd_version(values["version"])
     return _Claims(
         recipe=RECIPES.named(values["recipe"]).from_dict(values["numbers"]),
         terms=Terms.from_dict(values["terms"]),
         scales=_scales(values["scales"]),
-        classes=_classes(values["classes"]),
+        classes=class_names(values["classes"]),
         guarantee=Guarantee.from_dict(values["guarantee"]),
+        grade=str(values["guarantee"].get("grade", Grade.DECLARED)),
     )
 
 
-def _classes(values: object) -> list[Any]:
-    if not isinstance(values, list) or not all(type(one) in (str, int, float) for one in values):
-        raise InputError(f"classes must be a list of texts or numbers, got {describe(values)}")
-    if len(set(values)) < len(values):
-        raise InputError("classes must be distinct, got one twice")
-    return values
+def _refuse_odd_version(value: object) -> None:
+    """A card prints it."""
+    if not isinstance(value, str) or not _VERSION.fullmatch(value):
+        raise InputError(f"version must be that of the package, got {describe(value)}")
 
 
 def _scales(values: object) -> dict[str, float]:

@@ -10,8 +10,8 @@ from reticent.protect.noisy_query import is_minted
 from reticent.protect.release import Release
 from reticent.protect.terms import Terms
 from reticent.training import SigmoidHead, SoftmaxHead
-from reticent.training.enclosing import steps_before
 from reticent.training.linear_head import CertifiedFit, LinearHead
+from reticent.training.public_step import steps_before
 from reticent.validation import InputError, describe
 
 NO_SEARCH = (

@@ -21,11 +21,12 @@ from reticent.protect.recipe import Recipe
 from reticent.protect.recipes.adassp import AdaSSPRecipe
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.protect.recipes.lda import LDARecipe
+from reticent.protect.recipes.network import NetworkRecipe
 from reticent.protect.recipes.noisy_gradient import GradientRecipe
 from reticent.protect.recipes.regression import RegressionRecipe
 from reticent.protect.release import Charge, Release, release_records
 from reticent.protect.terms import Terms, inferred_sources
-from reticent.training.enclosing import Enclosing, enclosing
+from reticent.training.public_step import Enclosing, enclosing
 from reticent.training.records import (
     classified_records,
     indices_of,
@@ -168,6 +169,7 @@ class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
                 features=rows.shape[1],
                 classes=len(names),
                 mechanism=self.mechanism,
+                **self._options(),
             ),
             terms=terms,
             rows=rows,
@@ -185,6 +187,10 @@ class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
 
     def _set_classes(self, classes: Array) -> None:
         self.classes_ = classes
+
+    def _options(self) -> dict[str, Any]:
+        """Further public numbers, where the recipe takes some."""
+        return {}
 
 
 class NoisyGradientHead(Learner):
@@ -250,6 +256,91 @@ class AdaSSPHead(Learner):
     """
 
     recipe = AdaSSPRecipe
+
+
+class PrivateNetwork(Learner):
+    """A network by DP-SGD; takes the arguments of every learner, and these.
+
+    Args:
+        architecture: "mlp", "conv", or ``package.module:function`` of a function that is called
+            with the shape of a record and the number of classes and returns a torch module.
+        shape: Of a record, as "1x28x28"; one vector where nothing is said.
+        batch: How many of N records a step sees on average: by default 256, or all of them where
+            the relation or persons with several records rule samples out.
+        epochs: How many times N records are seen.
+        clip: The norm to which each record's gradient is clipped.
+        learning_rate: Of the optimiser, SGD.
+        momentum: Of the optimiser.
+        average: Decay of a moving average of the weights, which is released; 0 for none.
+        exact: With books in float64 the guarantee is proven; without, faster and declared.
+        physical: How many records are computed at a time.
+        seed: Of the public first weights.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> network = PrivateNetwork(
+    ...     classes=range(10),
+    ...     records=1500,
+    ...     epsilon=4.0,
+    ...     delta=1e-5,
+    ...     relation="add-remove",
+    ...     epochs=4,
+    ... ).fit(X[:1500] / 16, y[:1500])
+    >>> print(network.guarantee_)
+    ε ≤ 4, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: one record)
+    """
+
+    recipe = NetworkRecipe
+
+    def __init__(  # noqa: PLR0913 - one argument for each public number
+        self,
+        *,
+        classes: Sequence[Any],
+        records: int,
+        epsilon: float,
+        delta: float,
+        relation: Relation | str,
+        mechanism: str = "gaussian",
+        max_records_per_person: int | None = None,
+        inferred: Collection[str] = (),
+        charge: Charge | None = None,
+        architecture: str = "mlp",
+        shape: str = "",
+        batch: int | None = None,
+        epochs: float = 20.0,
+        clip: float = 1.0,
+        learning_rate: float = 0.5,
+        momentum: float = 0.9,
+        average: float = 0.0,
+        exact: bool = True,
+        physical: int = 64,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            classes=classes,
+            records=records,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            mechanism=mechanism,
+            max_records_per_person=max_records_per_person,
+            inferred=inferred,
+            charge=charge,
+        )
+        self.architecture = architecture
+        self.shape = shape
+        self.batch = batch
+        self.epochs = epochs
+        self.clip = clip
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.average = average
+        self.exact = exact
+        self.physical = physical
+        self.seed = seed
+
+    def _options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in NetworkRecipe.options}
 
 
 class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
@@ -346,7 +437,14 @@ class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
         return released.predict(rows)
 
 
-ESTIMATORS = (NoisyGradientHead, ClassMeansHead, LDAHead, AdaSSPHead, AdaSSPRegressor)
+ESTIMATORS = (
+    NoisyGradientHead,
+    ClassMeansHead,
+    LDAHead,
+    AdaSSPHead,
+    PrivateNetwork,
+    AdaSSPRegressor,
+)
 
 
 def refuse_as_learner(learner: BaseEstimator) -> Enclosing:
@@ -354,7 +452,7 @@ def refuse_as_learner(learner: BaseEstimator) -> Enclosing:
 
     Only the package's own classes mint, by ``type(...) is``: a subclass or a replaced method may
     pass by the noise. A step of a pipeline must have been fitted on public rows, and no other
-    estimator may stand around the learner (``training.enclosing``).
+    estimator may stand around the learner (``public_step.enclosing``).
     """
     if type(learner) not in ESTIMATORS:
         raise InputError(

@@ -18,7 +18,7 @@ from reticent.guarantee.rounding import up
 from reticent.protect.terms import checked_each, countable, records_touched, unit_of
 from reticent.training.features import NORMS
 from reticent.training.linear_head import HeadNumbers, least_tolerance
-from reticent.training.sigmoid import SigmoidObjective
+from reticent.training.sigmoid_head import SigmoidObjective
 from reticent.training.softmax import SoftmaxObjective
 from reticent.validation import InputError, count, describe, non_negative, positive
 

@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from reticent.arrays import Array, Floats
+from reticent.arrays import Array, Floats, Integers
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
 from reticent.mechanisms import Mechanism
+from reticent.randomness import secret_sample
 
 NoiseFunction = Callable[[Any, Floats], Array]
 """The mechanism that a value is due and the value in, what the world sees of it out."""
@@ -24,12 +25,32 @@ NoiseFunction = Callable[[Any, Floats], Array]
 REPLACED: Final = "the noise was replaced by an audit: nothing is promised"
 
 _FUNCTION: ContextVar[NoiseFunction | None] = ContextVar("noise function", default=None)
+_RATE: ContextVar[float] = ContextVar("sampling rate", default=1.0)
 
 
-def noisy_query(noise: Mechanism, value: Floats) -> Array:
-    """The value with the mechanism's own noise, or what an audit answers in its place."""
+def noisy_query(noise: Mechanism, value: Floats, *, sampling_rate: float = 1.0) -> Array:
+    """The value with the mechanism's own noise, or what an audit answers in its place.
+
+    ``sampling_rate`` is that of the Poisson sample that the value was computed from.
+    """
     function = _FUNCTION.get()
-    return noise.release(value) if function is None else function(noise, value)
+    if function is None:
+        return noise.release(value)
+    before = _RATE.set(sampling_rate)
+    try:
+        return function(noise, value)
+    finally:
+        _RATE.reset(before)
+
+
+def is_replaced() -> bool:
+    """Whether an audit answers the queries of this thread."""
+    return _FUNCTION.get() is not None
+
+
+def sampling_rate() -> float:
+    """With which rate the query saw the records that a noise function is asked to answer."""
+    return _RATE.get()
 
 
 def noisy_rows(noise: Mechanism, values: Floats) -> Array:
@@ -37,6 +58,36 @@ def noisy_rows(noise: Mechanism, values: Floats) -> Array:
     if _FUNCTION.get() is None and not getattr(noise, "is_joint", False):
         return noise.release(values)  # its noise is i.i.d. over all entries, or row by row
     return np.stack([noisy_query(noise, row) for row in values])
+
+
+Sampler = Callable[[Floats, Array, float], Integers]
+"""Rows, labels and a rate in, the places of the rows that a query sees out."""
+
+_SAMPLER: ContextVar[Sampler | None] = ContextVar("sampler", default=None)
+
+
+def sampled_records(rows: Floats, labels: Array, rate: float) -> Integers:
+    """The places of a Poisson sample, by secret coins, or what an audit takes in its place."""
+    sampler = _SAMPLER.get()
+    if sampler is None or _FUNCTION.get() is None:  # coins that are not secret: only in an audit
+        return secret_sample(len(rows), rate)
+    return sampler(rows, labels, rate)
+
+
+def everyone(rows: Floats, labels: Array, rate: float) -> Integers:
+    """The sampler of an audit that looks at the worst case: all records are seen."""
+    del labels, rate
+    return np.arange(len(rows))
+
+
+@contextmanager
+def with_sampler(sampler: Sampler) -> Iterator[None]:
+    """Until it is left, samples of queries whose noise an audit gives are taken by ``sampler``."""
+    before = _SAMPLER.set(sampler)
+    try:
+        yield
+    finally:
+        _SAMPLER.reset(before)
 
 
 @contextmanager

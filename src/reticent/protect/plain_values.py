@@ -1,7 +1,11 @@
 """The numbers of a recipe as plain values: what a certificate may hold, and how it is read."""
 
+import dataclasses
+import unicodedata
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from reticent.validation import InputError, count, describe, non_negative, positive
 
@@ -11,6 +15,48 @@ def checked(name: str, kind: str, value: object) -> Any:
     if kind not in _CHECKS:
         raise InputError(f"{name} must have a type that a certificate can hold, got {kind}")
     return _CHECKS[kind](name, value)
+
+
+def fields(recipe: Any) -> tuple[dataclasses.Field[Any], ...]:
+    """Of a recipe, or of its class: its numbers, in their order."""
+    return dataclasses.fields(recipe)
+
+
+def type_name(kind: Any) -> str:
+    """A field's type as it is written: an annotation is a text or a type."""
+    return kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+
+
+def plain(value: Any) -> Any:
+    """A field's value as JSON has it."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def class_names(values: object) -> list[Any]:
+    """Classes that stay what they are in a file, and differ for whoever reads them there.
+
+    A file holds texts and numbers. As an array those of several types become one, a text loses the
+    zeros at its end, and an integer beyond 64 bits is no number any more.
+    """
+    kinds = (str, int, float, bool)
+    if not isinstance(values, list) or not all(type(one) in kinds for one in values):
+        raise InputError(f"classes must be a list of texts or numbers, got {describe(values)}")
+    read = np.asarray(values)
+    if read.dtype == object or read.tolist() != values or _types(read.tolist()) != _types(values):
+        raise InputError("classes must be all texts or all numbers of 64 bits, got others")
+    if len(set(values)) < len(values) or len(set(map(_as_seen, values))) < len(values):
+        raise InputError("classes must be distinct, got two that cannot be told apart")
+    return values
+
+
+def _types(values: list[Any]) -> list[type]:
+    return [type(one) for one in values]
+
+
+def _as_seen(value: object) -> str:
+    """What people see of a class: two texts that differ in what has no width are one."""
+    spelled = unicodedata.normalize("NFC", str(value))
+    return " ".join("".join(one for one in spelled if one.isprintable()).split())
 
 
 def _whole(name: str, value: object) -> int:

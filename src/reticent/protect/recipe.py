@@ -7,7 +7,6 @@ see (``event_of``) and, by their word, the ε of every certificate (``composed_e
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -19,6 +18,7 @@ import numpy as np
 from scipy import special
 
 from reticent.accounting.account import account
+from reticent.accounting.calibration import calibrate_noise
 from reticent.arrays import Array, Floats
 from reticent.guarantee import Composed, Event, PoissonSampled, Relation, Repeated, Sensitivity
 from reticent.guarantee.rounding import up
@@ -26,7 +26,7 @@ from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import CoordinatewiseMechanism
 from reticent.protect.budget import mechanism_of, share_scales
 from reticent.protect.noisy_query import NoiseFunction, noisy_query, with_noise_function
-from reticent.protect.plain_values import checked as _checked
+from reticent.protect.plain_values import checked, fields, plain, type_name
 from reticent.protect.terms import Terms
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError, NotCoveredError, count
@@ -65,7 +65,7 @@ class PlannedStep:
 
     def release(self, value: Floats) -> Floats:
         """The only way from a sum over records to what a recipe sees of it."""
-        return noisy_query(self.noise, value)
+        return noisy_query(self.noise, value, sampling_rate=self.sampling_rate)
 
     def event(self, *, by_l2: bool = False) -> Event:
         """All queries of this step as an accountant sees them."""
@@ -108,7 +108,7 @@ class Recipe(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     """The public numbers that this recipe takes beside records and classes; others are refused."""
     checked: ClassVar[tuple[str, ...]] = ()
-    """What its code makes sure of, each line with the function that does (``guarantee.checks``)."""
+    """What its code makes sure of, each line with the function that does (``checked_by``)."""
     stated: ClassVar[tuple[str, ...]] = ()
     """What its user states."""
 
@@ -198,6 +198,18 @@ class Recipe(ABC):
         del tensors, classes
         return None
 
+    def released_as(self) -> dict[str, tuple[str, int]]:
+        """Tensors that are noisy answers themselves: the step, and by what it was divided.
+
+        They lie on the grid of its noise. Others are computed from answers, and lie on none.
+        """
+        return {}
+
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """What no theorem covers in the way these numbers ask for; with any, it is declared."""
+        return ()
+
     def misfits(self, terms: Terms) -> list[str]:
         """Where the numbers are not what the installed recipe plans for the same terms."""
         del terms
@@ -215,15 +227,15 @@ class Recipe(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a certificate."""
-        return {one.name: _plain(getattr(self, one.name)) for one in _fields(self)}
+        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """From plain values; what is missing, unknown or out of range is refused."""
-        fields = {one.name: _type_name(one.type) for one in _fields(cls)}
-        if not isinstance(values, Mapping) or set(values) != set(fields):
-            raise InputError(f"numbers must have {', '.join(sorted(fields))}, got others")
-        return cls(**{name: _checked(name, kind, values[name]) for name, kind in fields.items()})
+        kinds = {one.name: type_name(one.type) for one in fields(cls)}
+        if not isinstance(values, Mapping) or set(values) != set(kinds):
+            raise InputError(f"numbers must have {', '.join(sorted(kinds))}, got others")
+        return cls(**{name: checked(name, kind, values[name]) for name, kind in kinds.items()})
 
 
 def noise_plan(
@@ -281,11 +293,33 @@ def composed_epsilon(plan: Plan, *, relation: Relation, delta: float) -> float:
 
 
 def composed_epsilon_of(
-    noises: list[AdditiveMechanism], *, relation: Relation, delta: float
+    noises: list[AdditiveMechanism],
+    *,
+    relation: Relation,
+    delta: float,
+    rates: list[float] | None = None,
 ) -> float:
-    """The ε at δ of releases with these noises on the same data; rounded up."""
+    """The ε at δ of releases with these noises on the same data; rounded up.
+
+    ``rates`` are those of the samples that they saw. Samples of one rate under noise of one scale
+    count as often as there are, each at the furthest that any of them moved.
+    """
+    if rates is not None and min(rates, default=1.0) < 1:
+        return composed_epsilon(_sampled_plan(noises, rates), relation=relation, delta=delta)
     plan = {str(place): PlannedStep(noise=noise) for place, noise in enumerate(noises)}
     return composed_epsilon(plan, relation=relation, delta=delta)
+
+
+def _sampled_plan(noises: list[AdditiveMechanism], rates: list[float]) -> Plan:
+    groups: dict[tuple[float, float], list[AdditiveMechanism]] = {}
+    for noise, rate in zip(noises, rates, strict=True):
+        groups.setdefault((rate, noise.scale), []).append(noise)
+    return {
+        f"{rate} {scale}": PlannedStep(
+            noise=max(group, key=lambda noise: noise.bound), times=len(group), sampling_rate=rate
+        )
+        for (rate, scale), group in groups.items()
+    }
 
 
 Replay = Callable[[NoiseFunction], Floats]
@@ -348,26 +382,26 @@ def _event_by_l2(noise: AdditiveMechanism) -> Event:
 
 
 def _sampled_scales(recipe: Recipe, steps: dict[str, Step], terms: Terms) -> dict[str, float]:
-    """Scales Δ·c/√(share/times) with the least c that the accountants allow, by bisection."""
+    """Scales Δ·c/√(share/times) with the least c that the accountants allow."""
     relative = {
         name: _length(step.sensitivity) / (step.share / step.times) ** 0.5
         for name, step in steps.items()
     }
 
-    def epsilon(factor: float) -> float:
-        scales = {name: factor * one for name, one in relative.items()}
-        plan = with_scales(recipe, scales, terms)
-        return composed_epsilon(plan, relation=terms.relation, delta=terms.delta)
+    def least(which: int) -> float:
+        def event(factor: float) -> Event:
+            scales = {name: factor * one for name, one in relative.items()}
+            return _events(with_scales(recipe, scales, terms))[which]
 
-    low, high = 1e-6, 1.0
-    while not epsilon(high) <= terms.epsilon:
-        low, high = high, 2 * high
-        if high > 1e9:
-            raise InputError(f"epsilon must be reachable with noise, got {terms.epsilon}")
-    while high / low > 1 + 1e-6:
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if epsilon(middle) <= terms.epsilon else (middle, high)
-    return {name: high * one for name, one in relative.items()}
+        return calibrate_noise(
+            event, epsilon=terms.epsilon, delta=terms.delta, relation=terms.relation
+        ).noise_multiplier
+
+    try:
+        factor = least(-1)  # by L2, where it is known
+    except NotCoveredError:
+        factor = least(0)
+    return {name: factor * one for name, one in relative.items()}
 
 
 def _enough(
@@ -392,16 +426,3 @@ def _length(sensitivity: Sensitivity) -> float:
     length = sensitivity.l2 if sensitivity.l2 is not None else sensitivity.l1
     assert length is not None
     return length
-
-
-def _fields(recipe: Any) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(recipe)
-
-
-def _type_name(kind: Any) -> str:
-    """As it is written: an annotation is a text or a type."""
-    return kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -47,6 +47,11 @@ RECIPES: Registry[type[Recipe]] = Registry(
             "noisy linear discriminant analysis",
             CLASSIFICATION,
         ),
+        "network": Lazy(
+            f"{_HERE}.network:NetworkRecipe",
+            "DP-SGD on a network: clipped per-example gradients of Poisson samples",
+            CLASSIFICATION,
+        ),
         "adassp-regression": Lazy(
             f"{_HERE}.regression:RegressionRecipe",
             "linear regression from noisy statistics",

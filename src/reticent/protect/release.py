@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 
 from reticent.arrays import Array, Floats, FrozenMapping, frozen
 from reticent.guarantee import Event, Grade, Guarantee
-from reticent.guarantee.checks import checked_by
+from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms import AdditiveMechanism
-from reticent.mechanisms.base import FRESH_SECURE_NOISE
+from reticent.mechanisms.additive import FRESH_SECURE_NOISE
 from reticent.protect.budget import mechanism_of
 from reticent.protect.noisy_query import minted
+from reticent.protect.plain_values import class_names
 from reticent.protect.recipe import (
     Plan,
     Recipe,
@@ -32,7 +33,7 @@ from reticent.protect.recipe import (
 )
 from reticent.protect.registry import is_own
 from reticent.protect.terms import Terms
-from reticent.training.enclosing import Enclosing, enclosing
+from reticent.training.public_step import Enclosing, enclosing
 from reticent.validation import InputError, float_rows
 
 Charge = Callable[[Event], object]
@@ -187,7 +188,7 @@ def released_by(  # noqa: PLR0913 - as above
     if around.problem is not None:
         raise InputError(around.problem)
     terms = terms.with_sources(recipe.public_numbers)
-    names = frozen(np.asarray(classes))
+    names = _class_array(classes)
     _refuse_other_numbers(recipe, terms, plan, len(names))
     claim = claim_of(recipe, terms, plan, tuple(dict.fromkeys((*stated, *around.stated))))
     if charge is not None:
@@ -201,7 +202,7 @@ def released_by(  # noqa: PLR0913 - as above
         guarantee=claim,
         classes_=names,
     )
-    if is_own(recipe) and not terms.inferred:
+    if is_own(recipe) and not terms.inferred and not recipe.unproven:
         object.__setattr__(found, "guarantee", minted(claim))
     if charge is not None:
         _CHARGED.add(found)
@@ -215,6 +216,13 @@ _CHARGED: WeakSet[Release] = WeakSet()
 def was_charged(release: Release) -> bool:
     """Whether the cost of this release was handed to a ledger in this process."""
     return release in _CHARGED
+
+
+def _class_array(classes: ArrayLike) -> Array:
+    """Classes as a release keeps them: what no file could tell apart again is refused."""
+    found = np.asarray(classes)
+    plain = class_names(found.tolist())
+    return frozen(np.asarray(plain) if found.dtype == object else found)
 
 
 def _refuse_other_numbers(recipe: Recipe, terms: Terms, plan: Plan, classes: int) -> None:
@@ -263,7 +271,7 @@ def claim_of(recipe: Recipe, terms: Terms, plan: Plan, stated: tuple[str, ...] =
         relation=terms.relation,
         unit=terms.unit,
         checked=(*theorems, COMPOSED, *noise, *recipe.checked) if own else (COMPOSED,),
-        stated=(*foreign, *terms.stated, *recipe.stated, *stated),
+        stated=(*foreign, *terms.stated, *recipe.stated, *recipe.unproven, *stated),
     )
 
 

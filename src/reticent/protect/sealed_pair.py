@@ -1,6 +1,7 @@
 """Weights as safetensors and a certificate in JSON, each sealed with a hash of the other.
 
 The seal finds damage and mix-ups. It is no signature: whoever can write both can seal them anew.
+Who wrote them is said by a third file where there is one (``protect.signing``).
 """
 
 import hashlib
@@ -8,19 +9,27 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import safetensors
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from reticent.arrays import Floats
 from reticent.files import write_together
+from reticent.protect.signing import Signer, fingerprint, signed_with
+from reticent.read_limit import bounded_bytes
+from reticent.strict_json import MOST_BYTES, parsed_object
 from reticent.validation import InputError
 
-_SEAL = "certificate_sha256"
-_WEIGHTS = "weights_sha256"
+_SEAL: Final = "certificate_sha256"
+_WEIGHTS: Final = "weights_sha256"
+_METADATA: Final = "__metadata__"
+_OF_TENSOR: Final = {"dtype", "shape", "data_offsets"}
+_PADDING: Final = 7
+"""Spaces at the end of a header, so that the numbers behind it begin at a multiple of eight."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,80 +39,111 @@ class Pair:
     claims: Mapping[str, Any]
     tensors: Mapping[str, Floats]
     problems: tuple[str, ...]
+    signed_by: str | None = None
+    """The fingerprint of the key that signed both files; None where nobody did."""
+
+
+class Paths(NamedTuple):
+    """The two files of a release."""
+
+    weights: Path
+    certificate: Path
 
 
 def write_pair(
-    path: str | Path, claims: Mapping[str, Any], tensors: dict[str, Floats]
-) -> tuple[Path, Path]:
-    """Write PATH.safetensors and PATH.json; neither is there half-written, or alone."""
-    weights_path, certificate_path = paths_of(path)
+    path: str | Path,
+    claims: Mapping[str, Any],
+    tensors: dict[str, Floats],
+    *,
+    sign: Signer | None = None,
+) -> Paths:
+    """Write PATH.safetensors and PATH.json, and PATH.signature.json with a key; all or none.
+
+    The signature of an earlier release under this name goes: it would be of other files.
+    """
+    places, signature = paths_of(path), signature_path(path)
     content = save_tensors(tensors, metadata={_SEAL: _digest(claims)})
-    certificate = {**claims, _WEIGHTS: hashlib.sha256(content).hexdigest()}
-    document = json.dumps(certificate, ensure_ascii=False, allow_nan=False, indent=2)
-    write_together({weights_path: content, certificate_path: document.encode()})
-    return weights_path, certificate_path
+    whole = {**claims, _WEIGHTS: hashlib.sha256(content).hexdigest()}
+    document = json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2).encode()
+    files = {places.weights: content, places.certificate: document}
+    if sign is not None:
+        files[signature] = sign.document(document, content)
+    write_together(files)
+    if sign is None:
+        signature.unlink(missing_ok=True)
+    return places
 
 
-def read_pair(path: str | Path) -> Pair:
-    """Both files; what is no JSON object is refused, what does not match is a problem."""
-    weights_path, certificate_path = paths_of(path)
-    try:
-        document = certificate_path.read_text(encoding="utf-8")
-        content = weights_path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{error.filename} must be readable, got: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{certificate_path} must be a JSON text, got other bytes") from None
-    claims = _claims(document, certificate_path)
+def read_pair(path: str | Path, *, key: Ed25519PublicKey | None = None) -> Pair:
+    """Both files; what is no JSON object is refused, what does not match is a problem.
+
+    With ``key`` it is a problem, too, if that key did not sign them.
+    """
+    places = paths_of(path)
+    document = bounded_bytes(places.certificate, most=MOST_BYTES)
+    claims = parsed_object(document, source=str(places.certificate))
+    content = bounded_bytes(places.weights)
     problems = []
     if claims.pop(_WEIGHTS, None) != hashlib.sha256(content).hexdigest():
         problems.append("the weights are not those that were certified")
-    if _seal(content) != _digest(claims):
+    header = _header(content)
+    if header is None or header[_METADATA].get(_SEAL) != _digest(claims):
         problems.append("the certificate is not the one that the weights were sealed with")
+    problems += _more_than_tensors(header)
     tensors, odd = _tensors(content)
     problems += [f"the tensor {name} is not finite float64 numbers" for name in odd]
-    return Pair(claims=claims, tensors=tensors, problems=tuple(problems))
+    signer = _signer(signature_path(path), document, content)
+    problems += _unsigned(signer, key)
+    named = fingerprint(signer) if isinstance(signer, Ed25519PublicKey) else None
+    return Pair(claims=claims, tensors=tensors, problems=tuple(problems), signed_by=named)
 
 
-def paths_of(path: str | Path) -> tuple[Path, Path]:
+def paths_of(path: str | Path) -> Paths:
     """The two files of a release: PATH.safetensors and PATH.json."""
+    base = _base(path)
+    return Paths(base.with_name(base.name + ".safetensors"), base.with_name(base.name + ".json"))
+
+
+def signature_path(path: str | Path) -> Path:
+    """Where the signature of a release stands: PATH.signature.json."""
+    base = _base(path)
+    return base.with_name(f"{base.name}.signature.json")
+
+
+def _base(path: str | Path) -> Path:
     base = Path(path)
     if not base.name:
         raise InputError(f"path must name a file, got {str(path)!r}")
-    if base.suffix in (".safetensors", ".json"):
-        base = base.with_suffix("")
-    return base.with_name(base.name + ".safetensors"), base.with_name(base.name + ".json")
+    return base.with_suffix("") if base.suffix in (".safetensors", ".json") else base
 
 
-def _claims(document: str, path: Path) -> dict[str, Any]:
+def _signer(place: Path, document: bytes, content: bytes) -> Ed25519PublicKey | str | None:
+    """The key that signed both; None without a signature, and what is wrong with a false one."""
     try:
-        claims = json.loads(document, parse_constant=_refuse_constant, object_pairs_hook=_distinct)
-    except RecursionError:
-        raise InputError(f"{path} must be JSON, got one nested too deeply") from None
-    except ValueError:  # whole numbers of thousands of digits raise it too
-        raise InputError(f"{path} must be JSON, got another text") from None
-    if not isinstance(claims, dict):
-        raise InputError(f"{path} must be a certificate, got another file")
-    return claims
+        signature = place.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"{place} must be readable, got: {error.strerror}") from None
+    found = signed_with(signature, document, content, place)
+    return "the signature is not one of these files" if found is None else found
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of a field that stands twice the last would win silently."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a field stands twice")
-    return dict(pairs)
-
-
-def _refuse_constant(name: str) -> None:
-    """NaN and the infinities are none of JSON's numbers, though Python reads them."""
-    raise ValueError(name)
+def _unsigned(signer: Ed25519PublicKey | str | None, key: Ed25519PublicKey | None) -> list[str]:
+    if isinstance(signer, str):
+        return [signer]
+    if key is None:
+        return []
+    if signer is None:
+        return ["unsigned, and a signature by the given key is asked for"]
+    return [] if signer == key else [f"signed by another key, {fingerprint(signer)}"]
 
 
 def _tensors(content: bytes) -> tuple[dict[str, Floats], list[str]]:
     """The tensors that are finite float64 arrays, and the names of others; none of another file."""
     try:
         tensors = load_tensors(content)
-    except (safetensors.SafetensorError, TypeError, ValueError, KeyError):
+    except (safetensors.SafetensorError, TypeError, ValueError, KeyError, OverflowError):
         return {}, []
     sound = {
         name: tensor.copy()
@@ -119,11 +159,30 @@ def _digest(claims: Mapping[str, Any]) -> str:
     return hashlib.sha256(document.encode()).hexdigest()
 
 
-def _seal(content: bytes) -> str | None:
-    """The digest in the header of a safetensors file: its length in 8 bytes, then JSON."""
+def _header(content: bytes) -> dict[str, Any] | None:
+    """The header of a safetensors file, with metadata: its length in 8 bytes, then JSON."""
     length = int.from_bytes(content[:8], "little")
+    text = content[8 : 8 + length]
     try:
-        header = json.loads(content[8 : 8 + length])
-        return str(header["__metadata__"][_SEAL])
-    except (ValueError, KeyError, TypeError):
+        header = parsed_object(text, source="the header of the weights")
+    except InputError:
         return None
+    padded = len(text) - len(text.rstrip())
+    metadata = header.get(_METADATA) if isinstance(header, dict) else None
+    return header if isinstance(metadata, dict) and padded <= _PADDING else None
+
+
+def _more_than_tensors(header: dict[str, Any] | None) -> list[str]:
+    """Where a header holds anything beside the seal and what places its tensors."""
+    if header is None:
+        return []
+    problems = [
+        f"the weights carry {name!r} beside their seal"
+        for name in header[_METADATA]
+        if name != _SEAL
+    ]
+    return problems + [
+        f"the tensor {name} carries more than its numbers"
+        for name, place in header.items()
+        if name != _METADATA and (not isinstance(place, dict) or set(place) != _OF_TENSOR)
+    ]

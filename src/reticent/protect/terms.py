@@ -10,13 +10,23 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from reticent.arrays import FrozenMapping
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.validation import InputError, count, describe, positive, probability
+
+RECORDS: Final = "records"
+TELLS_RECORDS: Final = (
+    "N, which was read off the private data, tells the number of records; rounding it would not"
+    " help: neighbours at an edge would get different noise"
+)
+ASK_FOR_RECORDS: Final = (
+    "read off the data N would tell the number of records, which add-remove is to hide (rounded,"
+    " too: neighbours at an edge would get different noise)"
+)
 
 
 class Source(StrEnum):
@@ -64,7 +74,7 @@ class Terms:
         object.__setattr__(
             self, "max_records_per_person", checked_each(self.max_records_per_person)
         )
-        named = {str(name): _source(name, value) for name, value in self.sources.items()}
+        named = {_name(name): _source(name, value) for name, value in self.sources.items()}
         object.__setattr__(self, "sources", FrozenMapping(named))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -93,7 +103,8 @@ class Terms:
         inferred = tuple(
             f"{name}: read from the private data, not declared" for name in self.inferred
         )
-        return (*inferred, *stated_of_persons(self.max_records_per_person))
+        told = (TELLS_RECORDS,) if RECORDS in self.inferred else ()
+        return (*inferred, *told, *stated_of_persons(self.max_records_per_person))
 
     def with_sources(self, names: Iterable[str]) -> Terms:
         """The same with the source of each of these numbers written out."""
@@ -170,6 +181,13 @@ def stated_of_persons(max_records_per_person: int | None) -> tuple[str, ...]:
         " person are kept depends on that person's rows alone, and the kept rows are the records"
         " counted here",
     )
+
+
+def _name(value: object) -> str:
+    """Of a public number: a claim prints it, and a sentence in its place would stand there too."""
+    if not isinstance(value, str) or not (value.isidentifier() and value.isascii()):
+        raise InputError(f"sources must name public numbers, got {describe(value)}")
+    return value
 
 
 def _source(name: object, value: object) -> Source:

@@ -15,11 +15,11 @@ from reticent.report.card import (
     how_to_verify,
     mechanism,
     not_covered,
-    refuse_refuted,
 )
 from reticent.report.evidence import Evidence
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import epsilon_of
+from reticent.report.publication import publishable
 from reticent.report.wording import INTERNAL, LEFT_OUT, REFUTED
 from reticent.results import Attack
 
@@ -60,9 +60,9 @@ RETEST = (
 def annex(evidence: Evidence, *, public: bool = False) -> str:
     """The annex as a whole; ``public`` leaves out what no guarantee covers."""
     if public:
-        refuse_refuted(evidence)
+        evidence = publishable(evidence)
     sections = {
-        "What was released": f"{guarantee(evidence, public=public)}\n\n{mechanism(evidence)}",
+        "What was released": f"{guarantee(evidence)}\n\n{mechanism(evidence)}",
         "Can personal data be extracted from the model itself?": _extraction(evidence, public),
         "Can personal data be obtained from its answers?": _answers(evidence, public),
         "Which attacks were tested, and which were not?": _kinds(evidence, public),

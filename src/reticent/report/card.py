@@ -13,17 +13,18 @@ from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import analytic_of, delta_of, epsilon_of, scale_of
+from reticent.report.publication import publishable, signature_of
 from reticent.report.wording import (
     INTERNAL,
     LEFT_OUT,
     NEIGHBOURS,
     NOT_COVERED,
+    ON_PUBLIC_RECORDS,
     RECOMMENDED,
     REFUTED,
     UNAUDITED,
 )
 from reticent.results import Attack, Audit, Claim, Interval
-from reticent.validation import InputError
 
 FPR = 0.01
 """The share of false alarms at which a card says what an attack can reach."""
@@ -32,13 +33,13 @@ FPR = 0.01
 def card(evidence: Evidence, *, public: bool = False) -> str:
     """The section as a whole; ``public`` keeps what the guarantee covers alone."""
     if public:
-        refuse_refuted(evidence)
+        evidence = publishable(evidence)
     parts = [
         "## Privacy",
         f"> {LEFT_OUT if public else INTERNAL}",
         *([f"> {REFUTED}"] if evidence.refuted else []),
         "### Guarantee",
-        guarantee(evidence, public=public),
+        guarantee(evidence),
         "### Mechanism and noise",
         mechanism(evidence),
         "### Assumptions",
@@ -56,29 +57,19 @@ def card(evidence: Evidence, *, public: bool = False) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def refuse_refuted(evidence: Evidence) -> None:
-    """A public card has no audit in it, so it must not hide a refuted claim."""
-    if evidence.refuted:
-        raise InputError(
-            "a public card must be of a claim that stands, got one that its audit refuted"
-        )
-
-
-def guarantee(evidence: Evidence, *, public: bool) -> str:
-    """The claim with its grade, what it means, for whom and between which data sets.
-
-    A title is whatever somebody wrote: it may tell how many records there are.
-    """
+def guarantee(evidence: Evidence) -> str:
+    """The claim with its grade, what it means, for whom and between which data sets."""
     claim = evidence.claim
-    name = (evidence.file or "this model") if public else evidence.title
     lines = [
-        f"**{escaped(name)}:** {escaped(claim.text)}",
+        f"**{escaped(evidence.title)}:** {escaped(claim.text)}",
         f"**Grade:** {claim.grade}: {claim.grade.meaning}.",
         *meaning(claim),
         f"**Who is protected:** {escaped(claim.unit)}; what a record is stands among the stated"
         " assumptions.",
         f"**Neighbours:** {NEIGHBOURS.get(claim.relation, escaped(claim.relation))}",
     ]
+    if evidence.certificate is not None:
+        lines.append(f"**Whose word:** {signature_of(evidence)}.")
     return bullets(lines)
 
 
@@ -203,9 +194,12 @@ def lower_bound(audit: Audit) -> str:
 def cost(evidence: Evidence, *, public: bool) -> list[str]:
     """Accuracies; on a public card the one that follows from what was released, or none."""
     found = evidence.utility
-    own = None if found is None else found.covered if public else found.kept
+    if public:
+        shown = evidence.covered
+        return [] if shown is None else ["### Utility", bullets([covered(shown)])]
+    own = None if found is None else found.kept
     lines = [] if own is None else [f"**Accuracy of the released model:** {measured(own)}"]
-    if found is not None and not public:
+    if found is not None:
         if found.draws > 1:
             lines.append(
                 f"**Mean accuracy over {found.draws:,} draws of the noise**, not that of the"
@@ -217,6 +211,11 @@ def cost(evidence: Evidence, *, public: bool) -> list[str]:
             f" over {found.draws:,} draws of the noise",
         ]
     return ["### Utility", bullets(lines)] if lines else []
+
+
+def covered(figure: Interval) -> str:
+    """An accuracy that is no part of the certificate, but that everybody can measure."""
+    return f"**Accuracy of the released model:** {measured(figure)}, {ON_PUBLIC_RECORDS}."
 
 
 def measured(figure: Interval) -> str:
@@ -232,8 +231,8 @@ def how_to_verify(evidence: Evidence) -> str:
     if evidence.certificate is not None:
         found = evidence.certificate
         parts.append(
-            f"When this was written, it held: ε = {upper_text(found.epsilon)} ({found.grade})"
-            f" follows from the public numbers at δ = {delta_of(evidence.claim)}."
+            f"When this was written, it held: ε = {upper_text(found.epsilon)} ({found.claim.grade})"
+            f" follows from the public numbers at δ = {delta_of(found.claim)}."
         )
     made = ", ".join(f"{escaped(n)} {escaped(v)}" for n, v in sorted(evidence.versions.items()))
     return "\n\n".join([*parts, *([f"Made with {made}."] if made else [])])

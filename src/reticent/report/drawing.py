@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reticent.report.palette import LIGHT, variable
+from reticent.validation import printable
 
 WIDTH: Final = 400
 """Points, in which a text of 11 is read on a phone and is not too large on a desk."""
@@ -206,7 +207,7 @@ def _register() -> None:
 
 def _element(tag: str, text: str, **attributes: str) -> ElementTree.Element:
     element = ElementTree.Element(f"{{{_SVG}}}{tag}", attributes)
-    element.text = printable(text)
+    element.text = printable(" ".join(text.split()))  # XML cannot hold control characters
     return element
 
 
@@ -229,21 +230,11 @@ def _describe(root: ElementTree.Element, name: str, title: str, alt: str) -> Non
     root.insert(1, _element("desc", alt, id=words))
 
 
-def printable(text: str) -> str:
-    r"""The text on one line without control characters, which XML cannot hold.
-
-    >>> printable("a\x00b\nc")
-    'a�b c'
-    """
-    one_line = " ".join(text.split())
-    return "".join(letter if letter.isprintable() or letter == " " else "�" for letter in one_line)
-
-
 def shortened(text: str, most: int = 46) -> str:
     """The text for a label in a figure, cut where it is long.
 
     >>> shortened("weights, Gaussian", most=10)
     'weights, …'
     """
-    line = printable(text)
+    line = printable(" ".join(text.split()))
     return line if len(line) <= most else f"{line[: most - 1]}…"

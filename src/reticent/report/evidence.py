@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reticent.protect import Release, load, verify
-from reticent.protect.sealed_pair import paths_of, read_pair
+from reticent.protect import Release
+from reticent.protect.certificate import load_verified, verify_release
+from reticent.protect.sealed_pair import paths_of
 from reticent.results import Attack, Audit, Claim, Interval, ReleaseRow, Results
 from reticent.results.conversions import claim_of
 from reticent.results.steps import AttackStep, AuditStep
@@ -26,13 +27,25 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A certificate from which ε was computed anew."""
+    """A release whose ε was computed anew: all that a public text may say of its claim."""
 
     epsilon: float
-    grade: str
-    """Declared at most: nobody can see who wrote a file."""
+    """What follows from its public numbers."""
+    claim: Claim
+    """Declared at most where it is from a file: nobody can see who wrote one."""
+    learner: str
+    mechanism: str
+    scales: Mapping[str, float]
     numbers: Mapping[str, object]
-    """The public numbers that it follows from."""
+    """The public numbers that ε follows from."""
+    inferred: tuple[str, ...]
+    """Those among them that were read off the private data."""
+    version: str
+    """Of the package that made it."""
+    file: str | None = None
+    """The name of its files, without a folder; None where it was never written."""
+    signed_by: str | None = None
+    """The fingerprint of the key that signed the files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +59,6 @@ class Utility:
     draws: int
     kept: Interval | None
     """Of the file that is handed over; None where no draw was kept."""
-    covered: Interval | None
-    """The accuracy that may be published."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +76,8 @@ class Evidence:
     file: str | None = None
     """The name of the released files, without a folder."""
     utility: Utility | None = None
+    covered: Interval | None = None
+    """The accuracy on public records that may be published."""
     run: Results | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,8 +96,8 @@ class Evidence:
         )
 
 
-def of_results(results: Results, released: str | Path | None = None) -> Evidence:
-    """Of the recommended release of a run; with its files, ε is computed anew from them."""
+def of_results(results: Results, released: Release | str | Path | None = None) -> Evidence:
+    """Of the recommended release of a run; with the release, ε is computed anew from it."""
     release = results.recommended
     found = Evidence(
         title=results.title,
@@ -101,35 +114,60 @@ def of_results(results: Results, released: str | Path | None = None) -> Evidence
             loss=release.loss,
             draws=release.draws,
             kept=release.accuracy if release.draws == 1 else release.kept_accuracy,
-            covered=results.covered_accuracy,
         ),
+        covered=results.covered_accuracy,
         run=results,
         versions=results.made.versions,
     )
     if released is None:
         return found
-    own = of_certificate(released)
+    own = checked(released)
     if differing := _differing(found, own):
+        name = "the release" if isinstance(released, Release) else released
         raise InputError(
-            f"{released} must be the release of this run: {release.graded_name}, got one with"
+            f"{name} must be the release of this run: {release.graded_name}, got one with"
             f" another {differing[0]}"
         )
-    return replace(found, certificate=own.certificate, file=own.file)
+    return replace(found, certificate=own, file=own.file or found.file)
 
 
 def of_certificate(released: str | Path) -> Evidence:
     """Of a release on disk; one whose certificate does not hold is refused."""
-    model, verified = load(released), verify(released)
-    name, claim = paths_of(released)[1].stem, claim_of(model.guarantee)
+    own = checked(released)
     return Evidence(
-        title=name,
-        claim=claim,
+        title=own.file or "this model",
+        claim=own.claim,
+        learner=own.learner,
+        mechanism=own.mechanism,
+        scales=own.scales,
+        certificate=own,
+        file=own.file,
+        versions={"reticent": own.version},
+    )
+
+
+def checked(released: Release | str | Path) -> Checked:
+    """A release, of a file or of this process, from which ε follows; another is refused.
+
+    One of this process keeps its grade: it was minted here, or it is declared.
+    """
+    if isinstance(released, Release):
+        model, found, file = released, verify_release(released), None
+        if not found.holds:
+            raise InputError(f"the release must be what it claims, got: {found.problems[0]}")
+    else:
+        (model, found), file = load_verified(released), paths_of(released).certificate.stem
+    return Checked(
+        epsilon=found.epsilon,
+        claim=claim_of(model.guarantee),
         learner=model.recipe.name,
         mechanism=model.mechanism,
         scales=dict(model.scales),
-        certificate=Checked(epsilon=verified.epsilon, grade=claim.grade, numbers=_numbers(model)),
-        file=name,
-        versions={"reticent": str(read_pair(released).claims["version"])},
+        numbers=_numbers(model),
+        inferred=model.terms.inferred,
+        version=found.version,
+        file=file,
+        signed_by=found.signed_by,
     )
 
 
@@ -176,8 +214,8 @@ def _terms(claim: Claim) -> tuple[object, ...]:
     return claim.epsilon, claim.delta, claim.relation, claim.unit, claim.gamma
 
 
-def _differing(run: Evidence, file: Evidence) -> list[str]:
-    """By what a file is not the release of a run; public numbers stand in ``checked``."""
+def _differing(run: Evidence, file: Checked) -> list[str]:
+    """By what a release is not that of a run; public numbers stand in ``checked``."""
     parts = {
         "claim": (_terms(run.claim), _terms(file.claim)),
         "recipe": (run.learner, file.learner),

@@ -5,8 +5,9 @@ become a heading, a link, an image or a tag.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
+
+from reticent.validation import printable
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _ACTIVE = re.compile(r"([\\`*_\[\]|~$])")
@@ -16,8 +17,7 @@ _OPENING = re.compile(r"^(|\d+(?=[.)](?:\s|$)))([#+=:.)-])")
 
 def plain(text: str) -> str:
     """One line without control characters and marks that turn the direction of writing."""
-    kept = "".join(" " if unicodedata.category(sign)[0] == "C" else sign for sign in text)
-    return " ".join(kept.split())
+    return " ".join(printable(text).split())
 
 
 def escaped(text: str) -> str:

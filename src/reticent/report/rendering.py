@@ -11,13 +11,17 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from reticent.guarantee.rounding import upper_text
 from reticent.report import numbers
 from reticent.report.drawing import Drawing
+from reticent.report.evidence import Evidence
 from reticent.report.palette import DARK, LIGHT, declarations
-from reticent.report.tables import tables
+from reticent.report.publication import signature_of
+from reticent.report.tables import public_tables, tables
 from reticent.report.verdict import verdict
-from reticent.report.wording import NEIGHBOURS, NOT_COVERED
-from reticent.results import Results
+from reticent.report.wording import NEIGHBOURS, NOT_COVERED, ON_PUBLIC_RECORDS
+from reticent.results import VERSION, Claim, Results
+from reticent.validation import printable
 
 _MARKS: Final = re.compile(r"\*\*|`")
 _SAID: Final = (
@@ -26,25 +30,48 @@ _SAID: Final = (
 )  # fmt: skip
 
 
-def rendered(results: Results, figures: Mapping[str, Drawing], *, public: bool) -> str:
-    """The page around figures that are drawn already."""
-    context: dict[str, Any] = {
-        "results": results,
-        "release": results.recommended,
-        "claim": results.recommended.claim,
-        "tables": tables(results, public=public),
+def rendered(results: Results, figures: Mapping[str, Drawing]) -> str:
+    """The internal page around figures that are drawn already."""
+    claim = results.recommended.claim
+    return _page(
+        "internal.html.j2",
+        claim,
+        figures,
+        results=results,
+        release=results.recommended,
+        tables=tables(results),
+        verdict=verdict(results),
+    )
+
+
+def rendered_public(evidence: Evidence, figures: Mapping[str, Drawing]) -> str:
+    """The page that goes out with a model, of what ``publishable`` has left of the evidence.
+
+    No part of a document is at hand here, so none can be shown.
+    """
+    return _page(
+        "public.html.j2",
+        evidence.claim,
+        figures,
+        evidence=evidence,
+        accuracy=evidence.covered,
+        anybody=_plain(ON_PUBLIC_RECORDS),
+        signature=signature_of(evidence),
+        tables=public_tables(evidence),
+        version=VERSION,
+    )
+
+
+def _page(template: str, claim: Claim, figures: Mapping[str, Drawing], **more: Any) -> str:
+    context = {
+        "claim": claim,
         "figures": figures,
         "light": declarations(LIGHT),
         "dark": declarations(DARK),
-        "neighbours": _plain(NEIGHBOURS.get(results.recommended.claim.relation, "")),
+        "neighbours": _plain(NEIGHBOURS.get(claim.relation, "")),
         "not_covered": [_plain(line) for line in NOT_COVERED],
     }
-    if public:
-        context["accuracy"] = results.covered_accuracy
-    else:
-        context["verdict"] = verdict(results)
-    name = "public.html.j2" if public else "internal.html.j2"
-    return _environment().get_template(name).render(context)
+    return _environment().get_template(template).render(context | more)
 
 
 @cache
@@ -53,11 +80,18 @@ def _environment() -> Environment:
         loader=PackageLoader("reticent.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {name: getattr(numbers, name) for name in _SAID}
+    environment.filters["upper_text"] = upper_text
     return environment
+
+
+def _shown(value: Any) -> Any:
+    """Of a text that is not ours, no character that could turn a line round or hide it."""
+    return printable(value) if type(value) is str else value
 
 
 def _plain(line: str) -> str:

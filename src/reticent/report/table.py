@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
+from reticent.data.cells import no_formula
 from reticent.report.numbers import NOTHING
 
 INTERVAL: Final = ("value", "low", "high", "confidence")
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,15 +70,6 @@ class Table:
             pairs = zip(self.columns, row, strict=True)
             writer.writerow([part for column, cell in pairs for part in column.plain(cell)])
         return target.getvalue()
-
-
-def no_formula(cell: object) -> object:
-    """A text that no spreadsheet takes for a formula; numbers as they are.
-
-    >>> no_formula("=1+1"), no_formula(-1.0)
-    ("'=1+1", -1.0)
-    """
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def places(flags: Iterable[bool]) -> frozenset[int]:

@@ -1,7 +1,9 @@
 """The tables of the page."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from reticent.report.evidence import Evidence
 from reticent.report.figures.audits import audited
 from reticent.report.numbers import (
     analytic_of,
@@ -28,14 +30,23 @@ MOST_EXPOSED: Final = 8
 _CLAIM: Final = ("epsilon", "delta", "grade", "gamma", "relation", "unit")
 
 
-def tables(results: Results, *, public: bool = False) -> dict[str, Table]:
-    """All tables with rows, by their names; of a public page only what the guarantee covers."""
-    made = [noise(results), versions(results)]
-    if not public:
-        made = [
-            attacks(results), every_attack(results), releases(results), audits(results),
-            sensitivities(results), features(results), exposed(results), *made, settings(results),
-        ]  # fmt: skip
+def tables(results: Results) -> dict[str, Table]:
+    """All tables of the internal page with rows, by their names."""
+    release = results.recommended
+    return _named(
+        attacks(results), every_attack(results), releases(results), audits(results),
+        sensitivities(results), features(results), exposed(results),
+        noise(release.mechanism, release.scales), versions(results.made.versions),
+        settings(results),
+    )  # fmt: skip
+
+
+def public_tables(evidence: Evidence) -> dict[str, Table]:
+    """Those of a public page: what the certificate says of the noise, and who made it."""
+    return _named(noise(evidence.mechanism, evidence.scales), versions(evidence.versions))
+
+
+def _named(*made: Table) -> dict[str, Table]:
     return {table.name: table for table in made if table.rows}
 
 
@@ -204,23 +215,23 @@ def exposed(results: Results) -> Table:
     )
 
 
-def noise(results: Results) -> Table:
-    """The scales of the recommended release, which are public."""
+def noise(mechanism: str, scales: Mapping[str, float]) -> Table:
+    """The scales of a release, which are public."""
     return Table(
         name="noise",
-        caption=f"Scale of the {results.recommended.mechanism} noise on each part of the release.",
+        caption=f"Scale of the {mechanism} noise on each part of the release.",
         columns=(Column(name="part"), Column(name="scale", show=scale_of, numeric=True)),
-        rows=tuple(results.recommended.scales.items()),
+        rows=tuple(scales.items()),
     )
 
 
-def versions(results: Results) -> Table:
+def versions(made_with: Mapping[str, str]) -> Table:
     """What it was made with."""
     return Table(
         name="versions",
         caption="Provenance with.",
         columns=(Column(name="software"), Column(name="version")),
-        rows=tuple(results.made.versions.items()),
+        rows=tuple(made_with.items()),
     )
 
 

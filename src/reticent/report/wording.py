@@ -10,6 +10,10 @@ LEFT_OUT: Final = (
     "Results of attacks, audits and accuracies on private records are left out: they are computed"
     " without noise, and no guarantee would cover them."
 )
+ON_PUBLIC_RECORDS: Final = (
+    "on public test records; it stands in no certificate: whoever has these records measures it"
+    " anew with `reticent predict`"
+)
 REFUTED: Final = "**The audit refuted this claim.** The release does not keep what it promises."
 UNAUDITED: Final = (
     "This release was not audited: its claim rests on its assumptions alone (`reticent audit`)."

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from reticent.files import write_atomic
+from reticent.files import partial_folder, write_atomic
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
+    from reticent.protect import Release
+    from reticent.report.drawing import Drawing
+    from reticent.report.evidence import Evidence
+    from reticent.report.table import Table
     from reticent.results import Results
 
 NEEDED: Final = ("matplotlib", "jinja2")
 
 
-def page(results: Results, public: bool = False) -> str:
+def page(
+    results: Results, public: bool = False, *, released: Release | str | Path | None = None
+) -> str:
     """The whole page as HTML: one text that loads and runs nothing.
 
     Args:
         results: The document of a run.
         public: Leave out what no guarantee covers: accuracies, attacks, audits, exposure, counts.
+        released: For a public page, whose figures are those of the release itself, verified now:
+            its files, or the release of a run that has just ended, which alone can be proven.
     """
-    drawings, rendered = _pages()
-    return str(rendered(results, drawings(results, public=public), public=public))
+    return _drawn(results, public=public, released=released).page
 
 
-def write_report(results: Results, folder: Path, *, public: bool = False) -> list[Path]:
+def write_report(
+    results: Results,
+    folder: Path,
+    *,
+    public: bool = False,
+    released: Release | str | Path | None = None,
+) -> list[Path]:
     """Write ``report.html``, ``figures`` and ``tables``, and say which files there are.
 
     A public report is ``report-public.html`` with folders of its own, so that a copy of them holds
@@ -38,26 +49,23 @@ def write_report(results: Results, folder: Path, *, public: bool = False) -> lis
         results: The document of a run.
         folder: Made where it is missing; files of an earlier report in it are replaced.
         public: Leave out what no guarantee covers.
+        released: As for ``page``.
     """
-    contents = _contents(results, public=public)
+    contents = _contents(_drawn(results, public=public, released=released), public=public)
     folder = Path(folder)
+    staged = folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(prefix=".report-", dir=folder))
-    except OSError as error:
-        raise _refused(folder, error) from None
-    try:
-        for name, content in contents.items():
-            (staged / name).parent.mkdir(exist_ok=True)
-            write_atomic(staged / name, content, private=not public)
-        # From here on no more space is needed: a full disk has left the folder as it was.
-        return _moved(staged, folder, list(contents))
+        with partial_folder(".report-", within=folder) as staged:
+            for name, content in contents.items():
+                (staged / name).parent.mkdir(exist_ok=True)
+                write_atomic(staged / name, content, private=not public)
+            # From here on no more space is needed: a full disk has left the folder as it was.
+            return _moved(staged, folder, list(contents))
     except OSError as error:
         raise _refused(folder, error) from None
     except InputError as error:
         raise InputError(str(error).replace(str(staged), str(folder))) from None
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _refused(folder: Path, error: OSError) -> InputError:
@@ -74,23 +82,47 @@ def _pages() -> Any:
         raise InputError(
             f"{error.name} must be installed for the report: pip install 'reticent[report]'"
         ) from None
-    return figures.drawings, rendering.rendered
+    return figures.drawings, rendering
 
 
-def _contents(results: Results, *, public: bool) -> dict[str, bytes]:
-    """Every file by its name; all is made before anything is written."""
-    drawings, rendered = _pages()
-    from reticent.report.tables import tables
+class _Drawn(NamedTuple):
+    """The page with its parts."""
 
-    figures = drawings(results, public=public)
-    suffix = "-public" if public else ""
-    files = {f"figures{suffix}/{name}.svg": one.svg.encode() for name, one in figures.items()}
-    files |= {f"figures{suffix}/{name}.png": one.png for name, one in figures.items()}
-    made = tables(results, public=public)
+    page: str
+    figures: dict[str, Drawing]
+    tables: dict[str, Table]
+
+
+def _drawn(results: Results, *, public: bool, released: Release | str | Path | None) -> _Drawn:
+    """All is made before anything is written."""
+    drawings, rendering = _pages()
+    from reticent.report.evidence import of_results
+    from reticent.report.publication import publishable
+    from reticent.report.tables import public_tables, tables
+
+    if not public:
+        figures, made = drawings(results), tables(results)
+        return _Drawn(rendering.rendered(results, figures), figures, made)
+    evidence = publishable(of_results(results, released))
+    figures, made = drawings(_certified(results, evidence), public=True), public_tables(evidence)
+    return _Drawn(rendering.rendered_public(evidence, figures), figures, made)
+
+
+def _certified(results: Results, evidence: Evidence) -> Results:
+    """The document with the claim of the certificate: public figures are drawn from that alone."""
+    row = results.recommended.model_copy(update={"claim": evidence.claim})
+    return results.model_copy(update={"releases": (row,)})
+
+
+def _contents(drawn: _Drawn, *, public: bool) -> dict[str, bytes]:
+    """Every file by its name."""
+    suffix, figures = "-public" if public else "", drawn.figures.items()
+    files = {f"figures{suffix}/{name}.svg": one.svg.encode() for name, one in figures}
+    files |= {f"figures{suffix}/{name}.png": one.png for name, one in figures}
     # Spreadsheets take UTF-8 for what it is where the file begins with a mark.
     files |= {f"tables{suffix}/{name}.csv": one.csv().encode("utf-8-sig")
-              for name, one in made.items()}  # fmt: skip
-    files[f"report{suffix}.html"] = rendered(results, figures, public=public).encode()
+              for name, one in drawn.tables.items()}  # fmt: skip
+    files[f"report{suffix}.html"] = drawn.page.encode()
     return files
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy import special, stats
@@ -10,13 +11,29 @@ from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms.profiles import gaussian
 from reticent.results.attack import Attack
-from reticent.results.document import ReleaseRow
+from reticent.results.audit import Claim
 
 _ONCE = "for one record added or removed"
 _TWICE = "for one record in place of another"
 
 
-def allowed_auc(release: ReleaseRow, *, steps: int = 1) -> float:
+class Attacked(Protocol):
+    """A release with the attacks on it: a row of a document, or what single commands found."""
+
+    @property
+    def claim(self) -> Claim:
+        """What it promises."""
+
+    @property
+    def mechanism(self) -> str:
+        """Its noise."""
+
+    @property
+    def attacks(self) -> tuple[Attack, ...]:
+        """Those on the release itself."""
+
+
+def allowed_auc(release: Attacked, *, steps: int = 1) -> float:
     """The area under the best ROC curve that the guarantee leaves: Φ(μ/√2) for Gaussian noise.
 
     Else the area under the ceiling of (ε, δ), which is above every curve: lines from (0, δ) to
@@ -79,7 +96,7 @@ class AttackAllowance:
         )
 
 
-def attack_allowance(release: ReleaseRow) -> AttackAllowance:
+def attack_allowance(release: Attacked) -> AttackAllowance:
     """What the guarantee of a release leaves.
 
     Members and others are parts of fixed sizes: a member stands where one of the others might.

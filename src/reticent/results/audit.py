@@ -1,11 +1,15 @@
 """What a release claims, and what the audit made of it."""
 
-from typing import Literal
+from typing import Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from reticent.guarantee import Grade
+from reticent.guarantee.guarantee import claim_line
 from reticent.results.value import Value
+
+_FIGURES: Final = ("epsilon", "delta", "grade", "relation", "unit", "gamma")
+"""Of a claim: its line is made of them."""
 
 
 class Claim(Value):
@@ -20,7 +24,15 @@ class Claim(Value):
     stated: tuple[str, ...]
     gamma: float | None = None
     text: str
-    """One line, rounded up, as the program prints it."""
+    """One line, rounded up, as the program prints it: computed from the fields above, whatever a
+    file says here."""
+
+    @field_validator("text")
+    @classmethod
+    def _computed(cls, typed: str, found: ValidationInfo) -> str:
+        """A line beside its own figures could contradict them; where one is wrong, it is named."""
+        figures = {name: found.data[name] for name in _FIGURES if name in found.data}
+        return claim_line(**figures) if len(figures) == len(_FIGURES) else typed
 
 
 class Bound(Value):

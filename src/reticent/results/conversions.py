@@ -9,13 +9,12 @@ from scipy import stats
 
 from reticent.arrays import Flags, Floats
 from reticent.attacks import Scores
-from reticent.attacks.threat import Access
+from reticent.attacks.targets import Access
 from reticent.audit import AttackReport, Measured, UtilityLoss, roc
 from reticent.audit.attack_run import Attacked
 from reticent.audit.lower_bound import LowerBound
-from reticent.audit.release_audit import ReleaseAudit
-from reticent.audit.releases import ClaimsAudit
-from reticent.audit.transcript_audit import TranscriptAudit
+from reticent.audit.release import ClaimsAudit
+from reticent.audit.release_audit import ReleaseAudit, TranscriptAudit
 from reticent.guarantee import Guarantee
 from reticent.results.attack import GUESSING, Attack, Curve, Interval, Rate
 from reticent.results.audit import Audit, Bound, Claim

@@ -9,16 +9,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from reticent.files import write_atomic
 from reticent.guarantee import Grade
 from reticent.results.attack import Attack, Interval
 from reticent.results.audit import Audit, Claim
+from reticent.results.reading import read_value
 from reticent.results.value import Value
 from reticent.validation import InputError
 
 VERSION: Final = "reticent-results/1"
+DO_NOT_PUBLISH: Final = "Do not publish"
+"""How the headline of a run begins whose release contradicts its guarantee."""
 
 
 class DataSummary(Value):
@@ -170,6 +173,11 @@ class Conclusion(Value):
     recommended: str
     """The name of the recommended release."""
 
+    @property
+    def forbids(self) -> bool:
+        """Whether the verdict is not to publish."""
+        return self.headline.startswith(DO_NOT_PUBLISH)
+
 
 class Results(Value):
     """Everything that a run found, as one document."""
@@ -229,19 +237,8 @@ def write_results(results: Results, path: Path) -> None:
 
 
 def read_results(path: Path) -> Results:
-    """The document in a file; one line says what is wrong with it."""
-    try:
-        text = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} must be a readable file, got {error.strerror}") from None
-    try:
-        found = Results.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the document"
-        raise InputError(
-            f"{path} must be a {VERSION} document, got one where {where} is wrong: {first['msg']}"
-        ) from None
+    """The document in a file, each grade declared at most; one line says what is wrong with it."""
+    found = read_value(Results, path, f"a {VERSION} document")
     if "version" not in found.model_fields_set:
         raise InputError(f"{path} must be a {VERSION} document, got one that names no version")
     return found

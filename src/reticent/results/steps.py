@@ -4,16 +4,15 @@ A card is written from these files as it is from ``results.json``: nothing is re
 """
 
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field
 
 from reticent.results.attack import Attack
 from reticent.results.audit import Audit, Claim
+from reticent.results.reading import read_json, read_value, value_of
 from reticent.results.value import Value
 from reticent.validation import InputError
-
-_Kind = TypeVar("_Kind", bound=BaseModel)
 
 
 class AttackStep(Value):
@@ -62,41 +61,23 @@ class AuditSteps(Value):
     refuted: tuple[str, ...]
 
 
-class _AnyAudit(BaseModel):
-    kind: str = ""
-
-
 def read_attack(path: Path) -> AttackStep:
     """A file that ``reticent attack --json`` wrote."""
-    return _read(AttackStep, path, _content(path), "attack")
+    return read_value(AttackStep, path, _printed("attack"))
 
 
 def read_audit(path: Path, release: str) -> AuditStep:
     """A file that ``reticent audit --json`` wrote; of several audits, that of the named release."""
-    content = _content(path)
-    if _read(_AnyAudit, path, content, "audit").kind != "audits":
-        return _read(AuditStep, path, content, "audit")
-    audits = _read(AuditSteps, path, content, "audit").audits
+    what = _printed("audit")
+    values = read_json(path, what)
+    if not isinstance(values, dict) or values.get("kind") != "audits":
+        return value_of(AuditStep, values, path, what)
+    audits = value_of(AuditSteps, values, path, what).audits
     own = [audit for audit in audits if Path(audit.release).stem == release]
     if len(own) != 1:
         raise InputError(f"{path} must hold one audit of {release}, got {len(own)}")
     return own[0]
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} must be a readable file, got {error.strerror}") from None
-
-
-def _read(kind: type[_Kind], path: Path, content: bytes, command: str) -> _Kind:
-    try:
-        return kind.model_validate_json(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the document"
-        raise InputError(
-            f"{path} must be what reticent {command} --json prints, got one where {where} is"
-            f" wrong: {first['msg']}"
-        ) from None
+def _printed(command: str) -> str:
+    return f"what reticent {command} --json prints"

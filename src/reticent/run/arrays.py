@@ -11,7 +11,9 @@ from reticent.arrays import Array
 from reticent.attacks.context import ProgressCallback
 from reticent.data import Dataset
 from reticent.data.cells import plain_cells
+from reticent.guarantee import Relation
 from reticent.protect.table import kept_each
+from reticent.protect.terms import ASK_FOR_RECORDS
 from reticent.run.job import Finished, run_job
 from reticent.run.spec import RunData, RunSpec, counted
 from reticent.run.string_labels import is_fitted, with_string_labels
@@ -30,6 +32,7 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
     classes: Sequence[Any] | None = None,
     bound: float | None = None,
     records: int | None = None,
+    records_from_data: bool = False,
     persons: ArrayLike | None = None,
     public: ArrayLike | None = None,
     name: str = "private data",
@@ -47,10 +50,12 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
         epsilon: Of the release that is handed over.
         delta: Its δ.
         relation: "add-remove" or "replace-one".
-        classes: All of them, public. This, ``bound`` and ``records`` are read from the data where
-            they are not said, and then no release is more than declared.
+        classes: All of them, public. This and ``bound`` are read from the data where they are not
+            said, and then no release is more than declared.
         bound: The public bound on a row's norm; longer rows are clipped.
-        records: The public N, about the number of records.
+        records: The public N, about the number of records. Under add-remove it must be said.
+        records_from_data: Count the records for N after all: every release is declared then, and
+            tells their number.
         persons: Whose record each one is; ``max_records_per_person`` says how many of them count,
             by default the first. The person is then the unit of every claim.
         public: Public features, to centre and whiten all rows by; for a model not fitted yet.
@@ -58,6 +63,8 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
         stage: Told how far it is.
         **settings: More fields of ``RunSpec``: draws, shadows, epsilons, seed, jobs, ….
     """
+    if records is None and relation == Relation.ADD_REMOVE and not records_from_data:
+        raise InputError(f"records must be said (or records_from_data=True): {ASK_FOR_RECORDS}")
     own = _labels("y", y)
     names = np.unique(own) if classes is None else _labels("classes", list(classes))
     if classes is not None and not has_type(y):  # numpy's type of a list depends on all labels

@@ -10,9 +10,9 @@ import numpy as np
 from reticent.attacks.context import ProgressCallback
 from reticent.attacks.shadow_models import is_convex
 from reticent.audit.lower_bound import divided
-from reticent.audit.power import fewest_runs
+from reticent.audit.many_runs import fewest_runs
 from reticent.audit.release import audit_release
-from reticent.audit.transcript_audit import TranscriptAudit
+from reticent.audit.release_audit import TranscriptAudit
 from reticent.audit.transcripts import SHARE, audit_release_queries
 from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.neighbours.sampled import SampledPairs

@@ -9,6 +9,7 @@ from reticent.guarantee.rounding import upper_text
 from reticent.results import Attack, Conclusion, Interval, ReleaseRow, Unprotected
 from reticent.results.allowed import AttackAllowance, allowed_auc, attack_allowance
 from reticent.results.audit import Audit
+from reticent.results.document import DO_NOT_PUBLISH
 
 HALF_WIDTH: Final = 0.03
 """Of the AUC's interval: with a wider one the page says that records are too few."""
@@ -87,7 +88,7 @@ def _headline(before: tuple[Attack, ...], release: ReleaseRow, chosen: str, enou
     promise = f"the release with ε ≤ {upper_text(release.claim.epsilon)} ({release.claim.grade})"
     left = attack_allowance(release)
     if broken := _broken(release, promise, left):
-        return f"Do not publish: {broken}."
+        return f"{DO_NOT_PUBLISH}: {broken}."
     told, still = (any(one.leaks for one in attacks) for attacks in (before, release.attacks))
     if still:
         less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low

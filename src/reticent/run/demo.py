@@ -27,7 +27,7 @@ from reticent.run import Finished, RunData, RunSpec, run_job
 from reticent.run.features import feature_row, row_of
 from reticent.run.spec import whitened
 from reticent.training import PublicStep
-from reticent.training.public_whitening import PublicWhitening
+from reticent.training.public_step import PublicWhitening
 
 if TYPE_CHECKING:
     from reticent.training.contrastive import SimCLRSpec

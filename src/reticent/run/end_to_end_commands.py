@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
@@ -13,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.audit.end_to_end.adversarial import LABEL, PERSON, Shape
-from reticent.audit.end_to_end.releases import Audited, published, table_of
+from reticent.audit.end_to_end.releases import Audited, Settings, published, table_of
 from reticent.audit.end_to_end.replay import Covered, Published, Release
-from reticent.audit.end_to_end.settings import Settings
 from reticent.audit.end_to_end.table import Table, Writing
 from reticent.data import Dataset
+from reticent.files import partial_folder
 from reticent.guarantee import Guarantee
 from reticent.protect.registry import RECIPES, classifiers
 from reticent.run.job import capped_run
@@ -89,7 +88,7 @@ def _protect(learner: str) -> Callable[[Settings], Release]:
 
 def protect_command(arguments: list[str]) -> Published:
     """The command ``protect`` with these arguments: what it writes and prints."""
-    with tempfile.TemporaryDirectory() as folder:
+    with partial_folder("reticent-") as folder:
         out = Path(folder) / "out"
         printed = command([*arguments, "--out", str(out)])
         return _written(out, printed.replace(str(out), "OUT"))
@@ -154,7 +153,7 @@ def _run_command(settings: Settings) -> Release:
         columns: dict[str, Any] = {
             name: rows[:, i].tolist() for i, name in enumerate(settings.shape.features)
         }
-        with tempfile.TemporaryDirectory() as folder:
+        with partial_folder("reticent-") as folder:
             test = Table(columns | {LABEL: labels}).write(Path(folder) / "test.csv", Writing())
             out = Path(folder) / "out"
             spoken = ["run", *_spoken(settings, path), "--delta", "1e-5", "--test", str(test)]

@@ -15,6 +15,8 @@ from reticent.audit.attack_run import Attacked
 from reticent.files import writable_folder
 from reticent.guarantee import Grade
 from reticent.protect import Release, save
+from reticent.protect.sealed_pair import signature_path
+from reticent.protect.signing import Signer
 from reticent.protect.table import cap_rows_per_person, kept_each
 from reticent.results import (
     Attack,
@@ -33,6 +35,8 @@ from reticent.run.heads import Sensitivities, sensitivities, unprotected_head
 from reticent.run.provenance import facts_of, made_of
 from reticent.run.releases import (
     Drawn,
+    Kind,
+    RunCharge,
     correct_predictions,
     drawn,
     kinds,
@@ -52,12 +56,14 @@ class Finished:
     results: Results
     released: Release
 
-    def save(self, folder: str | Path) -> list[Path]:
-        """Write ``results.json`` and the released model with its certificate."""
+    def save(self, folder: str | Path, *, sign: Signer | None = None) -> list[Path]:
+        """Write ``results.json`` and the released model with its certificate, signed with a key."""
         target = writable_folder(Path(folder))
-        weights, certificate = save(self.released, target / KEPT)
+        written = [*save(self.released, target / KEPT, sign=sign)]
+        if sign is not None:
+            written.append(signature_path(target / KEPT))
         write_results(self.results, target / "results.json")
-        return [target / "results.json", weights, certificate]
+        return [target / "results.json", *written]
 
 
 def run_job(
@@ -67,6 +73,7 @@ def run_job(
     model: Any = None,
     command: str = "run(…)",
     stage: ProgressCallback | None = None,
+    charge: RunCharge | None = None,
 ) -> Finished:
     """All of it.
 
@@ -77,20 +84,27 @@ def run_job(
             softmax head with the best penalty.
         command: How to do the same again, for the document.
         stage: Told how far it is.
+        charge: Charges a ledger for the release that is handed over, before anything else is done.
     """
     # Processes share the cores already; threads of linear algebra on top of them halve the speed.
     with threadpool_limits(limits=1):
-        return _finished(data, spec, model, command, stage)
+        return _finished(data, spec, model, command, (stage, charge))
 
 
 def _finished(
-    data: RunData, spec: RunSpec, model: Any, command: str, stage: ProgressCallback | None
+    data: RunData,
+    spec: RunSpec,
+    model: Any,
+    command: str,
+    calls: tuple[ProgressCallback | None, RunCharge | None],
 ) -> Finished:
     started = time.monotonic()
     if len(data.private) == 0:  # attacks need some; a release of none is made by ``protect``
         raise InputError("private must hold records, got none")
     data, spec = capped_run(data, spec)
-    job = Job(data=data, spec=spec, model=model, tell=stage or (lambda *_: None))
+    stage, charge = calls
+    job = Job(data=data, spec=spec, model=model, tell=stage or (lambda *_: None), charge=charge)
+    kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
     results = Results(
         title=f"{data.name}: what its model tells, and what a private release tells",
         facts=facts_of(job.data, spec),
@@ -103,7 +117,7 @@ def _finished(
         exposure=job.exposure,
         made=made_of(spec, command, time.monotonic() - started),
     )
-    return Finished(results=results, released=job.releases[job.chosen].first)
+    return Finished(results=results, released=kept)
 
 
 def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
@@ -129,6 +143,7 @@ class Job:
     spec: RunSpec
     model: Any
     tell: ProgressCallback
+    charge: RunCharge | None = None
 
     @cached_property
     def head(self) -> Any:
@@ -170,13 +185,23 @@ class Job:
     def releases(self) -> dict[str, Drawn]:
         """All releases that were drawn, by name."""
         asked = list(kinds(self.data, self.spec, self.estimates))
-        found = drawn(asked, self.data, self.spec, self.head, self.tell)
+        first = {self.chosen: self.kept}
+        found = drawn(asked, self.data, self.spec, self.head, self.tell, first)
         return {release.name: release for release in found}
 
     @cached_property
+    def _recommended_kind(self) -> Kind:
+        return recommended_kind(self.data, self.spec)
+
+    @property
     def chosen(self) -> str:
         """The release that public numbers recommend."""
-        return recommended_kind(self.data, self.spec).name
+        return self._recommended_kind.name
+
+    @cached_property
+    def kept(self) -> Release:
+        """The release that is handed over, the one draw that a ledger is charged for."""
+        return self._recommended_kind.charged(self.charge)
 
     @property
     def at_epsilon(self) -> dict[str, Drawn]:

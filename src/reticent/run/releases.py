@@ -4,7 +4,7 @@ Every release is drawn several times to show its spread. Each draw is a release 
 publishes more than one has spent more than the printed ε.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,19 +14,23 @@ import numpy as np
 from reticent.arrays import Array, Flags
 from reticent.attacks.context import ProgressCallback
 from reticent.audit import UtilityLoss, utility_loss
-from reticent.guarantee import Grade, Guarantee
+from reticent.guarantee import Event, Grade, Guarantee
 from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect import RECIPES, Release, ReleaseRequest, release_table, release_weights
 from reticent.protect.estimated import release_estimated
 from reticent.protect.plan import Advice, Situation, plan
 from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
+from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.results import Interval
 from reticent.results.conversions import accuracy_of
 from reticent.run.heads import Sensitivities
 from reticent.run.spec import RunData, RunSpec
 
-Draw = Callable[[], Release]
+Draw = Callable[..., Release]
+"""Makes one release; what is handed over is made with ``charge``."""
+RunCharge = Callable[[Terms, str, Event], object]
+"""Charges a ledger, by what is promised, a public line and the event."""
 PURE = ("laplace", "logistic", "l2-laplace")
 """Shown at δ = 0, where they are at home."""
 
@@ -61,6 +65,14 @@ class Kind:
     name: str
     learner: str
     draw: Draw
+    request: ReleaseRequest
+
+    def charged(self, charge: RunCharge | None) -> Release:
+        """The draw that is handed over: charged, where a ledger is kept, before it is made."""
+        if charge is None:
+            return self.draw()
+        purpose = f"{self.request.recipe}, {self.request.mechanism} noise"
+        return self.draw(charge=partial(charge, self.request.terms, purpose))
 
 
 def advised(data: RunData, spec: RunSpec, epsilon: float) -> Advice:
@@ -89,11 +101,13 @@ def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None)
             name=named(advice.mechanism, best_grade(spec, advice.learner, advice.mechanism), asked),
             learner=WEIGHTS,
             draw=_weights(data, request),
+            request=request,
         )
     return Kind(
         name=named(advice.learner, best_grade(spec, advice.learner, advice.mechanism), asked),
         learner=advice.learner,
         draw=partial(release_table, data.private, request),
+        request=request,
     )
 
 
@@ -107,13 +121,15 @@ def kinds(data: RunData, spec: RunSpec, estimates: Sensitivities) -> Iterator[Ki
         for epsilon in spec.epsilons:
             request = _request(spec, WEIGHTS, mechanism, epsilon)
             name = named(mechanism, best_grade(spec, WEIGHTS, mechanism), epsilon)
-            yield Kind(name=name, learner=WEIGHTS, draw=_weights(data, request))
+            draw = _weights(data, request)
+            yield Kind(name=name, learner=WEIGHTS, draw=draw, request=request)
             for grade in (Grade.SAMPLED, Grade.PUBLISHED):
                 if grade in estimates.found:
                     yield Kind(
                         name=named(mechanism, grade, epsilon),
                         learner=WEIGHTS,
                         draw=_estimated(estimates, grade, request),
+                        request=request,
                     )
 
 
@@ -129,13 +145,19 @@ def named(what: str, grade: Grade, epsilon: float) -> str:
 
 
 def drawn(
-    asked: list[Kind], data: RunData, spec: RunSpec, unprotected: Any, tell: ProgressCallback
+    asked: list[Kind],
+    data: RunData,
+    spec: RunSpec,
+    unprotected: Any,
+    tell: ProgressCallback,
+    first: Mapping[str, Release] | None = None,
 ) -> list[Drawn]:
-    """All kinds, drawn and judged on the test records."""
+    """All kinds, drawn and judged on the test records; ``first`` holds draws made before."""
     rows, labels = data.rows("test")
     found = []
     for number, kind in enumerate(asked):
-        draws = [kind.draw() for _ in range(spec.draws)]
+        draws = [first[kind.name]] if first is not None and kind.name in first else []
+        draws += [kind.draw() for _ in range(spec.draws - len(draws))]
         hits = [draw.predict(rows) == labels for draw in draws]
         loss = utility_loss(
             draws, unprotected, rows, labels, rng=seeded(spec.seed, "utility", kind.name)

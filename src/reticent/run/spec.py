@@ -16,7 +16,7 @@ from reticent.protect.table import cap_rows_per_person, kept_each
 from reticent.protect.terms import Terms, checked_each, inferred_sources, unit_of
 from reticent.training import PublicStep
 from reticent.training.features import Norms
-from reticent.training.public_whitening import PublicWhitening
+from reticent.training.public_step import PublicWhitening
 from reticent.validation import InputError, count, open_probability, positive, probability
 
 GRID = (0.5, 1.0, 2.0, 4.0, 8.0)

@@ -4,21 +4,14 @@ from collections.abc import Mapping
 
 from reticent.attacks.shadow_network import ALM
 from reticent.results.table import Table
-from reticent.studies.membership import (
-    Membership,
-    Victim,
-    attack_rows,
-    notes_of,
-    seeds_above,
-    trials,
-)
+from reticent.studies import membership
 from reticent.studies.trained import Outcome, Run
 
 PUBLISHED = {"CIFAR-10": ".62", "STL-10": ".61", "CIFAR-100": ".71"}
 """Section 6.2: accuracy against unprotected heads."""
 FIGURES = ("accuracy", "AUC", "TPR at 1 % FPR")
 
-LINEAR = Victim(layers=1, penalty=0.0, learning_rate=0.01, batch=None, passes=300)
+LINEAR = membership.Victim(layers=1, penalty=0.0, learning_rate=0.01, batch=None, passes=300)
 """Only a linear layer is tuned; here on pixels, to the last member."""
 TRIED = (
     "on mnist5k three victims (this one; a softmax head at its optimum, λ = 1e-4; two layers of 128"
@@ -27,8 +20,8 @@ TRIED = (
     " which is nearest to the published .62, with 50 passes. LiRA with 16 shadow models had .65"
     " against each of them. Plain probabilities then gave .619, and LiRA .661, on five seeds."
 )
-SPECS: Mapping[str, Membership] = {
-    name: Membership(
+SPECS: Mapping[str, membership.Membership] = {
+    name: membership.Membership(
         on=name,
         members=members,
         attack="alm",
@@ -42,9 +35,12 @@ SPECS: Mapping[str, Membership] = {
 }
 
 
-def study(spec: Membership, run: Run) -> Outcome:
-    """Published accuracies first, then each attack on our victim."""
-    cells = trials(spec, run)
+def study(spec: membership.Membership, run: Run) -> Outcome:
+    """The paper's membership inference attack on an unprotected head, and LiRA.
+
+    Published accuracies first, then each attack on our victim.
+    """
+    cells = membership.trials(spec, run)
     none = ("–",) * (len(FIGURES) - 1)
     published = [
         (f"ALM's shadow network, {data} (published)", accuracy, *none)
@@ -56,15 +52,15 @@ def study(spec: Membership, run: Run) -> Outcome:
     table = Table(
         title=f"The attack of the ALM paper on {spec.on}: {spec.members:,} members",
         columns=("attack", *FIGURES),
-        rows=(*published, *attack_rows(cells, FIGURES)),
+        rows=(*published, *membership.attack_rows(cells, FIGURES)),
         notes=(
             f"The victim is a linear head on pixels, {training:.3f} right on its members and "
             f"{test:.3f} on others. The paper tunes a linear head on a SimCLR encoder.",
             f"The shadow network learns from {2 * spec.members:,} answers of one shadow model, half"
             " of them for its members, all on records that are not the victim's. LiRA has"
             f" {spec.around} shadow models on halves of the records that are scored.",
-            f"LiRA is above the shadow network: {seeds_above(cells, FIGURES)}.",
-            *notes_of(spec),
+            f"LiRA is above the shadow network: {membership.seeds_above(cells, FIGURES)}.",
+            *membership.notes_of(spec),
         ),
     )
     return Outcome(specifications=(spec,), tables=(table,))

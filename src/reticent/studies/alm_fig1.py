@@ -6,7 +6,6 @@ sensitivity of Algorithm 2 and the noise scales of Remark 4.2, as the paper does
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,18 +19,7 @@ from reticent.protect import Release, ReleaseRequest, release_mean, release_weig
 from reticent.protect.table import HeadSpec
 from reticent.randomness import seeded
 from reticent.results.table import Table
-from reticent.studies.losses import (
-    CLAIMED,
-    MEASURED,
-    READING,
-    Answers,
-    Claim,
-    Drawn,
-    LossRow,
-    loss_row,
-    rows_of,
-    verdict,
-)
+from reticent.studies import losses
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run
 from reticent.training import SoftmaxHead
@@ -52,13 +40,7 @@ class Fig1:
     centre: Literal["none", "mean"] = "none"
     epsilons: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
     delta: float = 1e-5
-    proven: tuple[str, ...] = (
-        "laplace",
-        "logistic",
-        "l2-laplace",
-        "gaussian",
-        "logistic by zCDP",
-    )
+    proven: tuple[str, ...] = ("laplace", "logistic", "l2-laplace", "gaussian", "logistic by zCDP")
     draws: int = 10
     pairs: int = 20
     """Of Algorithm 2; 0 leaves the published rows out."""
@@ -89,7 +71,10 @@ SPECS: Mapping[str, tuple[Fig1, ...]] = {
 
 
 def study(specs: tuple[Fig1, ...], run: Run) -> Outcome:
-    """One table for each panel."""
+    """Fig. 1: ε against utility loss, proven and as published.
+
+    One table for each panel.
+    """
     run.steps.plan(sum(len(spec.epsilons) * spec.steps for spec in specs))
     return Outcome(specifications=specs, tables=tuple(table(spec, run) for spec in specs))
 
@@ -99,42 +84,44 @@ def table(spec: Fig1, run: Run) -> Table:
     tasks = [
         task(spec.on, records=spec.records, seed=seed, folder=run.folder) for seed in spec.seeds
     ]
-    cells = []
-    before = run.steps.done
-    for place, epsilon in enumerate(spec.epsilons, start=1):
-        compute = partial(_cell, spec, tasks, epsilon, run)
-        cells.append(run.cells.get((replace(spec, epsilons=()), epsilon), compute))
-        run.steps.reach(before + place * spec.steps)
-    rows = rows_of(cells)
+    key = replace(spec, epsilons=())
+    rows = losses.rows_of(
+        run.cell((key, epsilon), _cell, spec, tasks, epsilon, run, steps=spec.steps)
+        for epsilon in spec.epsilons
+    )
     return Table(
         title=f"ALM Fig. 1 on {spec.on}: {spec.records:,} private records",
-        columns=(*CLAIMED, *MEASURED),
+        columns=(*losses.CLAIMED, *losses.MEASURED),
         rows=tuple((*row.claimed(), *row.measured()) for row in _in_order(rows)),
         notes=(*_conditions(spec), *claims(rows)),
     )
 
 
-def claims(rows: list[LossRow]) -> tuple[str, ...]:
+def claims(rows: list[losses.LossRow]) -> tuple[str, ...]:
     """The paper's sentences about Fig. 1, each beside what the rows say."""
-    found: list[str] = []
+    verdicts: list[str] = []
     for grade, gaussian in (("proven", "gaussian"), ("published", "classical gaussian")):
         at = {(row.mechanism, row.epsilon): row for row in rows if row.grade == grade}
         epsilons = sorted({epsilon for _, epsilon in at})
         named = {mechanism for mechanism, _ in at}
         if {"logistic", "laplace"} <= named:
-            found.append(verdict(f"{grade}: “logistic ≈ Laplace”", epsilons, _equal(at)))
+            verdicts.append(losses.verdict(f"{grade}: “logistic ≈ Laplace”", epsilons, _equal(at)))
         if {"logistic", "laplace", gaussian} <= named:
             worse = _worse(at, gaussian)
-            found.append(verdict(f"{grade}: “Gaussian clearly worse than both”", epsilons, worse))
+            verdicts.append(
+                losses.verdict(f"{grade}: “Gaussian clearly worse than both”", epsilons, worse)
+            )
         small = [epsilon for epsilon in epsilons if epsilon < 1]
         for mechanism in ("logistic", "logistic by zCDP"):
             if mechanism in named and small:
                 below = _below(at, mechanism)
-                found.append(verdict(f"{grade}: “loss < 10 % at ε < 1”, {mechanism}", small, below))
-    return tuple(found)
+                verdicts.append(
+                    losses.verdict(f"{grade}: “loss < 10 % at ε < 1”, {mechanism}", small, below)
+                )
+    return tuple(verdicts)
 
 
-Rows = Mapping[tuple[str, float], LossRow]
+Rows = Mapping[tuple[str, float], losses.LossRow]
 
 
 def _equal(at: Rows) -> Callable[[float], bool]:
@@ -162,7 +149,7 @@ def _below(at: Rows, mechanism: str) -> Callable[[float], bool]:
     return lambda epsilon: at[mechanism, epsilon].high < 0.1
 
 
-def _in_order(rows: list[LossRow]) -> list[LossRow]:
+def _in_order(rows: list[losses.LossRow]) -> list[losses.LossRow]:
     """By grade, mechanism, ε; mechanisms as they first come."""
     kinds = list(dict.fromkeys((row.grade, row.mechanism) for row in rows))
     return sorted(rows, key=lambda row: (kinds.index((row.grade, row.mechanism)), row.epsilon))
@@ -181,7 +168,7 @@ def _conditions(spec: Fig1) -> tuple[str, ...]:
     drawn = (
         f"{spec.draws} draws a row"
         + (f", the queries of {len(spec.seeds)} splits pooled. " if len(spec.seeds) > 1 else ". ")
-        + READING
+        + losses.READING
     )
     proven = (
         f"Proven: neighbours add-remove, N = {spec.records:,} public; L1 = √p·L2 for the p "
@@ -196,26 +183,30 @@ def _conditions(spec: Fig1) -> tuple[str, ...]:
 
 def _cell(spec: Fig1, tasks: list[Task], epsilon: float, run: Run) -> list[dict[str, Any]]:
     """All rows of one ε; draw k of a row holds the answers of draw k of every split."""
-    found = [
+    splits = [
         _split(spec, task, epsilon, seed, run) for task, seed in zip(tasks, spec.seeds, strict=True)
     ]
     truth = np.concatenate([task.truth for task in tasks])
-    unprotected = np.concatenate([answers for answers, _ in found])
+    unprotected = np.concatenate([answers for answers, _ in splits])
     rows = []
-    for claim in found[0][1]:
-        draws = [np.concatenate(parts) for parts in zip(*(d[claim] for _, d in found), strict=True)]
-        rows.append(loss_row(claim, draws, unprotected=unprotected, truth=truth).plain())
+    for claim in splits[0][1]:
+        draws = [
+            np.concatenate(parts) for parts in zip(*(d[claim] for _, d in splits), strict=True)
+        ]
+        rows.append(losses.loss_row(claim, draws, unprotected=unprotected, truth=truth).plain())
     return rows
 
 
-def _split(spec: Fig1, task: Task, epsilon: float, seed: int, run: Run) -> tuple[Answers, Drawn]:
+def _split(
+    spec: Fig1, task: Task, epsilon: float, seed: int, run: Run
+) -> tuple[losses.Answers, losses.Drawn]:
     """The unprotected answers, and those of every draw of every mechanism."""
     head = unprotected_head(task, _request(spec, task, epsilon, "gaussian"))
     run.steps.step()
-    drawn: Drawn = {}
+    drawn: losses.Drawn = {}
     for name in spec.proven:
         for released in _released(task, head, _request(spec, task, epsilon, name), spec.draws):
-            claim = Claim.of(released.guarantee, name)
+            claim = losses.Claim.of(released.guarantee, name)
             drawn.setdefault(claim, []).append(released.predict(task.queries))
         run.steps.step()
     if spec.pairs:
@@ -268,7 +259,7 @@ def _released(task: Task, head: SoftmaxHead, request: ReleaseRequest, draws: int
 
 def _published(
     spec: Fig1, task: Task, head: SoftmaxHead, epsilon: float, seed: int, run: Run
-) -> Drawn:
+) -> losses.Drawn:
     """The paper's way: Δ from refits, plain float noise on all C·d weights."""
     sensitivity = published_sensitivity(
         refits(task, head),
@@ -285,10 +276,10 @@ def _published(
         Gaussian.calibrate(sensitivity, epsilon=epsilon, delta=spec.delta),
     ]
     queries = mapped(head, task.queries)
-    drawn: Drawn = {}
+    drawn: losses.Drawn = {}
     for noise in noises:
         delta = spec.delta if isinstance(noise, Gaussian) else PURE
-        claim = Claim(
+        claim = losses.Claim(
             grade=str(sensitivity.grade), mechanism=noise.name, epsilon=epsilon, delta=delta
         )
         source = noise.with_float_noise(seeded("alm fig1", noise.name, repr(epsilon), seed))
@@ -306,8 +297,7 @@ def refits(task: Task, head: SoftmaxHead) -> Callable[[Any], Floats]:
 
     def refit(kept: Any) -> Floats:
         twin = SoftmaxHead(**parameters).fit(rows[kept], labels[kept], start=start)
-        weights: Floats = twin.weights_.ravel()
-        return weights
+        return twin.weights_.ravel()
 
     return refit
 
@@ -315,9 +305,5 @@ def refits(task: Task, head: SoftmaxHead) -> Callable[[Any], Floats]:
 def mapped(head: SoftmaxHead, queries: Floats) -> Floats:
     """Queries as the head sees them."""
     return public_map(
-        queries,
-        bound=head.bound,
-        intercept=head.intercept,
-        centre=head.centre,
-        norms=head.norms,
+        queries, bound=head.bound, intercept=head.intercept, centre=head.centre, norms=head.norms
     )

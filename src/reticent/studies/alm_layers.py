@@ -68,14 +68,16 @@ SPECS: Mapping[str, Layers] = {
 
 
 def study(spec: Layers, run: Run) -> Outcome:
-    """One table: heads by depth, protected layers and ε."""
+    """The stated limitation: utility loss by the number of protected layers.
+
+    One table: heads by depth, protected layers and ε.
+    """
     run.steps.plan(len(spec.depths) * 2 * spec.pairs)
     data = task(spec.on, records=spec.records, seed=spec.seed, folder=run.folder)
     rows = []
-    for place, depth in enumerate(spec.depths, start=1):
-        cell = run.cells.get((spec, depth), partial(_cell, spec, data, depth, run))
+    for depth in spec.depths:
+        cell = run.cell((spec, depth), _cell, spec, data, depth, run, steps=2 * spec.pairs)
         rows += [LayersRow(**values | {"loss": LossRow(**values["loss"])}) for values in cell]
-        run.steps.reach(place * 2 * spec.pairs)
     return Outcome(specifications=(spec,), tables=(_table(spec, rows),))
 
 

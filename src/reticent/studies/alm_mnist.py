@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,8 @@ from reticent.guarantee import Relation
 from reticent.guarantee.rounding import scale_text
 from reticent.protect import ReleaseRequest, release_table
 from reticent.results.table import Table
+from reticent.studies import losses
 from reticent.studies.alm_fig1 import unprotected_head
-from reticent.studies.losses import (
-    CLAIMED,
-    MEASURED,
-    READING,
-    Claim,
-    Drawn,
-    LossRow,
-    bare,
-    loss_row,
-)
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run
 from reticent.training.features import Norms
@@ -67,27 +57,23 @@ class Mnist:
         ]
 
 
-SPECS: Mapping[str, Mnist] = {
-    "mnist": Mnist(),
-    "mnist5k": Mnist(on="mnist5k", records=4_000),
-}
+SPECS: Mapping[str, Mnist] = {"mnist": Mnist(), "mnist5k": Mnist(on="mnist5k", records=4_000)}
 
 
 def study(spec: Mnist, run: Run) -> Outcome:
-    """The heads without privacy first: the best of them is what the losses are relative to."""
+    """A head on MNIST pixels at ε = 1, every mechanism proven.
+
+    The heads without privacy first: the best of them is what the losses are relative to.
+    """
     run.steps.plan(len(spec.penalties) + len(spec.releases) * (1 + spec.draws))
     data = task(spec.on, records=spec.records, seed=spec.seed, folder=run.folder)
-    free = []
-    for penalty in spec.penalties:
-        free.append(run.cells.get((spec, penalty), partial(_free, spec, data, penalty)))
-        run.steps.step()
+    free = [run.cell((spec, penalty), _free, spec, data, penalty) for penalty in spec.penalties]
     best = max(free, key=lambda cell: cell["accuracy"])
     rows = []
-    for wanted in spec.releases:
-        before = run.steps.done
-        cell = run.cells.get((spec, wanted), partial(_drawn, spec, data, wanted, best, run))
-        rows.append((LossRow(**cell["row"]), cell["penalty"]))
-        run.steps.reach(before + 1 + spec.draws)
+    for request in spec.releases:
+        drawn = (spec, data, request, best, run)
+        cell = run.cell((spec, request), _drawn, *drawn, steps=1 + spec.draws)
+        rows.append((losses.LossRow(**cell["row"]), cell["penalty"]))
     return Outcome(specifications=(spec,), tables=(_table(spec, free, best, rows),))
 
 
@@ -107,14 +93,14 @@ def _drawn(
     run.steps.step()
     by_zcdp = wanted.mechanism == "logistic" and wanted.terms.delta > 0
     name = f"{wanted.mechanism} by zCDP" if by_zcdp else wanted.mechanism
-    draws: Drawn = {}
+    draws: losses.Drawn = {}
     for _ in range(spec.draws):
         released = release_table(data.private, wanted, start=near.coordinates_)
-        claim = Claim.of(released.guarantee, name)
+        claim = losses.Claim.of(released.guarantee, name)
         draws.setdefault(claim, []).append(released.predict(data.queries))
         run.steps.step()
     ((claim, answers),) = draws.items()
-    row = loss_row(claim, answers, unprotected=np.asarray(best["answers"]), truth=data.truth)
+    row = losses.loss_row(claim, answers, unprotected=np.asarray(best["answers"]), truth=data.truth)
     return {"row": row.plain(), "penalty": near.penalty}
 
 
@@ -122,14 +108,14 @@ def _table(
     spec: Mnist,
     free: list[dict[str, Any]],
     best: dict[str, Any],
-    rows: list[tuple[LossRow, float]],
+    rows: list[tuple[losses.LossRow, float]],
 ) -> Table:
     chosen = ", ".join(f"{row.mechanism} {scale_text(penalty)}" for row, penalty in rows)
     grid = ", ".join(f"{cell['accuracy']:.4f} at {cell['penalty']:g}" for cell in free)
     return Table(
         title=f"A head on {spec.on} pixels: {spec.records:,} private records",
-        columns=(*CLAIMED, *MEASURED, "std"),
-        rows=tuple((*row.claimed(), *row.measured(), bare(row.std, 4)) for row, _ in rows),
+        columns=(*losses.CLAIMED, *losses.MEASURED, "std"),
+        rows=tuple((*row.claimed(), *row.measured(), losses.bare(row.std, 4)) for row, _ in rows),
         notes=(
             f"Before is the best of {len(free)} heads without privacy, λ = "
             f"{best['penalty']:g}, chosen on the queries themselves; each at its certified "
@@ -139,6 +125,6 @@ def _table(
             f"mean_share), fits on rows centred by it (norms {spec.norms} {spec.bound:g}, "
             f"intercept {spec.intercept:g}) and releases the weights: ε covers both.",
             f"Penalties, from public_penalty with the mechanism's own name: {chosen}.",
-            f"{spec.draws} draws a row. {READING} Std is that of after between the draws.",
+            f"{spec.draws} draws a row. {losses.READING} Std is that of after between the draws.",
         ),
     )

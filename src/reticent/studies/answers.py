@@ -11,8 +11,7 @@ from scipy import stats
 
 from reticent.arrays import Array
 from reticent.guarantee import Relation
-from reticent.protect import release_weights
-from reticent.protect.answers import calibrated_answers, numbers_of, private_answers
+from reticent.protect import calibrated_answers, numbers_of, private_answers, release_weights
 from reticent.protect.plan import Situation
 from reticent.protect.plan_queries import EACH, ONCE, QueryAdvice, plan_queries
 from reticent.results.table import Table
@@ -47,11 +46,7 @@ class ServedQueries:
     @property
     def budget(self) -> dict[str, Any]:
         """What every release is told."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "relation": Relation.ADD_REMOVE,
-        }
+        return {"epsilon": self.epsilon, "delta": self.delta, "relation": Relation.ADD_REMOVE}
 
     def advice(self, data: Task, queries: int) -> QueryAdvice:
         """What ``plan --queries`` says, from public numbers alone."""
@@ -104,7 +99,10 @@ COLUMNS = (
 
 
 def study(specs: tuple[ServedQueries, ...], run: Run) -> Outcome:
-    """One table for each budget."""
+    """Weights once or an answer for each query: what `plan --queries` says, measured.
+
+    One table for each budget.
+    """
     run.steps.plan(sum(1 + 2 * len(spec.queries) for spec in specs))
     return Outcome(specifications=specs, tables=tuple(_table(spec, run) for spec in specs))
 
@@ -114,18 +112,14 @@ def _table(spec: ServedQueries, run: Run) -> Table:
     head = _head(spec, data)
     free = float(np.mean(head.predict(data.queries) == data.truth))
 
-    def cell(*key: object, draw: Callable[[], Array]) -> list[float]:
-        found: list[float] = run.cells.get((spec, *key), partial(_accuracies, spec, data, draw))
-        run.steps.step()
-        return found
+    def cell(*key: object, draw: Callable[..., Array]) -> Any:
+        drawn = partial(draw, spec, head, data, *key)
+        return run.cell((spec, *(key or ("weights",))), _accuracies, spec, data, drawn)
 
-    once = cell("weights", draw=partial(_released, spec, head, data))
+    once = cell(draw=_released)
     rows = []
     for queries in spec.queries:
-        each = [
-            cell(queries, name, draw=partial(_answered, spec, head, data, queries, name))
-            for name in (spec.logits, spec.labels)
-        ]
+        each = [cell(queries, name, draw=_answered) for name in (spec.logits, spec.labels)]
         rows.append(_row(spec, data, queries, _stds(spec, head, queries), [once, *each]))
     return _shown(spec, data, rows, free)
 
@@ -179,24 +173,20 @@ def _stds(spec: ServedQueries, head: SoftmaxHead, queries: int) -> list[float]:
 
 
 def _row(
-    spec: ServedQueries,
-    data: Task,
-    queries: int,
-    stds: list[float],
-    accuracies: list[list[float]],
+    spec: ServedQueries, data: Task, queries: int, stds: list[float], accuracies: list[list[float]]
 ) -> tuple[str, ...]:
     advice = spec.advice(data, queries)
-    said = [_said(spec, advice, name) for name in (spec.logits, spec.labels)]
+    advised = [_said(spec, advice, name) for name in (spec.logits, spec.labels)]
     once, *each = accuracies
     verdicts = [
         _verdict(release == "each", once, answers, std / stds[0])
-        for release, answers, std in zip(said, each, stds[1:], strict=True)
+        for release, answers, std in zip(advised, each, stds[1:], strict=True)
     ]
     return (
         str(queries),
         *(bare(std, 2) for std in stds),
         *(_interval(values) for values in accuracies),
-        *(cell for pair in zip(said, verdicts, strict=True) for cell in pair),
+        *(cell for pair in zip(advised, verdicts, strict=True) for cell in pair),
     )
 
 
@@ -209,10 +199,10 @@ def _said(spec: ServedQueries, advice: QueryAdvice, mechanism: str) -> str:
 
 def _verdict(said_each: bool, once: list[float], each: list[float], ratio: float) -> str:
     """Whether the better of the two, by Welch's 95 % interval of the difference, is as said."""
-    found = stats.ttest_ind(each, once, equal_var=False).confidence_interval(0.95)
-    if found.low <= 0 <= found.high:
+    interval = stats.ttest_ind(each, once, equal_var=False).confidence_interval(0.95)
+    if interval.low <= 0 <= interval.high:
         return "equal" if max(ratio, 1 / ratio) < _CLEAR else "unclear"
-    return "yes" if (found.low > 0) == said_each else "no"
+    return "yes" if (interval.low > 0) == said_each else "no"
 
 
 def _interval(values: list[float]) -> str:

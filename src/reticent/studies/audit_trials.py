@@ -1,45 +1,144 @@
-"""One audit of one proven release, as the study of audits repeats it."""
+"""One audit of one proven release, as the study of audits repeats it.
+
+Claims are audited on another data set each time, real digits and built ones in turn. Data are
+small, so that an audit draws thousands of releases in a second. A claim of privacy is about every
+data set, so any will do; built ones come close to the worst case.
+"""
 
 import dataclasses
+import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from reticent.arrays import Floats
+import numpy as np
+
+from reticent import protect
+from reticent.arrays import Array, Floats, Integers
 from reticent.attacks.released_weights import noise_of
-from reticent.audit.power import could_refute
+from reticent.audit.end_to_end.adversarial import held_records
+from reticent.audit.many_runs import could_refute
 from reticent.audit.release import audit_release
-from reticent.audit.release_audit import ReleaseAudit
-from reticent.audit.transcript_audit import TranscriptAudit
+from reticent.audit.release_audit import ReleaseAudit, TranscriptAudit
 from reticent.audit.transcripts import audit_learner, audit_release_queries
+from reticent.data import load
 from reticent.mechanisms import AdditiveMechanism
-from reticent.protect import (
-    AdaSSPHead,
-    AdaSSPRegressor,
-    ClassMeansHead,
-    LDAHead,
-    NoisyGradientHead,
-    Release,
-    release_mean,
-    release_weights,
-)
 from reticent.protect.noisy_query import NoiseFunction
-from reticent.studies.audit_worlds import (
-    HeadData,
-    centred_data,
-    head_data,
-    learner_worlds,
-    neighbours,
-)
+from reticent.randomness import seeded
 from reticent.training import SoftmaxHead
+
+World = tuple[Floats, Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadData:
+    """Records of a softmax head with the public numbers of its fit."""
+
+    rows: Floats
+    labels: Integers
+    classes: int
+    penalty: float
+    norms: Literal["clip", "scale"]
+
+    @property
+    def records(self) -> int:
+        """The public normaliser N of the head."""
+        return len(self.rows)
+
+
+def head_data(place: int, *, built: bool, few_coordinates: bool) -> HeadData:
+    """Records for one audit of a head."""
+    rng = seeded("audited heads", place)
+    if not built:
+        rows, labels = few_digits(rng, records=int(rng.integers(40, 121)), pixels=4)
+        penalty = float(rng.choice([1e-2, 3e-2, 1e-1]))
+        return HeadData(rows=rows, labels=labels, classes=3, penalty=penalty, norms="scale")
+    rows, labels = _held(rng, few_coordinates)
+    return HeadData(rows=rows, labels=labels, classes=2, penalty=1e-3, norms="clip")
+
+
+def _held(rng: np.random.Generator, few_coordinates: bool) -> tuple[Floats, Integers]:
+    """Pure noise tells most on few coordinates, other noise where many hold the head."""
+    if few_coordinates:
+        directions, along = int(rng.integers(1, 3)), float(rng.uniform(0.45, 0.55))
+        each = int(rng.integers(800, 1_001)) // directions
+        return held_records(directions=directions, each=each, along=along, spread=True)
+    directions, along = int(rng.integers(80, 111)), float(rng.uniform(0.23, 0.27))
+    return held_records(directions=directions, each=10, along=along, spread=True)
+
+
+def centred_data(place: int, *, built: bool) -> HeadData:
+    """A few records for one audit that solves a head in each run."""
+    rng = seeded("audited centred heads", place)
+    if built:
+        rows, labels = held_records(directions=1, each=int(rng.integers(20, 41)), along=0.5)
+        return HeadData(rows=rows, labels=labels, classes=2, penalty=3e-2, norms="clip")
+    rows, labels = few_digits(rng, records=int(rng.integers(8, 25)), pixels=2, classes=2)
+    return HeadData(rows=rows, labels=labels, classes=2, penalty=1e-1, norms="clip")
+
+
+def neighbours(rows: Floats, labels: Array, *, replaced: bool) -> tuple[World, World]:
+    """Without the last record, and with it; or with the one before it in its place."""
+    without: World = rows[:-1], labels[:-1]
+    if not replaced:
+        return without, (rows, labels)
+    order = [*range(len(rows) - 2), len(rows) - 1]
+    return without, (rows[order], labels[order])
+
+
+def learner_worlds(
+    place: int, *, built: bool, replaced: bool, targets: bool
+) -> tuple[World, World]:
+    """Neighbouring records for one audit of a learner: rows of four features, classes 0, 1, 2."""
+    rng = seeded("audited learners", place)
+    if built:
+        shared = rng.normal(size=(int(rng.integers(0, 7)), 4))
+        turned = [-0.5, math.sqrt(0.75), 0.0, 0.0] if targets else [-1.0, 0.0, 0.0, 0.0]
+        rows = np.vstack([shared, turned, np.eye(4)[0]])
+        labels = np.append(rng.integers(0, 3, size=len(shared)), [1, 1])
+    else:
+        rows, labels = few_digits(rng, records=int(rng.integers(3, 9)), pixels=2)
+    first, second = neighbours(rows, labels, replaced=True)
+    if not replaced:  # the longest record against none
+        first = second[0][:-1], second[1][:-1]
+    # The regressor clips targets to 1: nothing moves its sums more.
+    return (_numbered(first), _numbered(second)) if targets else (first, second)
+
+
+def _numbered(world: World) -> World:
+    return world[0], world[1].astype(np.float64)
+
+
+def few_digits(
+    rng: np.random.Generator, *, records: int, pixels: int, classes: int = 3
+) -> tuple[Floats, Integers]:
+    """Records of a few digits as images of ``pixels`` × ``pixels``, pixel − 0.3."""
+    images, digits = _pooled(pixels)
+    chosen = rng.permutation(10)[:classes]
+    among = np.flatnonzero(np.isin(digits, chosen))
+    taken = rng.choice(among, size=records, replace=False)
+    names = np.argsort(chosen)[np.searchsorted(np.sort(chosen), digits[taken])]
+    return images[taken], names.astype(np.int64)
+
+
+@functools.cache
+def _pooled(pixels: int) -> tuple[Floats, Integers]:
+    data = load("digits")
+    side = 8 // pixels
+    images = data.features.astype(np.float64).reshape(-1, pixels, side, pixels, side)
+    assert data.labels is not None
+    rows = images.mean(axis=(2, 4)).reshape(len(data), -1) - 0.3
+    return rows, np.asarray(data.labels, dtype=np.int64)
+
 
 WEIGHTS, CENTRED, TOGETHER = "weights", "weights after a mean", "mean and weights"
 LEARNERS = {
-    "class-means": ClassMeansHead,
-    "lda": LDAHead,
-    "adassp": AdaSSPHead,
-    "adassp-regressor": AdaSSPRegressor,
-    "noisy-gradient": NoisyGradientHead,
+    "class-means": protect.ClassMeansHead,
+    "lda": protect.LDAHead,
+    "adassp": protect.AdaSSPHead,
+    "adassp-regressor": protect.AdaSSPRegressor,
+    "noisy-gradient": protect.NoisyGradientHead,
 }
 BOTH = "both"
 """Relations in turn, from audit to audit."""
@@ -121,12 +220,9 @@ def _together(trial: Trial) -> TranscriptAudit:
 
 def _learner(trial: Trial) -> TranscriptAudit:
     kind = LEARNERS[trial.kind.what]
-    numbers = kind is AdaSSPRegressor
+    numbers = kind is protect.AdaSSPRegressor
     worlds = learner_worlds(
-        trial.place,
-        built=trial.built,
-        replaced=trial.relation == RELATIONS[1],
-        targets=numbers,
+        trial.place, built=trial.built, replaced=trial.relation == RELATIONS[1], targets=numbers
     )
     own = {"bound": 1.0, "target_bound": 1.0} if numbers else {"classes": range(3)}
     learner = kind(records=8 + trial.place % 25, **own, **trial.terms)
@@ -140,10 +236,10 @@ _AUDITS: Mapping[str, Callable[[Trial], ReleaseAudit | TranscriptAudit]] = {
 }
 
 
-def _released(trial: Trial, data: HeadData, *, with_mean: bool) -> Release:
+def _released(trial: Trial, data: HeadData, *, with_mean: bool) -> protect.Release:
     mean = None
     if with_mean:
-        mean = release_mean(
+        mean = protect.release_mean(
             data.rows, bound=1.0, records=data.records, share=_MEAN_SHARE, **trial.terms
         )
     head = SoftmaxHead(
@@ -156,7 +252,7 @@ def _released(trial: Trial, data: HeadData, *, with_mean: bool) -> Release:
         centre=None if mean is None else mean.tensors["mean"],
     )
     head.fit(data.rows, data.labels)
-    return release_weights(head, mean=mean, **trial.terms)
+    return protect.release_weights(head, mean=mean, **trial.terms)
 
 
 def _weaker(noise: AdditiveMechanism, share: float) -> AdditiveMechanism:

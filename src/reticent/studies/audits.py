@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from reticent.audit.calibration import FALSE_ALARM, most_wrong
+from reticent.audit.end_to_end.adversarial import held_records
+from reticent.audit.intervals import FALSE_ALARM, most_wrong
 from reticent.audit.release import audit_release
-from reticent.audit.worst_data import held_records
 from reticent.data import load
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.parallel import map_tasks
@@ -124,13 +124,18 @@ SPECS: Mapping[str, Audits] = {
 
 
 def study(spec: Audits, run: Run) -> Outcome:
-    """Three tables: proven releases, the same with too little noise, and two worst cases."""
+    """Every proven release audited over and over, and the same with too little noise.
+
+    Three tables: proven releases, the same with too little noise, and two worst cases.
+    """
     run.steps.plan(
         len(spec.kinds) * spec.audits + sum(part.audits for part in spec.planted) + len(spec.tight)
     )
     proven = [_found(_true_trials(spec, kind), run) for kind in spec.kinds]
     planted = [_found(_planted_trials(spec, part), run) for part in spec.planted]
-    tight = [_long_audit(spec, part, run) for part in spec.tight]
+    tight = [
+        run.cell(("tightness", part, spec.beta), _tightness, part, spec.beta) for part in spec.tight
+    ]
     tables = (_proven_table(spec, proven), _planted_table(spec, planted), _tight_table(spec, tight))
     return Outcome(specifications=(spec,), tables=tables)
 
@@ -153,21 +158,12 @@ def _planted_trials(spec: Audits, part: Planted) -> list[Trial]:
 
 def _found(trials: list[Trial], run: Run) -> list[dict[str, Any]]:
     """Their figures, kept a few at a time."""
-    found: list[dict[str, Any]] = []
+    figures: list[dict[str, Any]] = []
     for start in range(0, len(trials), _AT_A_TIME):
-        some, before = trials[start : start + _AT_A_TIME], run.steps.done
+        some = trials[start : start + _AT_A_TIME]
         compute = partial(map_tasks, audited, some, jobs=run.jobs, on_done=run.steps.step)
-        found += run.cells.get(("audits", some), compute)
-        run.steps.reach(before + len(some))
-    return found
-
-
-def _long_audit(spec: Audits, part: Tight, run: Run) -> dict[str, Any]:
-    found: dict[str, Any] = run.cells.get(
-        ("tightness", part, spec.beta), partial(_tightness, part, spec.beta)
-    )
-    run.steps.step()
-    return found
+        figures += run.cell(("audits", some), compute, steps=len(some))
+    return figures
 
 
 def _tightness(part: Tight, beta: float) -> dict[str, Any]:
@@ -190,11 +186,11 @@ def _tightness(part: Tight, beta: float) -> dict[str, Any]:
     released = release_weights(
         head.fit(rows, labels), epsilon=part.epsilon, delta=part.delta, relation=RELATIONS[0]
     )
-    found = audit_release(released, rows, labels, runs=part.runs, beta=beta)
+    audit = audit_release(released, rows, labels, runs=part.runs, beta=beta)
     return {
         "records": len(rows),
         "coordinates": released.tensors["coordinates"].size,
-    } | found.to_dict()
+    } | audit.to_dict()
 
 
 _TERMS = ("release", "noise", "ε", "δ", "neighbours")

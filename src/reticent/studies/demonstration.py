@@ -7,12 +7,11 @@ test set, which holds none of the demonstration's digits.
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from reticent.audit.repeats import over_repeats
+from reticent.audit.metrics import over_repeats
 from reticent.data import Dataset, load
 from reticent.results import Interval
 from reticent.results.attack import GUESSING
@@ -42,14 +41,17 @@ SPECS: Mapping[str, Demonstrations] = {"mnist-test": Demonstrations(demo=DemoSpe
 
 
 def study(spec: Demonstrations, run: Run) -> Outcome:
-    """Each seed draws parts, encoder, shadows and noise anew."""
+    """How `reticent demo` ends on images that its settings were not tried on.
+
+    Each seed draws parts, encoder, shadows and noise anew.
+    """
     run.steps.plan(spec.seeds)
     images = load(spec.on, run.folder)
-    found = []
-    for seed in range(spec.first_seed, spec.first_seed + spec.seeds):
-        found.append(run.cells.get((spec, seed), partial(_ended, spec, images, seed, run.jobs)))
-        run.steps.step()
-    return Outcome(specifications=(spec,), tables=(_table(spec, found),))
+    ended = [
+        run.cell((spec, seed), _ended, spec, images, seed, run.jobs)
+        for seed in range(spec.first_seed, spec.first_seed + spec.seeds)
+    ]
+    return Outcome(specifications=(spec,), tables=(_table(spec, ended),))
 
 
 def _ended(spec: Demonstrations, images: Dataset, seed: int, jobs: int) -> dict[str, Any]:

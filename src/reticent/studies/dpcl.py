@@ -5,17 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reticent import guarantee
 from reticent.accounting import account, amplification
 from reticent.accounting.rdp import ORDERS
-from reticent.guarantee import (
-    Composed,
-    Event,
-    GaussianEvent,
-    PoissonSampled,
-    Relation,
-    Repeated,
-    SampledWithoutReplacement,
-)
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
 from reticent.results.table import Table
@@ -46,27 +38,27 @@ SETTINGS = (
 )
 
 
-def amplified_each(setting: Setting) -> Event:
+def amplified_each(setting: Setting) -> guarantee.Event:
     """The paper's way: each release is amplified alone, 390 steps an epoch."""
     parts = [
-        SampledWithoutReplacement(event=gaussian, size=BATCH, population=RECORDS)
+        guarantee.SampledWithoutReplacement(event=gaussian, size=BATCH, population=RECORDS)
         for gaussian in _gaussians(setting)
     ]
-    return Repeated(event=_all(parts), count=390 * setting.epochs)
+    return guarantee.Repeated(event=_all(parts), count=390 * setting.epochs)
 
 
-def composed_first(setting: Setting) -> Event:
+def composed_first(setting: Setting) -> guarantee.Event:
     """The right order by the paper's accountant: the releases of a step are one, then amplified."""
-    step = SampledWithoutReplacement(
+    step = guarantee.SampledWithoutReplacement(
         event=_all(_gaussians(setting)), size=BATCH, population=RECORDS
     )
-    return Repeated(event=step, count=_steps(setting))
+    return guarantee.Repeated(event=step, count=_steps(setting))
 
 
-def poisson(setting: Setting) -> Event:
+def poisson(setting: Setting) -> guarantee.Event:
     """The same releases under Poisson sampling, which the tight accountant covers."""
-    step = PoissonSampled(event=_all(_gaussians(setting)), rate=BATCH / RECORDS)
-    return Repeated(event=step, count=_steps(setting))
+    step = guarantee.PoissonSampled(event=_all(_gaussians(setting)), rate=BATCH / RECORDS)
+    return guarantee.Repeated(event=step, count=_steps(setting))
 
 
 def noise_scales() -> Table:
@@ -96,7 +88,7 @@ def _row(setting: Setting) -> tuple[str, ...]:
     papers_way = _epsilon(amplified_each(setting), "rdp")
     first = theorem_nine(setting)
     tight = _epsilon(composed_first(setting), "pld")
-    poisson_sampled = _epsilon(poisson(setting), "pld", relation=Relation.ADD_REMOVE)
+    poisson_sampled = _epsilon(poisson(setting), "pld", relation=guarantee.Relation.ADD_REMOVE)
     return (
         setting.name,
         str(PUBLISHED_EPSILON),
@@ -116,7 +108,11 @@ def theorem_nine(setting: Setting) -> float:
     return rdp_to_epsilon(ORDERS, steps * curve(ORDERS), DELTA)[0]
 
 
-def _epsilon(event: Event, method: str, relation: Relation = Relation.REPLACE_ONE) -> float:
+def _epsilon(
+    event: guarantee.Event,
+    method: str,
+    relation: guarantee.Relation = guarantee.Relation.REPLACE_ONE,
+) -> float:
     return account(event, relation=relation, delta=DELTA, methods=[method]).epsilon
 
 
@@ -124,12 +120,9 @@ def _steps(setting: Setting) -> int:
     return setting.epochs * RECORDS // BATCH
 
 
-def _gaussians(setting: Setting) -> list[Event]:
-    return [GaussianEvent(noise_multiplier=noise) for noise in setting.noise_multipliers]
+def _gaussians(setting: Setting) -> list[guarantee.Event]:
+    return [guarantee.GaussianEvent(noise_multiplier=noise) for noise in setting.noise_multipliers]
 
 
-def _all(events: Sequence[Event]) -> Event:
-    return Composed(events=tuple(events)) if len(events) > 1 else events[0]
-
-
-ITEMS = {"noise-scales": noise_scales}
+def _all(events: Sequence[guarantee.Event]) -> guarantee.Event:
+    return guarantee.Composed(events=tuple(events)) if len(events) > 1 else events[0]

@@ -36,17 +36,19 @@ SPECS = {"built": EndToEnd()}
 
 
 def study(spec: EndToEnd, run: Run) -> Outcome:
-    """All pairs, and the largest figures of each release."""
-    found: Cells = {}
+    """Neighbouring files through every command and function that prints proven.
+
+    All pairs, and the largest figures of each release.
+    """
+    cells: Cells = {}
     every = every_release() | WHOLE_JOB
     run.steps.plan(len(combinations(every)))
     for name, audited in every.items():  # one at a time: what is done stays done after a stop
         asked = combinations({name: audited})
         tasks = [(combination, *_effort(name, spec)) for combination in asked]
         compute = partial(map_tasks, _audited, tasks, jobs=run.jobs)
-        found |= dict(zip(asked, run.cells.get((spec, name), compute), strict=True))
-        run.steps.reach(len(found))
-    return Outcome(specifications=(spec,), tables=(_table(found), _formats(found)))
+        cells |= dict(zip(asked, run.cell((spec, name), compute, steps=len(asked)), strict=True))
+    return Outcome(specifications=(spec,), tables=(_table(cells), _formats(cells)))
 
 
 def _effort(name: str, spec: EndToEnd) -> tuple[int, float]:

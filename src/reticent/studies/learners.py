@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,8 @@ from reticent.guarantee import Relation
 from reticent.protect import ReleaseRequest, release_table
 from reticent.protect.table import WEIGHTS
 from reticent.results.table import Table
+from reticent.studies import losses
 from reticent.studies.alm_fig1 import unprotected_head
-from reticent.studies.losses import (
-    CLAIMED,
-    MEASURED,
-    READING,
-    Claim,
-    LossRow,
-    bare,
-    loss_row,
-    rows_of,
-)
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run
 
@@ -84,7 +74,10 @@ SPECS: Mapping[str, tuple[Learners, ...]] = {
 
 
 def study(specs: tuple[Learners, ...], run: Run) -> Outcome:
-    """One table for each number of records."""
+    """Learners with the noise inside beside noise on the optimum, proven.
+
+    One table for each number of records.
+    """
     cells = (1 + spec.draws * sum(len(names) for _, names in spec.plan) for spec in specs)
     run.steps.plan(sum(cells))
     return Outcome(specifications=specs, tables=tuple(_table(spec, run) for spec in specs))
@@ -92,55 +85,54 @@ def study(specs: tuple[Learners, ...], run: Run) -> Outcome:
 
 def _table(spec: Learners, run: Run) -> Table:
     data = task(spec.on, records=spec.records, seed=spec.seed, folder=run.folder)
-    free = run.cells.get((spec, "free"), partial(_free, spec, data))
-    run.steps.step()
-    cells = []
-    for epsilon, names in spec.plan:
-        for name in names:
-            before = run.steps.done
-            compute = partial(_drawn, spec, data, epsilon, name, free, run)
-            cells.append([run.cells.get((spec, epsilon, name), compute)])
-            run.steps.reach(before + spec.draws)
-    return _shown(spec, data, rows_of(cells), free)
+    free = run.cell((spec, "free"), _free, spec, data)
+    cells = [
+        run.cell(
+            (spec, epsilon, name), _drawn, spec, data, epsilon, name, free, run, steps=spec.draws
+        )
+        for epsilon, names in spec.plan
+        for name in names
+    ]
+    return _shown(spec, data, losses.rows_of([cells]), free)
 
 
 def _free(spec: Learners, data: Task) -> dict[str, Any]:
     """The best of the heads without privacy, chosen on the queries themselves."""
-    found = []
+    heads = []
     for penalty in spec.penalties:
         head = unprotected_head(data, spec.wanted(1.0).with_options(penalty=penalty))
         answers = head.predict(data.queries)
-        found.append((float(np.mean(answers == data.truth)), penalty, answers.tolist()))
-    accuracy, penalty, answers = max(found)
+        heads.append((float(np.mean(answers == data.truth)), penalty, answers.tolist()))
+    accuracy, penalty, answers = max(heads)
     return {"accuracy": accuracy, "penalty": penalty, "answers": answers}
 
 
 def _drawn(
     spec: Learners, data: Task, epsilon: float, name: str, free: dict[str, Any], run: Run
 ) -> dict[str, Any]:
-    wanted = spec.wanted(epsilon)
+    request = spec.wanted(epsilon)
     released, answers = None, []
     for _ in range(spec.draws):
-        released = release_table(data.private, wanted.by(name))
+        released = release_table(data.private, request.by(name))
         answers.append(released.predict(data.queries))
         run.steps.step()
     assert released is not None
-    claim = Claim.of(released.guarantee, name)
-    row = loss_row(claim, answers, unprotected=np.asarray(free["answers"]), truth=data.truth)
+    claim = losses.Claim.of(released.guarantee, name)
+    row = losses.loss_row(claim, answers, unprotected=np.asarray(free["answers"]), truth=data.truth)
     return row.plain()
 
 
-def _shown(spec: Learners, data: Task, rows: list[LossRow], free: dict[str, Any]) -> Table:
+def _shown(spec: Learners, data: Task, rows: list[losses.LossRow], free: dict[str, Any]) -> Table:
     width = data.rows.shape[1]
     return Table(
         title=f"Learners on {spec.on}: {spec.records:,} private records, {width:,} features",
-        columns=(*CLAIMED, *MEASURED, "std"),
-        rows=tuple((*row.claimed(), *row.measured(), bare(row.std, 4)) for row in rows),
+        columns=(*losses.CLAIMED, *losses.MEASURED, "std"),
+        rows=tuple((*row.claimed(), *row.measured(), losses.bare(row.std, 4)) for row in rows),
         notes=(
             f"Before is the best of {len(spec.penalties)} heads without privacy on the same rows, "
             f"λ = {free['penalty']:g}, chosen on the queries themselves.",
             "Mechanism names the learner; all noise is Gaussian. Neighbours: add-remove; unit: one "
             "record. weights is noise on the optimum of a softmax head, centred by a noisy mean.",
-            f"{spec.draws} draws a row. {READING} Std is that of after between the draws.",
+            f"{spec.draws} draws a row. {losses.READING} Std is that of after between the draws.",
         ),
     )

@@ -90,7 +90,7 @@ def loss_row(
 ) -> LossRow:
     """From the answers of each draw and of the unprotected head to a row."""
     identity = (claim.grade, claim.mechanism, repr(claim.epsilon), repr(claim.delta))
-    found = utility_loss(
+    loss = utility_loss(
         [_Answered(answers) for answers in draws],
         _Answered(unprotected),
         np.zeros((len(truth), 1)),
@@ -100,13 +100,13 @@ def loss_row(
     accuracies = [float(np.mean(answers == truth)) for answers in draws]
     return LossRow(
         **asdict(claim),
-        loss=found.value,
-        low=found.low,
-        high=found.high,
-        protected=found.metric_protected,
+        loss=loss.value,
+        low=loss.low,
+        high=loss.high,
+        protected=loss.metric_protected,
         std=float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else 0.0,
-        unprotected=found.metric_unprotected,
-        draws=found.draws,
+        unprotected=loss.metric_unprotected,
+        draws=loss.draws,
     )
 
 

@@ -6,21 +6,16 @@ victim and all shadows anew, and measures each attack.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from reticent.attacks.attack import ScoreAttack
-from reticent.attacks.attack_network import NetworkRecipe
-from reticent.attacks.lira import Lira
-from reticent.attacks.records import Records
-from reticent.attacks.shadow_network import AlmAttack, ShokriAttack
-from reticent.attacks.shadow_training import train_shadows
-from reticent.attacks.shadows import Shadows
+from reticent.attacks import Lira, Records, ScoreAttack, Shadows, train_shadows
+from reticent.attacks.shadow_network import AlmAttack, NetworkRecipe, ShokriAttack
 from reticent.audit import Measured, measured_attack
-from reticent.audit.repeats import over_repeats
+from reticent.audit.metrics import over_repeats
 from reticent.data import load, split
 from reticent.studies.trained import Run
 from reticent.training import MLPHead
@@ -101,12 +96,11 @@ def trials(spec: Membership, run: Run) -> list[dict[str, Any]]:
     """One cell for each seed: accuracies of the victim, and the figures of each attack."""
     run.steps.plan(spec.seeds * (1 + spec.shadows + spec.around))
     records = records_of(spec.on, run.folder)
-    cells = []
-    for seed in range(spec.first_seed, spec.first_seed + spec.seeds):
-        before = run.steps.done
-        cells.append(run.cells.get((spec, seed), partial(_trial, spec, records, seed, run)))
-        run.steps.reach(before + 1 + spec.shadows + spec.around)
-    return cells
+    each = 1 + spec.shadows + spec.around
+    return [
+        run.cell((spec, seed), _trial, spec, records, seed, run, steps=each)
+        for seed in range(spec.first_seed, spec.first_seed + spec.seeds)
+    ]
 
 
 def records_of(name: str, folder: Path | None) -> Records:
@@ -146,15 +140,16 @@ def shown(found: Measured | None) -> str:
 
 def seeds_above(cells: list[dict[str, Any]], figures: tuple[str, ...]) -> str:
     """In how many seeds online LiRA finds more than the first attack, figure by figure."""
-    said = []
+    counts = []
     for figure in figures:
         pairs = [
-            [found[FIGURES[figure]] for found in cell["attacks"].values()][:2] for cell in cells
+            [figures_of[FIGURES[figure]] for figures_of in cell["attacks"].values()][:2]
+            for cell in cells
         ]
         if None not in pairs[0]:
             above = sum(lira > first for first, lira in pairs)
-            said.append(f"{figure} in {above} of {len(cells)} seeds")
-    return ", ".join(said)
+            counts.append(f"{figure} in {above} of {len(cells)} seeds")
+    return ", ".join(counts)
 
 
 def _trial(spec: Membership, records: Records, seed: int, run: Run) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How well ``plan`` chooses and predicts, from the grids that ``plan-grid`` measured.
+"""What every learner reaches on a grid of records × ε, and how well ``plan`` predicts it.
 
 The curve of the loss is fitted to all data sets but one and judged on that one; what is shipped is
 fitted to all of them.
@@ -13,19 +13,109 @@ import numpy as np
 
 from reticent.arrays import Floats
 from reticent.guarantee import Relation
-from reticent.protect.plan import (
-    CLASS_MEANS,
-    LARGEST_SIGNAL,
-    NOISY_GRADIENT,
-    LossCurve,
-    LossRange,
-    Situation,
-    plan,
-    predicted_loss,
-)
+from reticent.protect import ReleaseRequest, plan, release_table
+from reticent.protect.table import WEIGHTS
 from reticent.results.table import Table
+from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.losses import bare
-from reticent.studies.plan_grid import COLUMNS
+from reticent.studies.tasks import Task, task
+from reticent.studies.trained import Outcome, Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanGrid:
+    """Every number stands here before a query is asked."""
+
+    on: str
+    sizes: tuple[int, ...]
+    epsilons: tuple[float, ...] = (0.5, 1.0, 3.0, 8.0)
+    delta: float = 1e-5
+    draws: int = 5
+    penalties: tuple[float, ...] = (1e-3, 1e-4, 1e-5)
+    """Of the heads without privacy."""
+    seed: int = 0
+
+    def wanted(self, records: int, epsilon: float) -> ReleaseRequest:
+        """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
+        return ReleaseRequest.of(
+            epsilon=epsilon,
+            delta=self.delta,
+            relation=Relation.ADD_REMOVE,
+            records=records,
+            bound=1.0,
+            norms="scale",
+            intercept=0.1,
+            mean_bound=1.0,
+        )
+
+
+SPECS: Mapping[str, PlanGrid] = {
+    "digits": PlanGrid(on="digits", sizes=(300, 1_400)),
+    "mnist": PlanGrid(on="mnist", sizes=(1_000, 10_000)),
+    "cifar10": PlanGrid(on="cifar10", sizes=(1_000, 10_000)),
+    "adult": PlanGrid(on="adult", sizes=(1_000, 10_000, 32_561)),
+    "trec": PlanGrid(on="trec", sizes=(1_000, 5_452)),
+    "hospital100": PlanGrid(on="hospital100", sizes=(3_000, 10_000)),
+    "location": PlanGrid(on="location", sizes=(1_000, 4_000)),
+    "shoppers": PlanGrid(on="shoppers", sizes=(1_000, 7_000)),
+}
+NAMES = (WEIGHTS, "noisy-gradient", "class-means", "adassp", "lda")
+COLUMNS = ("records", "features", "classes", "ε", "before", *NAMES)
+
+
+def study(spec: PlanGrid, run: Run) -> Outcome:
+    """Every learner on a grid of records × ε: what `plan` is fitted to.
+
+    One table: a row for each number of records and each ε.
+    """
+    run.steps.plan(len(spec.sizes) * (1 + len(spec.epsilons) * len(NAMES)))
+    rows = tuple(row for records in spec.sizes for row in _rows(spec, records, run))
+    table = Table(
+        title=f"Learners on {spec.on}: accuracy by number of records and ε",
+        columns=COLUMNS,
+        rows=rows,
+        notes=(
+            "Before is the best of three heads without privacy, chosen on the queries themselves. "
+            f"Means of {spec.draws} draws (one of weights); δ = {spec.delta:g}, Gaussian noise, "
+            "proven. Neighbours: add-remove; unit: one record.",
+        ),
+    )
+    return Outcome(specifications=(spec,), tables=(table,))
+
+
+def _rows(spec: PlanGrid, records: int, run: Run) -> list[tuple[str, ...]]:
+    data = task(spec.on, records=records, seed=spec.seed, folder=run.folder)
+    before = run.cell((spec, records, "free"), _free, spec, records, data)
+    rows = []
+    for epsilon in spec.epsilons:
+        accuracies = [
+            run.cell((spec, records, epsilon, name), _accuracy, spec, records, data, epsilon, name)
+            for name in NAMES
+        ]
+        public = (str(records), str(data.rows.shape[1]), str(len(data.private.classes)))
+        texts = (bare(value, 4) for value in (before, *accuracies))
+        rows.append((*public, f"{epsilon:g}", *texts))
+    return rows
+
+
+def _free(spec: PlanGrid, records: int, data: Task) -> float:
+    """The best of the heads without privacy, chosen on the queries themselves."""
+    return max(
+        float(np.mean(unprotected_head(data, request).predict(data.queries) == data.truth))
+        for request in (
+            spec.wanted(records, 1.0).with_options(penalty=lam) for lam in spec.penalties
+        )
+    )
+
+
+def _accuracy(spec: PlanGrid, records: int, data: Task, epsilon: float, name: str) -> float:
+    """The mean over draws; the optimum behind "weights" is costly, and one draw has to do."""
+    request, draws = spec.wanted(records, epsilon), 1 if name == WEIGHTS else spec.draws
+    answers = (
+        release_table(data.private, request.by(name)).predict(data.queries) for _ in range(draws)
+    )
+    return float(np.mean([np.mean(answer == data.truth) for answer in answers]))
+
 
 PROTOTYPES = frozenset({"location", "shoppers"})
 """Data whose labels their publishers made by clustering the features."""
@@ -39,14 +129,14 @@ class Cell:
     """One data set, number of records and ε: what each learner reached."""
 
     on: str
-    situation: Situation
+    situation: plan.Situation
     before: float
     after: Mapping[str, float]
 
     @property
     def choice(self) -> str:
         """What plan says, told how the labels were made."""
-        return plan(self.situation).learner
+        return plan.plan(self.situation).learner
 
     @property
     def regret(self) -> float:
@@ -60,13 +150,13 @@ class Cell:
 
 def cells_of(results: Iterable[Mapping[str, Any]]) -> list[Cell]:
     """The rows of results that ``reproduce beyond plan-grid --out`` wrote."""
-    found = []
+    cells = []
     for result in results:
         (spec,), (table,) = result["specifications"], result["tables"]
         if tuple(table["columns"]) != COLUMNS:
             raise ValueError(f"columns must be {COLUMNS}, got {table['columns']}")
-        found += [_cell(spec["on"], spec["delta"], row) for row in table["rows"]]
-    return found
+        cells += [_cell(spec["on"], spec["delta"], row) for row in table["rows"]]
+    return cells
 
 
 def _cell(on: str, delta: float, row: Sequence[str]) -> Cell:
@@ -74,7 +164,7 @@ def _cell(on: str, delta: float, row: Sequence[str]) -> Cell:
     epsilon, before, *after = (float(value) for value in row[3:])
     return Cell(
         on=on,
-        situation=Situation(
+        situation=plan.Situation(
             records=records,
             features=features,
             classes=classes,
@@ -88,15 +178,15 @@ def _cell(on: str, delta: float, row: Sequence[str]) -> Cell:
     )
 
 
-def fitted(cells: Sequence[Cell]) -> LossCurve:
+def fitted(cells: Sequence[Cell]) -> plan.LossCurve:
     """Least squares on logits; the width from data sets that were left out one at a time."""
     constant, slope = _slopes(cells)
     left_out = np.concatenate([np.abs(_residuals(*_without(cells, on))) for on in _names(cells)])
     half = float(np.quantile(left_out, _COVERED))
-    return LossCurve(constant=float(constant), slope=float(slope), half=half)
+    return plan.LossCurve(constant=float(constant), slope=float(slope), half=half)
 
 
-def left_out_ranges(cells: Sequence[Cell]) -> dict[str, LossCurve]:
+def left_out_ranges(cells: Sequence[Cell]) -> dict[str, plan.LossCurve]:
     """For each data set the curve that never saw it."""
     return {on: fitted([cell for cell in cells if cell.on != on]) for on in _names(cells)}
 
@@ -104,16 +194,16 @@ def left_out_ranges(cells: Sequence[Cell]) -> dict[str, LossCurve]:
 def judged(cells: Sequence[Cell]) -> Table:
     """Choice, regret, predicted and measured loss of every cell, and both bars in the notes."""
     curves = left_out_ranges(cells)
-    ranges = [predicted_loss(cell.situation, curves[cell.on]) for cell in cells]
+    ranges = [plan.predicted_loss(cell.situation, curves[cell.on]) for cell in cells]
     covered = [
-        _covers(predicted, cell.loss(NOISY_GRADIENT))
+        _covers(predicted, cell.loss(plan.NOISY_GRADIENT))
         for cell, predicted in zip(cells, ranges, strict=True)
     ]
     regrets = [cell.regret for cell in cells]
     untold = [
-        max(cell.after.values()) - cell.after[NOISY_GRADIENT]
+        max(cell.after.values()) - cell.after[plan.NOISY_GRADIENT]
         for cell in cells
-        if cell.choice == CLASS_MEANS
+        if cell.choice == plan.CLASS_MEANS
     ]
     return Table(
         title="plan: its choice beside the best with hindsight, and the loss it predicts",
@@ -130,7 +220,7 @@ def judged(cells: Sequence[Cell]) -> Table:
     )
 
 
-def _row(cell: Cell, predicted: LossRange, covered: bool) -> tuple[str, ...]:
+def _row(cell: Cell, predicted: plan.LossRange, covered: bool) -> tuple[str, ...]:
     return (
         cell.on,
         str(cell.situation.records),
@@ -139,12 +229,12 @@ def _row(cell: Cell, predicted: LossRange, covered: bool) -> tuple[str, ...]:
         cell.choice,
         bare(cell.regret, 4),
         f"{predicted.low:.3f}–{predicted.high:.3f}",
-        bare(cell.loss(NOISY_GRADIENT), 3),
+        bare(cell.loss(plan.NOISY_GRADIENT), 3),
         "yes" if covered else "no",
     )
 
 
-def _covers(predicted: LossRange, loss: float) -> bool:
+def _covers(predicted: plan.LossRange, loss: float) -> bool:
     """A gain counts as no loss."""
     return predicted.low <= max(loss, _LEAST) <= predicted.high
 
@@ -159,8 +249,8 @@ def _without(cells: Sequence[Cell], on: str) -> tuple[Floats, list[Cell]]:
 
 
 def _slopes(cells: Sequence[Cell]) -> Floats:
-    found, *_ = np.linalg.lstsq(_logs(cells), _logits(cells), rcond=None)
-    return np.asarray(found, dtype=np.float64)
+    slopes, *_ = np.linalg.lstsq(_logs(cells), _logits(cells), rcond=None)
+    return np.asarray(slopes, dtype=np.float64)
 
 
 def _residuals(slopes: Floats, cells: Sequence[Cell]) -> Floats:
@@ -168,10 +258,10 @@ def _residuals(slopes: Floats, cells: Sequence[Cell]) -> Floats:
 
 
 def _logs(cells: Sequence[Cell]) -> Floats:
-    signals = (min(cell.situation.signal, LARGEST_SIGNAL) for cell in cells)
+    signals = (min(cell.situation.signal, plan.LARGEST_SIGNAL) for cell in cells)
     return np.array([(1.0, math.log(signal)) for signal in signals])
 
 
 def _logits(cells: Sequence[Cell]) -> Floats:
-    losses = np.clip([cell.loss(NOISY_GRADIENT) for cell in cells], _LEAST, _MOST)
+    losses = np.clip([cell.loss(plan.NOISY_GRADIENT) for cell in cells], _LEAST, _MOST)
     return np.asarray(np.log(losses / (1 - losses)))

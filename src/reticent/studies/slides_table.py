@@ -1,22 +1,16 @@
-"""The slides' table of shadow attacks: accuracies of the victim and the attack's precision."""
+"""The lecture on membership inference and differential privacy: its count and table of attacks."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from reticent.attacks.attack_network import NetworkRecipe
+from reticent.attacks.shadow_network import NetworkRecipe
 from reticent.audit import Measured
-from reticent.audit.repeats import over_repeats
+from reticent.audit.metrics import over_repeats
+from reticent.guarantee import Relation, Sensitivity
+from reticent.mechanisms import DiscreteLaplace, Laplace, Logistic
 from reticent.results.table import Table
+from reticent.studies import membership
 from reticent.studies.losses import bare
-from reticent.studies.membership import (
-    Membership,
-    Victim,
-    attack_rows,
-    notes_of,
-    over_seeds,
-    seeds_above,
-    trials,
-)
 from reticent.studies.trained import Outcome, Run
 
 PUBLISHED: Mapping[str, tuple[str, str, str]] = {  # training, test, precision
@@ -29,15 +23,15 @@ LEAKAGE: Mapping[str, str] = {"adult": ".0023", "mnist": ".0035", "location": ".
 FIGURES = ("AUC", "TPR − FPR", "TPR at 1 % FPR")
 
 NOTHING = "nothing else was tried."
-SPECS: Mapping[str, Membership] = {
-    "location": Membership(
+SPECS: Mapping[str, membership.Membership] = {
+    "location": membership.Membership(
         on="location",
         members=1_200,
         attack="shokri",
         network=NetworkRecipe(),
         shadows=20,
         around=24,
-        victim=Victim(),
+        victim=membership.Victim(),
         tried=(
             "λ = 0 and 1e-3, and attack networks with scaled and plain probabilities, ReLU and"
             " tanh, 30 to 100 passes and two step lengths were compared on one seed. At λ = 1e-3,"
@@ -45,61 +39,64 @@ SPECS: Mapping[str, Membership] = {
             " probabilities and 30 passes were taken: among the best, and the fastest."
         ),
     ),
-    "mnist": Membership(
+    "mnist": membership.Membership(
         on="mnist",
         members=10_000,
         attack="shokri",
         network=NetworkRecipe(passes=10),
         shadows=5,
         around=0,
-        victim=Victim(passes=30),
+        victim=membership.Victim(passes=30),
         tried=(
             "this setting was run on five seeds, with a precision of .515. Passes and shadow models"
             " are fewer than those of Lu et al. for the sake of time."
         ),
     ),
-    "adult": Membership(
+    "adult": membership.Membership(
         on="adult",
         members=10_000,
         attack="shokri",
         network=NetworkRecipe(passes=10, learning_rate=1e-3),
         shadows=10,
         around=0,
-        victim=Victim(passes=30),
+        victim=membership.Victim(passes=30),
         tried=(
             "with a step length of .01, as on the other data, the attack network gave all records"
             " nearly one score (AUC .500); .001 was taken after that (AUC .503 on the same seeds,"
             " nobody called a member in some of them)."
         ),
     ),
-    "digits": Membership(
+    "digits": membership.Membership(
         on="digits",
         members=400,
         attack="shokri",
         network=NetworkRecipe(),
         shadows=8,
         around=24,
-        victim=Victim(penalty=0.0),
+        victim=membership.Victim(penalty=0.0),
         tried=NOTHING,
     ),
 }
 
 
-def study(spec: Membership, run: Run) -> Outcome:
-    """The slides' columns, and what the attacks find in figures that the slides lack."""
-    cells = trials(spec, run)
+def study(spec: membership.Membership, run: Run) -> Outcome:
+    """Accuracies of victims and the precision of shadow attacks; LiRA beside them.
+
+    The slides' columns, and what the attacks find in figures that the slides lack.
+    """
+    cells = membership.trials(spec, run)
     return Outcome(
         specifications=(spec,), tables=(_slides_table(spec, cells), _attack_table(spec, cells))
     )
 
 
-def _slides_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
+def _slides_table(spec: membership.Membership, cells: list[dict[str, Any]]) -> Table:
     attack = next(iter(cells[0]["attacks"]))
-    found = {
+    figures = {
         "training accuracy": over_repeats([cell["training"] for cell in cells]),
         "test accuracy": over_repeats([cell["test"] for cell in cells]),
-        "attack precision": over_seeds(cells, attack, "precision"),
-        "attack recall": over_seeds(cells, attack, "recall"),
+        "attack precision": membership.over_seeds(cells, attack, "precision"),
+        "attack recall": membership.over_seeds(cells, attack, "recall"),
     }
     published = (*PUBLISHED.get(spec.on, ("–",) * 3), "–")
     return Table(
@@ -107,7 +104,7 @@ def _slides_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
         columns=("figure", "published", "ours", "low", "high"),
         rows=tuple(
             (name, value, *_with_ends(ours))
-            for (name, ours), value in zip(found.items(), published, strict=True)
+            for (name, ours), value in zip(figures.items(), published, strict=True)
         ),
         notes=(
             "The published victims were trained by online services; ours is a dense network with "
@@ -116,7 +113,7 @@ def _slides_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
             f"{2 * spec.members:,} records that are not the victim's, and one network for each "
             "class. Members and others are equally many, so guessing has a precision of .500.",
             *_undefined(cells, attack),
-            *notes_of(spec),
+            *membership.notes_of(spec),
         ),
     )
 
@@ -132,7 +129,7 @@ def _undefined(cells: list[dict[str, Any]], attack: str) -> list[str]:
     ]
 
 
-def _attack_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
+def _attack_table(spec: membership.Membership, cells: list[dict[str, Any]]) -> Table:
     published = (
         ("shadow networks (Lu et al.)", "–", LEAKAGE[spec.on], "–") if spec.on in LEAKAGE else None
     )
@@ -140,13 +137,13 @@ def _attack_table(spec: Membership, cells: list[dict[str, Any]]) -> Table:
     if spec.around:
         notes.append(
             f"LiRA has {spec.around} shadow models on halves of the records that are scored. It is "
-            f"above the shadow networks: {seeds_above(cells, FIGURES)}."
+            f"above the shadow networks: {membership.seeds_above(cells, FIGURES)}."
         )
     return Table(
         title=f"Attacks on {spec.on}: {spec.members:,} members and as many others",
         columns=("attack", *FIGURES),
-        rows=(*([published] if published else []), *attack_rows(cells, FIGURES)),
-        notes=(*notes, *notes_of(spec)),
+        rows=(*([published] if published else []), *membership.attack_rows(cells, FIGURES)),
+        notes=(*notes, *membership.notes_of(spec)),
     )
 
 
@@ -155,3 +152,40 @@ def _with_ends(found: Measured | None) -> tuple[str, str, str]:
         return "–", "–", "–"
     value, low, high = (bare(number, 4) for number in (found.value, found.low, found.high))
     return value, low, high
+
+
+COUNT = Sensitivity(
+    l1=1.0, relation=Relation.ADD_REMOVE, source="one person changes a count by one"
+)
+
+
+def smokers() -> Table:
+    """How many of 100 people smoke? Laplace(1) for ε = 1, Laplace(10) for ε = 0.1."""
+    rows = []
+    for epsilon, published in ((1.0, 1.0), (0.1, 10.0)):
+        laplace = Laplace.calibrate(COUNT, epsilon=epsilon, delta=0.0)
+        logistic = Logistic.calibrate(COUNT, epsilon=epsilon, delta=0.0)
+        integer = DiscreteLaplace.calibrate(COUNT, epsilon=epsilon, delta=0.0)
+        rows.append(
+            (
+                str(epsilon),
+                f"{published:.4f}",
+                f"{laplace.scale:.4f}",
+                f"{laplace.std:.4f}",
+                f"{logistic.std:.4f}",
+                f"{integer.scale:.4f}",
+            )
+        )
+    return Table(
+        title="Counting smokers: the scale that the slides give, and ours",
+        columns=(
+            "ε",
+            "published scale",
+            "laplace scale",
+            "laplace std",
+            "logistic std",
+            "discrete laplace scale",
+        ),
+        rows=tuple(rows),
+        notes=("Grade declared; neighbours: add-remove; unit: one person.",),
+    )

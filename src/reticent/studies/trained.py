@@ -4,9 +4,11 @@ A finished cell of a study is a function of the specification and its key alone 
 noise), so it can be kept in a file and taken from there when the same command is run again.
 """
 
+import ast
 import dataclasses
 import datetime
 import hashlib
+import importlib
 import importlib.metadata
 import json
 import platform
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reticent import strict_json
 from reticent.files import write_atomic
 from reticent.results.table import Table
 from reticent.validation import InputError
@@ -57,13 +60,13 @@ class Cells:
     def get(self, key: object, compute: Callable[[], Any]) -> Any:
         """The plain values of this cell, computed unless they are there."""
         name = hashlib.sha256(f"{importlib.metadata.version('reticent')} {key!r}".encode())
-        found = name.hexdigest()[:32]
-        if found not in self._kept:
-            self._kept[found] = compute()
+        digest = name.hexdigest()[:32]
+        if digest not in self._kept:
+            self._kept[digest] = compute()
             if self._path is not None:
                 content = json.dumps(self._kept, allow_nan=False, ensure_ascii=False)
                 write_atomic(self._path, content.encode())
-        return self._kept[found]
+        return self._kept[digest]
 
     def drop(self) -> None:
         """Forget the file: the result is written."""
@@ -79,6 +82,15 @@ class Run:
     jobs: int = 1
     steps: Steps = field(default_factory=Steps)
     cells: Cells = field(default_factory=Cells)
+
+    def cell(
+        self, key: object, compute: Callable[..., Any], *arguments: Any, steps: int = 1
+    ) -> Any:
+        """The plain values of a cell, computed unless kept; so many steps are done then."""
+        before = self.steps.done
+        values = self.cells.get(key, lambda: compute(*arguments))
+        self.steps.reach(before + steps)
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +124,38 @@ class Trained:
         return on
 
 
+def trained_in(module: str, on: Sequence[str], in_folder: Sequence[str] = ()) -> Trained:
+    """An item that trains, as ``study`` and ``SPECS`` of a module that is imported when it runs."""
+
+    def run(on: str, run: Run) -> Outcome:
+        studied = importlib.import_module(f"reticent.studies.{module}")
+        outcome: Outcome = studied.study(studied.SPECS[on], run)
+        return outcome
+
+    run.__doc__ = _first_line(module, "study")
+    return Trained(run=run, on=tuple(on), in_folder=frozenset(in_folder))
+
+
+def exact_in(module: str, function: str) -> Callable[[], Table]:
+    """An item that needs no training: a function of a module that is imported when it is called."""
+
+    def table() -> Table:
+        made: Table = getattr(importlib.import_module(f"reticent.studies.{module}"), function)()
+        return made
+
+    table.__doc__ = _first_line(module, function)
+    return table
+
+
+def _first_line(module: str, function: str) -> str:
+    """The first paragraph of a function's docstring, as a list of items shows it; no import."""
+    path = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+    raise AttributeError(f"module {module!r} has no function {function!r}")
+
+
 def record(outcome: Outcome, *, command: str) -> dict[str, object]:
     """What is kept of a study: all that is needed to judge and repeat it, and no path."""
     return {
@@ -124,20 +168,20 @@ def record(outcome: Outcome, *, command: str) -> dict[str, object]:
 
 
 def _versions() -> Mapping[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _read(path: Path) -> dict[str, Any]:
     """What an earlier run kept; a file that is none of ours is refused, not overwritten."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        kept = strict_json.read(path)
+    except InputError:
         kept = None
     if not isinstance(kept, dict):
         raise InputError(f"{path} must hold the cells of an earlier run, got another file")

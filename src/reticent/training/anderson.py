@@ -1,11 +1,8 @@
 """Fixed-point steps of many heads at once, each mixed with its own last ones (Anderson 1965)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reticent.arrays import Flags, Floats
-
-Singles = NDArray[np.float32]
+from reticent.arrays import Flags, Floats, Floats32
 
 MEMORY = 3
 """Steps that the mixing looks back."""
@@ -16,7 +13,7 @@ ROUNDING = 5e-6
 class AndersonMixing:
     """One column for each head; ``memory`` steps are looked back."""
 
-    def __init__(self, start: Singles, step: Singles, *, memory: int = MEMORY) -> None:
+    def __init__(self, start: Floats32, step: Floats32, *, memory: int = MEMORY) -> None:
         self._memory = memory
         self._points = [start]
         self._steps = [step]
@@ -25,15 +22,15 @@ class AndersonMixing:
         self.point = start + step
 
     @property
-    def last(self) -> Singles:
+    def last(self) -> Floats32:
         """The last plain fixed-point step, before mixing."""
         return self._steps[-1]
 
-    def scale_first(self, factors: Singles) -> None:
+    def scale_first(self, factors: Floats32) -> None:
         """Go this far along the first step instead of its full length."""
         self.point = self._points[0] + self._steps[0] * factors.astype(np.float32)
 
-    def add(self, step: Singles) -> None:
+    def add(self, step: Floats32) -> None:
         """Take the step found at ``point``, mixed so that the linear model's residual is least."""
         self._points = [*self._points[-self._memory :], self.point]
         self._steps = [*self._steps[-self._memory :], step]
@@ -69,11 +66,11 @@ class AndersonMixing:
         self.point = self.point[:, chosen]
 
 
-def _norms(columns: Singles) -> Floats:
+def _norms(columns: Floats32) -> Floats:
     return np.asarray(np.sqrt(np.einsum("pm,pm->m", columns, columns).astype(np.float64)))
 
 
-def _least_squares(columns: list[Singles], target: Singles) -> list[Singles]:
+def _least_squares(columns: list[Floats32], target: Floats32) -> list[Floats32]:
     """Per head, the factors with which the columns come nearest to the target."""
     k = len(columns)
     gram = np.empty((target.shape[1], k, k))

@@ -68,8 +68,8 @@ class Coupling:
     def __str__(self) -> str:
         """One line."""
         if self.pair is None:
-            found = "no coupling found: the others' part of the gradient changes"
-            return f"{found} by {self.largest:.1e} at most (tolerance {self.tolerance:.1e})"
+            verdict = "no coupling found: the others' part of the gradient changes"
+            return f"{verdict} by {self.largest:.1e} at most (tolerance {self.tolerance:.1e})"
         return (
             f"coupled: record {self.pair[0]} changes the others' part of the gradient by"
             f" {self.largest:.1e} of its own, that of record {self.pair[1]} most"
@@ -164,8 +164,7 @@ def _partner(probe: _Probe, donors: Integers, record: int) -> int:
     """The record whose own part of the gradient this one changes most."""
     others = [other for other in range(len(donors)) if other != record]
     return max(
-        others,
-        key=lambda other: _change(probe, donors, np.r_[record], np.r_[other]).interaction,
+        others, key=lambda other: _change(probe, donors, np.r_[record], np.r_[other]).interaction
     )
 
 
@@ -203,8 +202,8 @@ class _Probe:
         batch = [tensor[torch.from_numpy(rows).to(tensor.device)] for tensor in self._tensors]
         torch.manual_seed(self._seed)
         value = _one_number(loss(model, *batch))
-        found = torch.autograd.grad(value, weights, allow_unused=True, materialize_grads=True)
-        gradient = torch.cat([part.reshape(-1).to(torch.float64) for part in found])
+        gradients = torch.autograd.grad(value, weights, allow_unused=True, materialize_grads=True)
+        gradient = torch.cat([part.reshape(-1).to(torch.float64) for part in gradients])
         if not (torch.isfinite(value) and torch.isfinite(gradient).all()):
             raise InputError("loss must have a finite value and gradient, got NaN or infinity")
         return gradient
@@ -221,7 +220,8 @@ def _probe(
         raise InputError("model must have a parameter that requires a gradient, got none")
     with torch.inference_mode(mode=False), torch.enable_grad(), torch.random.fork_rng():
         # Records made in inference mode cannot be differentiated; copies can.
-        wide = [_widened(tensor.detach().clone()) for tensor in tensors]
+        copies = [tensor.detach().clone() for tensor in tensors]
+        wide = [copy.double() if copy.is_floating_point() else copy for copy in copies]
         try:
             yield _Probe(_doubled(model), _doubled(loss), wide, seed)
         except RuntimeError as error:  # what torch raises for types and shapes that do not fit
@@ -270,10 +270,6 @@ def _copy(part: Any) -> Any:
 
 def _doubled(part: Any) -> Any:
     return _copy(part).double() if isinstance(part, nn.Module) else part
-
-
-def _widened(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def _one_number(value: object) -> torch.Tensor:

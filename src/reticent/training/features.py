@@ -4,9 +4,8 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Floats
+from reticent.arrays import ArrayLike, Floats
 from reticent.validation import InputError
 
 Norms = Literal["clip", "scale"]

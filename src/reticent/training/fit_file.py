@@ -16,6 +16,8 @@ from safetensors.numpy import save as save_tensors
 
 from reticent.arrays import Floats
 from reticent.files import write_atomic
+from reticent.read_limit import bounded_bytes
+from reticent.strict_json import parsed_object, safetensors_metadata
 from reticent.training.softmax_head import SoftmaxHead
 from reticent.validation import InputError
 
@@ -44,22 +46,25 @@ def save_fit(head: SoftmaxHead, path: str | Path) -> Path:
 def load_fit(path: str | Path) -> tuple[SoftmaxHead, Floats]:
     """A head with the file's parameters, to be fitted again, and the coordinates to start from."""
     source = fit_path(path)
+    content = bounded_bytes(source)
+    metadata = safetensors_metadata(content, source=str(source))
     try:
-        content = source.read_bytes()
         tensors = load_tensors(content)
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        metadata = header.get("__metadata__") or {}
-    except OSError as error:
-        raise InputError(f"{source} must be readable, got: {error.strerror}") from None
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError):
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, OverflowError):
         raise InputError(f"{source} must be a whole safetensors file, got another") from None
     if metadata.get("format") != FORMAT:
         raise InputError(f"{source} must be a fit of format {FORMAT}, got another file")
-    if metadata.get("sha256") != _seal(metadata["fit"], tensors):
-        raise InputError(f"{source} must be as it was written, got a changed file")
-    parameters: dict[str, Any] = json.loads(metadata["fit"])["parameters"]
-    head = SoftmaxHead(**parameters, centre=tensors.get("centre"))
-    return head, tensors["coordinates"]
+    document = metadata.get("fit", "")
+    changed = InputError(f"{source} must be as it was written, got a changed file")
+    if metadata.get("sha256") != _seal(document, tensors):
+        raise changed
+    parameters = parsed_object(document, source=str(source)).get("parameters")
+    if not isinstance(parameters, dict) or set(parameters) != set(_PARAMETERS):
+        raise changed  # and sealed anew
+    coordinates = tensors.get("coordinates")
+    if coordinates is None or coordinates.dtype != np.float64 or coordinates.ndim != 2:
+        raise changed
+    return SoftmaxHead(**parameters, centre=tensors.get("centre")), coordinates
 
 
 def fit_path(path: str | Path) -> Path:

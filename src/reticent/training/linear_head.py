@@ -13,23 +13,15 @@ from typing import Any, Literal, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from reticent.arrays import Array, Floats
-from reticent.training.enclosing import Enclosing, enclosing
+from reticent.arrays import Array, ArrayLike, Floats
 from reticent.training.features import Norms, as_norms, public_map, radius
 from reticent.training.objective import LinearObjective
 from reticent.training.optimum import Optimum, certified_minimum
-from reticent.validation import (
-    InputError,
-    count,
-    describe,
-    float_array,
-    non_negative,
-    positive,
-)
+from reticent.training.public_step import Enclosing, enclosing
+from reticent.validation import InputError, count, describe, float_array, non_negative, positive
 
 Outputs = Literal["softmax", "sigmoid"]
 
@@ -134,13 +126,13 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         choices = self._choices()
         objective = self._loss_on(X, y, choices)
         numbers = self._numbers(objective, choices)
-        found = certified_minimum(
+        optimum = certified_minimum(
             objective, tolerance=numbers.tolerance, start=_started(start, objective)
         )
-        self.set_solution(found, tolerance=numbers.tolerance)
+        self.set_solution(optimum, tolerance=numbers.tolerance)
         _FITS[self] = CertifiedFit(
             parameters=self._frozen_parameters(),
-            coordinates=found.point.tobytes(),
+            coordinates=optimum.point.tobytes(),
             classes=tuple(self.classes_.tolist()),
             numbers=numbers,
             around=around,
@@ -187,8 +179,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         """W h, one column per class."""
         check_is_fitted(self, "coordinates_")
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        product: Floats = self._map(rows) @ self.weights_.T
-        return product
+        return self._map(rows) @ self.weights_.T
 
     def _loss_on(self, X: ArrayLike, y: ArrayLike, choices: Choices) -> LinearObjective:
         rows, targets = self._checked_data(X, y)
@@ -255,7 +246,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         return rows, targets
 
     def _choices(self) -> Choices:
-        found = Choices(
+        choices = Choices(
             penalty=positive("penalty", self.penalty),
             bound=positive("bound", self.bound),
             intercept=non_negative("intercept", self.intercept),
@@ -263,14 +254,14 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
             records=None if self.records is None else count("records", self.records),
             tolerance=None if self.tolerance is None else positive("tolerance", self.tolerance),
         )
-        if not _SMALLEST < found.radius < _LARGEST:
-            raise InputError(f"bound must keep R within 1e-75 and 1e75, got R = {found.radius}")
-        if not _SMALLEST < found.penalty < _LARGEST:
-            raise InputError(f"penalty must be within 1e-75 and 1e75, got {found.penalty}")
-        if found.records is not None and found.records > 2**53:
-            raise InputError(f"records must be <= 2**53, got {describe(found.records)}")
+        if not _SMALLEST < choices.radius < _LARGEST:
+            raise InputError(f"bound must keep R within 1e-75 and 1e75, got R = {choices.radius}")
+        if not _SMALLEST < choices.penalty < _LARGEST:
+            raise InputError(f"penalty must be within 1e-75 and 1e75, got {choices.penalty}")
+        if choices.records is not None and choices.records > 2**53:
+            raise InputError(f"records must be <= 2**53, got {describe(choices.records)}")
         self._check_classes()
-        return found
+        return choices
 
     def _check_classes(self) -> None:
         """A list in an order, of names that stay different as one array."""

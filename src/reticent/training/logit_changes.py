@@ -7,9 +7,8 @@ of the *change*.
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-Singles = NDArray[np.float32]
+from reticent.arrays import Floats32
 
 INSIDE = np.float32(0.25)
 """Up to here the polynomial of ``small_expm1`` is right to float32."""
@@ -30,7 +29,9 @@ def small_expm1(x: np.float32) -> np.float32:
 
 # Infinities and NaN keep their meaning (no nnan, no ninf): a head that runs away must be seen.
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
-def changes_by_head(changes: Singles, probabilities: Singles, weights: Singles, first: int) -> None:
+def changes_by_head(
+    changes: Floats32, probabilities: Floats32, weights: Floats32, first: int
+) -> None:
     """Turn changes of logits into weighted changes of probabilities, in place.
 
     ``changes`` is heads × K × rows: Δz of class c minus that of the last class, c < K = C − 1.
@@ -56,7 +57,7 @@ def changes_by_head(changes: Singles, probabilities: Singles, weights: Singles, 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
 def _grow(
-    moved: Singles, probabilities: Singles, total: Singles, start: int, stop: int, first: int
+    moved: Floats32, probabilities: Floats32, total: Floats32, start: int, stop: int, first: int
 ) -> None:
     """expm1 of the changes in place, and their mean under the probabilities in ``total``."""
     halvings = _halvings(moved, start, stop)
@@ -75,7 +76,7 @@ def _grow(
 
 
 @numba.njit(nogil=True, cache=True)
-def _halvings(moved: Singles, start: int, stop: int) -> int:
+def _halvings(moved: Floats32, start: int, stop: int) -> int:
     """How often the largest entry is halved until it lies inside.
 
     The bits of positive floats are ordered as whole numbers, NaN last, and one doubling is one

@@ -12,12 +12,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from reticent.arrays import Array, Floats, Integers
+from reticent.arrays import Array, ArrayLike, Floats, Integers
 from reticent.training.features import clip_rows
 from reticent.training.records import classified_records, indices_of
 from reticent.validation import InputError, count, describe, float_array, non_negative, positive

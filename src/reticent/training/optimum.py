@@ -258,8 +258,8 @@ class _Solver:
         if length >= 0.5:
             self.damping /= 10
         else:
-            wanted = curvature / length if length > 0 else math.inf
-            self.damping = wanted if wanted <= self.stiffest else self.stiffest
+            target = curvature / length if length > 0 else math.inf
+            self.damping = target if target <= self.stiffest else self.stiffest
 
     @property
     def patience(self) -> int:
@@ -313,11 +313,11 @@ def _solve(here: Curvature, gradient: Floats, solver: _Solver) -> Floats:
     may_be_whole = solver.size <= LARGEST_HESSIAN
     if not solver.whole:
         products = solver.patience if may_be_whole else _PRODUCTS
-        found, enough = _conjugate_gradients(
+        direction, enough = _conjugate_gradients(
             here, gradient, solver.rough(here), products, solver.damping
         )
         if enough or not may_be_whole:
-            return found
+            return direction
         solver.whole = True
     precondition = solver.exact(here) or solver.rough(here)
     return _conjugate_gradients(here, gradient, precondition, _PRODUCTS, solver.damping)[0]

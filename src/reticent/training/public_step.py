@@ -1,11 +1,20 @@
-"""A step of a pipeline that was fitted on public data and is never fitted again."""
+"""A step of a pipeline that was fitted on public data and is never fitted again.
 
-from typing import Any, Self
+``enclosing`` finds what stands around a fit: estimators that call it, and code that replaces its
+own. A head or learner cannot see the pipeline around it, but it can see who called: a scaler that a
+Pipeline fits on the private rows, or a search over settings (GridSearchCV), makes what is fitted
+depend on all rows before any bound is applied. What runs in another process is not seen here.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -19,11 +28,58 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from reticent.training.public_whitening import PublicWhitening
+from reticent.arrays import ArrayLike, Floats
 from reticent.training.records import without_private_values
-from reticent.validation import InputError
+from reticent.validation import InputError, positive
+
+_LARGEST_ENTRY = 2.0**400
+_LARGEST_COORDINATE = 2.0**100
+
+
+class PublicWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """(x − mean)·V·(w + shrinkage·w_max)^−½, with mean and spectrum (w, V) of the fitted rows.
+
+    Fit it on public rows and put it into a pipeline as ``PublicStep(PublicWhitening().fit(rows))``.
+
+    >>> rows = np.random.default_rng(0).normal(size=(500, 2)) * [10.0, 1.0] + 5.0
+    >>> white = PublicWhitening(shrinkage=0.01).fit(rows).transform(rows)
+    >>> [round(float(s), 1) for s in sorted(white.std(axis=0))]
+    [0.7, 1.0]
+    """
+
+    def __init__(self, *, shrinkage: float = 0.1) -> None:
+        self.shrinkage = shrinkage
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:  # noqa: ARG002
+        """Mean and spectrum of public rows."""
+        positive("shrinkage", self.shrinkage)
+        rows = validate_data(self, X, dtype=np.float64)
+        self.mean_ = rows.mean(axis=0)
+        centred = rows - self.mean_
+        values, vectors = np.linalg.eigh(centred.T @ centred / len(rows))
+        spread = np.maximum(values, 0.0) + self.shrinkage * max(values[-1], 1e-300)
+        self.components_ = vectors / np.sqrt(spread)
+        return self
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """The rows in these coordinates; there may be none, and finite ones stay finite.
+
+        Each row is a function of itself alone, bit by bit, whatever the batch and its memory
+        layout: one private record more moves no other's coordinates (docs/theory.md E.2). Entries
+        are cut to ±2⁴⁰⁰ before the product and to ±2¹⁰⁰ after it, cell by cell: a record with huge
+        numbers overflows neither in float64 nor in float32, so nothing later has to refuse it.
+        """
+        from reticent.training.row_kernels import products  # numba, only where rows are
+
+        check_is_fitted(self)
+        with without_private_values():
+            rows = validate_data(self, X, dtype=np.float64, reset=False, ensure_min_samples=0)
+        centred = np.clip(rows, -_LARGEST_ENTRY, _LARGEST_ENTRY) - self.mean_
+        white = products(centred, self.components_)
+        return np.clip(white, -_LARGEST_COORDINATE, _LARGEST_COORDINATE, out=white)
+
 
 _CELL_BY_CELL = (
     MaxAbsScaler,
@@ -138,3 +194,79 @@ def _result(values: Any, count: int) -> Any:
     if _number_of(result) != count:
         raise InputError("step must give one row for each row, got another number of them")
     return result
+
+
+_NAME: Final = re.compile(r"[\w.-]{1,64}")
+"""What a step may be called: its name stands in a certificate, and a sentence would stand there."""
+_STEP: Final = "step '{name}' before the head was fitted on public data alone"
+
+
+class Enclosing(NamedTuple):
+    """What stands around a fit: why nothing can be proven of it, or what is to be stated."""
+
+    problem: str | None = None
+    stated: tuple[str, ...] = ()
+
+
+def enclosing(estimator: BaseEstimator | None = None) -> Enclosing:
+    """Of the fit, or of the release without an estimator, that is running now."""
+    own: set[str] = set() if estimator is None else set(vars(estimator))
+    if replaced := sorted(own & set(dir(type(estimator)))):
+        return Enclosing(
+            problem=f"{type(estimator).__name__} must be fitted with its own methods and constants,"
+            f" got another {replaced[0]!r}"
+        )
+    stated: tuple[str, ...] = ()
+    for caller in _callers(estimator):
+        if not isinstance(caller, Pipeline):
+            name = type(caller).__name__
+            return Enclosing(
+                problem="fit must be called by itself or at the end of a Pipeline of PublicSteps,"
+                f" got a fit inside {name}, which looks at the private rows too"
+            )
+        steps = steps_before(caller)
+        if steps.problem is not None:
+            return steps
+        stated = (*stated, *steps.stated)
+    return Enclosing(stated=stated)
+
+
+def steps_before(pipeline: Pipeline) -> Enclosing:
+    """The steps before the last: each must have been fitted on public data."""
+    named = [
+        (name, step) for name, step in pipeline.steps[:-1] if step not in (None, "passthrough")
+    ]
+    for name, step in named:
+        if type(step) is not PublicStep:
+            return Enclosing(
+                problem=f"step {name!r} before the head must be a PublicStep, got "
+                f"{type(step).__name__}, which was fitted on the private rows: fit it on public "
+                "rows and wrap it, PublicStep(step)"
+            )
+        if not _NAME.fullmatch(name):
+            return Enclosing(
+                problem=f"step {name!r} must have a name of at most 64 letters, digits, dots,"
+                " dashes and underscores: it stands in the certificate"
+            )
+    return Enclosing(stated=tuple(_STEP.format(name=name) for name, _ in named))
+
+
+def is_public_step(line: str) -> bool:
+    """Whether a stated line is that of a step that was fitted on public data.
+
+    >>> is_public_step("step 'scaler' before the head was fitted on public data alone")
+    True
+    """
+    return re.fullmatch(_STEP.format(name=_NAME.pattern), line) is not None
+
+
+def _callers(estimator: BaseEstimator | None) -> Iterator[BaseEstimator]:
+    """The estimators whose methods are running in this thread, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    seen = {id(estimator)}
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, BaseEstimator) and id(owner) not in seen:
+            seen.add(id(owner))
+            yield owner
+        frame = frame.f_back

@@ -5,12 +5,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from reticent.arrays import Array, Floats, Integers
+from reticent.arrays import Array, ArrayLike, Floats, Integers
 from reticent.data.cells import plain_cells
 from reticent.validation import InputError, has_type
 
@@ -51,16 +50,16 @@ def classified_records(
 def indices_of(labels: Array, classes: Array) -> Integers:
     """The place of each label among the classes; a label that is none of them is refused."""
     if labels.dtype == object:
-        found = _found_one_by_one(labels, classes)
-        wrong = np.flatnonzero(found < 0)
+        chosen = _found_one_by_one(labels, classes)
+        wrong = np.flatnonzero(chosen < 0)
     else:
         order = np.argsort(classes, kind="stable")
         places = np.searchsorted(classes, labels, sorter=order)
-        found = order[np.minimum(places, len(order) - 1)]
-        wrong = np.flatnonzero(classes[found] != labels)
+        chosen = order[np.minimum(places, len(order) - 1)]
+        wrong = np.flatnonzero(classes[chosen] != labels)
     if wrong.size:
         raise InputError(f"label of row {wrong[0]} must be one of the classes, got another")
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(chosen, dtype=np.int64)
 
 
 def real_targets(y: Any) -> Any:

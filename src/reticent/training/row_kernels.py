@@ -12,10 +12,9 @@ reversed, read-only, unaligned) are copied to C order first, so one machine code
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Floats
-from reticent.mechanisms.rounded.compiled import compiled
+from reticent.arrays import ArrayLike, Floats
+from reticent.mechanisms.rounded.kernels import compiled
 
 _ROWS = 64
 """Rows that share a part of the matrix while it is in the cache; no sum depends on it."""

@@ -1,19 +1,81 @@
-"""A linear head for several labels at once, trained to a certified optimum (docs/theory.md D)."""
+"""A linear head for several labels at once, trained to a certified optimum (docs/theory.md D).
+
+The loss is the sum of C binary cross-entropies: several labels may be true of one record. There is
+no zero-sum space here: all C·d weights are coordinates.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from reticent.arrays import Array, Floats, Integers
+from reticent.arrays import Array, ArrayLike, Floats, Integers
 from reticent.data.dataset import where
 from reticent.training.linear_head import Choices, LinearHead
-from reticent.training.objective import LinearObjective
+from reticent.training.objective import EXP_ERROR, UNIT, LinearObjective, gamma
 from reticent.training.records import real_targets, without_private_values
-from reticent.training.sigmoid import SigmoidObjective
 from reticent.validation import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SigmoidObjective(LinearObjective):
+    """Σ_c BCE(σ((V h)_c), t_c), with targets t in {0, 1}: one row per record, one column each."""
+
+    targets: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(C, d): one row per label."""
+        return self.targets.shape[1], self.rows.shape[1]
+
+    @property
+    def max_residual_norm(self) -> float:
+        """√C, since every entry of σ − t is at most 1."""
+        return math.sqrt(self.shape[0])
+
+    @property
+    def max_curvature(self) -> float:
+        """σ(1 − σ) ≤ ¼, output by output."""
+        return 0.25
+
+    @property
+    def loss_at_zero(self) -> float:
+        """C·ln 2, the loss of a record at V = 0."""
+        return self.shape[0] * math.log(2)
+
+    def residual_error(self, reach: float) -> float:
+        """Logits, through a ¼-Lipschitz sigmoid; then exp, sum, quotient and difference."""
+        logits = reach * gamma(self.shape[1])
+        return logits / 4 + math.sqrt(self.shape[0]) * (EXP_ERROR + 4 * UNIT)
+
+    def answers(self, outputs: Floats) -> Floats:
+        """The probabilities σ(V h) of each label."""
+        with np.errstate(over="ignore"):  # exp(−z) = ∞ makes the 0 that σ then is
+            answers: Floats = 1 / (1 + np.exp(-outputs))
+        return answers
+
+    def residual(self, block: slice, probabilities: Floats) -> Floats:
+        """σ − t of each label: what a record's gradient is made of."""
+        return probabilities - self.targets[block]
+
+    def curvature_product(self, block: slice, probabilities: Floats, change: Floats) -> Floats:  # noqa: ARG002
+        """σ(1 − σ)·change, the curvature times a change of the logits."""
+        return probabilities * (1 - probabilities) * change
+
+    def swing(self, changes: Floats) -> Floats:
+        """The largest |change| of an output: σ″ = σ′·(1 − 2σ)."""
+        largest: Floats = np.abs(changes).max(axis=1, initial=0.0)
+        return largest
+
+    def mean_spread(self, probabilities: Sequence[Floats]) -> float:
+        """The mean of σ(1 − σ)."""
+        spread = sum(float(np.sum(p * (1 - p))) for p in probabilities)
+        return spread / max(self.targets.size, 1)
 
 
 class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]

@@ -75,8 +75,7 @@ class SoftmaxObjective(LinearObjective):
 
     def importance(self, block: slice) -> Floats:
         """w_y, the weight of each record's class."""
-        weights: Floats = self.weights[self.labels[block]]
-        return weights
+        return self.weights[self.labels[block]]
 
     def answers(self, outputs: Floats) -> Floats:
         """Softmax of U V h."""
@@ -107,5 +106,4 @@ class SoftmaxObjective(LinearObjective):
         return spread / max(len(self.labels) * self.shape[0], 1)
 
     def _folded(self, block: slice, by_class: Floats) -> Floats:
-        folded: Floats = (by_class * self.importance(block)[:, None]) @ self.basis
-        return folded
+        return (by_class * self.importance(block)[:, None]) @ self.basis

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import ClassifierMixin
 
-from reticent.arrays import Array, Floats
+from reticent.arrays import Array, ArrayLike, Floats
 from reticent.training.features import Norms
 from reticent.training.linear_head import Choices, LinearHead
 from reticent.training.objective import LinearObjective
@@ -103,8 +102,7 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
         )
 
     def _unfolded(self, coordinates: Floats) -> Floats:
-        weights: Floats = zero_sum_basis(len(self.classes_)) @ coordinates
-        return weights
+        return zero_sum_basis(len(self.classes_)) @ coordinates
 
     def _largest_weight(self, objective: LinearObjective) -> float:
         assert isinstance(objective, SoftmaxObjective)

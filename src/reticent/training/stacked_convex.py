@@ -14,19 +14,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from reticent.arrays import Array, Flags, Floats, Integers
+from reticent.arrays import Array, ArrayLike, Flags, Floats, Integers
 from reticent.randomness import seeded
-from reticent.training.difference_steps import DifferenceSteps, Reference
+from reticent.training.difference_steps import (
+    DifferenceSteps,
+    Reference,
+    RowPatterns,
+    Turned,
+    TwoLevel,
+    groups,
+)
 from reticent.training.linear_head import least_tolerance
 from reticent.training.optimum import Optimum, certified_minimum
-from reticent.training.row_patterns import RowPatterns, groups
 from reticent.training.softmax import SoftmaxObjective, softmax_rows
 from reticent.training.softmax_head import SoftmaxHead
-from reticent.training.two_level import Turned, TwoLevel
 from reticent.validation import InputError, count
 
 GOAL = 0.6
@@ -65,8 +69,8 @@ def fit_parts(
         ThreadPoolExecutor(count("threads", threads)) as pool,
     ):
         problem = _Problem.of(head, np.asarray(X), np.asarray(y), inside)
-        for found in pool.map(problem.fitted, groups(inside)):
-            models += found
+        for fitted in pool.map(problem.fitted, groups(inside)):
+            models += fitted
             if on_done is not None:
                 on_done(len(models))
     return models
@@ -118,8 +122,8 @@ class _Problem:
         tolerances = self.tolerances[group]
         with np.errstate(all="ignore"):  # a head that runs away is fitted alone
             steps = DifferenceSteps(self.reference, inside, records.astype(np.float64))
-            found, _ = steps.solve(self.preconditioner, GOAL * tolerances)
-            points = np.stack([self.reference.coordinates(each) for each in found])
+            solution, _ = steps.solve(self.preconditioner, GOAL * tolerances)
+            points = np.stack([self.reference.coordinates(each) for each in solution])
             bounds = gradient_bounds(self.reference.objective, points, inside, records)
         return [
             self._placed(Optimum(point=point, gradient_bound=bound, steps=1), tolerance, rows)
@@ -198,8 +202,8 @@ def _starting_point(objective: SoftmaxObjective, data: Turned, ratio: float) -> 
         records=max(round(ratio * len(chosen)), 1),
     )
     enough = max(_near(sample), least_tolerance(sample))  # or no end is proven (theory D.2)
-    found = certified_minimum(sample, tolerance=enough)
-    reference = Reference.at(objective, data, found.point)
+    optimum = certified_minimum(sample, tolerance=enough)
+    reference = Reference.at(objective, data, optimum.point)
     if len(chosen) == rows:
         return reference
     records = ratio * rows

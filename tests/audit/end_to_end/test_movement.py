@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.audit.end_to_end.movement import epsilon_of, movement
+from reticent.audit.end_to_end.replay import epsilon_of, movement
 from reticent.guarantee import Relation, Sensitivity
 from reticent.mechanisms import Exponential, Gaussian, L2Laplace, Laplace, Logistic
 from reticent.mechanisms.profiles import gaussian

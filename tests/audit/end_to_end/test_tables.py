@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
-from reticent.audit.end_to_end.adversarial import FAMILIES, PERSON, Shape, adversarial_case
-from reticent.audit.end_to_end.neighbours import neighbour
-from reticent.audit.end_to_end.own_table import read_whole
+from reticent.audit.end_to_end.adversarial import (
+    FAMILIES,
+    PERSON,
+    Shape,
+    adversarial_case,
+    neighbour,
+)
+from reticent.audit.end_to_end.pairs import read_whole
 from reticent.audit.end_to_end.table import FORMATS, Table, Writing
 from reticent.data import read_table
 from reticent.guarantee import Relation

@@ -6,50 +6,50 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reticent.bounds.published import lu_bounds
-from reticent.bounds.published.lu_bounds import TABLE_1, Setting
+from reticent.bounds.published import lu
+from reticent.bounds.published.lu import TABLE_1, Setting
 from reticent.validation import InputError
 
 HEAD = Setting(rho=3.0, penalty=0.01, records=500, classes=2, smoothness=2.0)
 
 
 def test_five_bounds_at_one_setting():
-    assert lu_bounds.chaudhuri_binary(HEAD) == pytest.approx(1.2)
+    assert lu.chaudhuri_binary(HEAD) == pytest.approx(1.2)
     wide = replace(HEAD, classes=7, largest_norm=2.0)
-    assert lu_bounds.chaudhuri(wide) == pytest.approx(7 * 2 * 3 / 5)
-    assert lu_bounds.wu_decreasing(replace(wide, steps="decreasing")) == pytest.approx(1.2)
+    assert lu.chaudhuri(wide) == pytest.approx(7 * 2 * 3 / 5)
+    assert lu.wu_decreasing(replace(wide, steps="decreasing")) == pytest.approx(1.2)
     constant = replace(wide, steps="constant", step_length=0.4)
     expected = 2 * 0.4 * 3 / (1 - (1 - 0.004) ** 500)
-    assert lu_bounds.wu_constant(constant) == pytest.approx(expected)
-    assert lu_bounds.lu_theorem_4(wide) == pytest.approx(1.2)
+    assert lu.wu_constant(constant) == pytest.approx(expected)
+    assert lu.lu_theorem_4(wide) == pytest.approx(1.2)
 
 
 def test_a_constant_step_keeps_its_digits_where_little_shrinks():
     tiny = replace(HEAD, penalty=1e-14, records=1, steps="constant", step_length=0.1)
-    assert lu_bounds.wu_constant(tiny) == pytest.approx(2 * 0.1 * 3 / 1e-15)
+    assert lu.wu_constant(tiny) == pytest.approx(2 * 0.1 * 3 / 1e-15)
 
 
 @pytest.mark.parametrize(
     ("bound", "setting", "said"),
     [
         *[(bound, replace(HEAD, convex=False), "convex") for bound in TABLE_1.values()],
-        (lu_bounds.chaudhuri_binary, replace(HEAD, largest_norm=1.5), "largest_norm must be <= 1"),
-        (lu_bounds.chaudhuri_binary, replace(HEAD, classes=3), "classes must be 2"),
-        (lu_bounds.chaudhuri, replace(HEAD, steps="decreasing"), "steps must be minimiser"),
-        (lu_bounds.wu_decreasing, replace(HEAD, smoothness=None), "smooth"),
-        (lu_bounds.wu_decreasing, HEAD, "steps must be decreasing"),
-        (lu_bounds.wu_constant, replace(HEAD, steps="constant"), "step_length must be"),
+        (lu.chaudhuri_binary, replace(HEAD, largest_norm=1.5), "largest_norm must be <= 1"),
+        (lu.chaudhuri_binary, replace(HEAD, classes=3), "classes must be 2"),
+        (lu.chaudhuri, replace(HEAD, steps="decreasing"), "steps must be minimiser"),
+        (lu.wu_decreasing, replace(HEAD, smoothness=None), "smooth"),
+        (lu.wu_decreasing, HEAD, "steps must be decreasing"),
+        (lu.wu_constant, replace(HEAD, steps="constant"), "step_length must be"),
         (
-            lu_bounds.wu_constant,
+            lu.wu_constant,
             replace(HEAD, steps="constant", step_length=0.51),
             "step_length must be <= 1/smoothness = 0.5",
         ),
         (
-            lu_bounds.wu_constant,
+            lu.wu_constant,
             replace(HEAD, steps="constant", step_length=0.5, penalty=2.0),
             "step_length·penalty must be < 1",
         ),
-        (lu_bounds.lu_theorem_4, replace(HEAD, steps="constant"), "steps must be minimiser"),
+        (lu.lu_theorem_4, replace(HEAD, steps="constant"), "steps must be minimiser"),
     ],
 )
 def test_a_condition_that_fails_gets_one_line(bound, setting, said):
@@ -87,4 +87,4 @@ def test_theorem_4_holds_for_an_averaged_convex_loss():
         gradients = [np.linalg.norm((x[i] @ full - y[i]) * x[i]) for i in every]
         moved = [np.linalg.norm(fitted(np.delete(every, i)) - full) for i in every]
         setting = Setting(rho=max(gradients), penalty=0.5, records=40, classes=2)
-        assert max(moved) <= lu_bounds.lu_theorem_4(setting)
+        assert max(moved) <= lu.lu_theorem_4(setting)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from reticent.mechanisms.rounded.logarithm import TOP, UNIT, log_ratio, midpoint, quarter_turn
+from reticent.mechanisms.rounded.kernels import TOP, UNIT, log_ratio, midpoint, quarter_turn
 from reticent.randomness import seeded
 
 

@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
-from reticent.mechanisms.rounded.argmax import EXPONENTIAL, GUMBEL, select_rows
 from reticent.mechanisms.rounded.balls import Pool, Uniform, precision
 from reticent.mechanisms.rounded.grid import frame
 from reticent.mechanisms.rounded.l2_laplace import release_vector
-from reticent.mechanisms.rounded.release import GAUSSIAN, LAPLACE, LOGISTIC, release_block
+from reticent.mechanisms.rounded.release import (
+    EXPONENTIAL,
+    GAUSSIAN,
+    GUMBEL,
+    LAPLACE,
+    LOGISTIC,
+    release_block,
+    select_rows,
+)
 from reticent.randomness import seeded
 
 UNIT_GRID = frame(1.0, 1.0)

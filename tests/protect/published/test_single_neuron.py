@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from reticent.attacks.exact_ratios import CLOSE
 from reticent.bounds.published import lu
 from reticent.guarantee import Grade
 from reticent.protect.published.single_neuron import SingleNeuron
+from reticent.studies.lu.verdicts import CLOSE
 from reticent.validation import InputError
 
 LOGITS = np.array([0.9, -0.2, 0.4])

@@ -15,7 +15,7 @@ from reticent.protect import estimators, head_numbers, terms
 from reticent.protect.answers.plan import AnswerPlan
 from reticent.run.every_release import every_release
 from reticent.training import features, optimum
-from reticent.training.enclosing import Enclosing
+from reticent.training.public_step import Enclosing
 
 MOST = 500
 RELEASES = every_release()
@@ -105,7 +105,7 @@ def test_types_that_are_found_from_all_cells(monkeypatch):
     guessing = tables.open_columns
     monkeypatch.setattr(tables, "_all_features", stacked_features)
     monkeypatch.setattr(
-        tables, "open_columns", lambda path, *, texts, guessed: guessing(path, texts=texts)
+        tables, "open_columns", lambda path, *, texts, **_: guessing(path, texts=texts)
     )
     assert found_within(releases, says="of its claimed sensitivity")
     assert found_within(["mean"], says="only one of two neighbours is refused")  # beyond float32

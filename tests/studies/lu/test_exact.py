@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from reticent.studies import study
-from reticent.studies.lu import counterexamples as cases
-from reticent.studies.lu import fig2
+from reticent.studies.lu import formulas
+from reticent.studies.lu import verdicts as cases
 from reticent.studies.lu.tables import NETWORKS, TABLE_5, TABLE_6
 
 MISMATCHES = {
@@ -48,16 +48,16 @@ def test_unrounded_the_bracketed_column_is_another():
     )
 
 
-@pytest.mark.parametrize(("pair", "coefficient"), fig2.PRINTED)
+@pytest.mark.parametrize(("pair", "coefficient"), formulas.PRINTED)
 def test_the_nine_correlations_of_fig_2(pair, coefficient):
-    value, p = fig2.correlation(pair, coefficient)
-    printed, p_printed = map(float, fig2.PRINTED[pair, coefficient])
+    value, p = formulas.correlation(pair, coefficient)
+    printed, p_printed = map(float, formulas.PRINTED[pair, coefficient])
     assert value == pytest.approx(printed, abs=5e-5)
     assert p == pytest.approx(p_printed, abs=5e-5)
 
 
 def test_print_errors_of_table_5_are_found():
-    assert fig2.print_errors() == [
+    assert formulas.print_errors() == [
         "US Adult, convexified loss, gap 0.0002 for -0.0002",
         "CIFAR-100, original loss, gap 0.1647 for 0.1547",
     ]
@@ -65,12 +65,14 @@ def test_print_errors_of_table_5_are_found():
 
 def test_what_adults_sign_does_to_the_correlations(monkeypatch):
     right = dataclasses.replace(TABLE_5["US Adult"], gap=-0.0002)
-    monkeypatch.setattr(fig2, "TABLE_5", {**TABLE_5, "US Adult": right})
-    assert fig2.correlation("2c: leakage and gap", "Pearson")[0] == pytest.approx(0.9591, abs=5e-5)
-    for pair, coefficient in fig2.PRINTED:
+    monkeypatch.setattr(formulas, "TABLE_5", {**TABLE_5, "US Adult": right})
+    assert formulas.correlation("2c: leakage and gap", "Pearson")[0] == pytest.approx(
+        0.9591, abs=5e-5
+    )
+    for pair, coefficient in formulas.PRINTED:
         if (pair, coefficient) != ("2c: leakage and gap", "Pearson"):
-            printed = float(fig2.PRINTED[pair, coefficient][0])
-            assert fig2.correlation(pair, coefficient)[0] == pytest.approx(printed, abs=5e-5)
+            printed = float(formulas.PRINTED[pair, coefficient][0])
+            assert formulas.correlation(pair, coefficient)[0] == pytest.approx(printed, abs=5e-5)
 
 
 def test_budgets_of_many_queries():

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from reticent.audit.repeats import over_repeats
+from reticent.audit.metrics import over_repeats
 from reticent.studies.lu import oaro
 from reticent.studies.lu.oaro import SPECS, study
 from reticent.studies.trained import Cells, Run, Steps

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from reticent.attacks.attack_network import NetworkRecipe
 from reticent.attacks.records import Records
-from reticent.studies.lu import alpha, finding_rules, findings, victims
+from reticent.attacks.shadow_network import NetworkRecipe
+from reticent.studies.lu import alpha, findings, victims
 from reticent.studies.lu.victims import Attacked, LuVictim
 from reticent.studies.membership import records_of
 from reticent.studies.trained import Cells, Run, Steps
@@ -126,7 +126,7 @@ def test_which_alpha_leak_less():
 
 def test_finding_1_needs_gap_and_leakage_to_go_together():
     fit, over = seeds([0.5] * 4, gap=0.0, leakage=0.01), seeds([0.5] * 4, gap=0.4, leakage=0.5)
-    rows = finding_rules.finding_1(
+    rows = findings.finding_1(
         {
             "a": {"original": fit, "convexified": fit},
             "b": {"original": over, "convexified": over},
@@ -134,27 +134,27 @@ def test_finding_1_needs_gap_and_leakage_to_go_together():
     )
     assert list(said(rows).values()) == ["holds", "holds"]
     leaky = seeds([0.5] * 4, gap=0.0, leakage=0.3)
-    (row,) = finding_rules.finding_1({"a": {"original": leaky, "convexified": leaky}})
+    (row,) = findings.finding_1({"a": {"original": leaky, "convexified": leaky}})
     assert row[2] == "does not hold"
 
 
 def test_finding_2_falls_from_a_half_over_the_stated_range():
-    good = said(finding_rules.finding_2("digits", seeds([0.5, 0.48, 0.02, 0.0]), EPSILONS))
+    good = said(findings.finding_2("digits", seeds([0.5, 0.48, 0.02, 0.0]), EPSILONS))
     assert good["2: the loss falls in ε, laplace"] == "holds"
     assert good["2: the loss is about .5 at most, gaussian"] == "holds"
     assert good["2: from its maximum to 0 within [0.1, 10], gaussian"] == "holds"
     assert good["2: from its maximum to 0 within [1, 100], laplace"] == "holds"
-    bad = said(finding_rules.finding_2("digits", seeds([0.1, 0.9, 0.5, 0.2]), EPSILONS))
+    bad = said(findings.finding_2("digits", seeds([0.1, 0.9, 0.5, 0.2]), EPSILONS))
     assert set(bad.values()) == {"does not hold"}
-    late = said(finding_rules.finding_2("digits", seeds([0.2, 0.5, 0.02, 0.0]), EPSILONS))
+    late = said(findings.finding_2("digits", seeds([0.2, 0.5, 0.02, 0.0]), EPSILONS))
     assert late["2: from its maximum to 0 within [0.1, 10], gaussian"] == "does not hold"
-    location = finding_rules.finding_2("location", seeds([0.5, 0.5, 0.3, 0.0]), EPSILONS)
+    location = findings.finding_2("location", seeds([0.5, 0.5, 0.3, 0.0]), EPSILONS)
     assert said(location)["2: from its maximum to 0 within [1, 100], gaussian"] == "holds"
 
 
 def test_finding_4_is_about_the_number_of_classes():
     alike, apart = [0.5, 0.4, 0.1, 0.0], [0.5, 0.2, 0.0, 0.0]
-    rule = finding_rules.finding_4
+    rule = findings.finding_4
     assert rule("a", seeds(alike, gaussian=alike, classes=2), EPSILONS)[2] == "holds"
     assert rule("a", seeds(alike, gaussian=apart, classes=2), EPSILONS)[2] == "does not hold"
     assert rule("a", seeds(alike, gaussian=apart), EPSILONS)[2] == "holds"

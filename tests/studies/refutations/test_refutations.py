@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from reticent.studies import study
-from reticent.studies.refutations import ITEMS, dpcl_4c, lu_neuron, naive_floats
+from reticent.studies import STUDIES, items, study
+from reticent.studies.refutations import dpcl_4c, lu_neuron, naive_floats
 from reticent.studies.refutations.rows import BETA, COLUMNS
 
 SOUND = {  # the rows that stand, by how they begin
@@ -41,11 +41,11 @@ WORDS = {
 
 
 def test_each_item_is_here():
-    assert set(ITEMS) == set(SOUND) == set(WORDS)
+    assert set(items("refutations")) == set(SOUND) == set(WORDS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("item", ITEMS)
+@pytest.mark.parametrize("item", items("refutations"))
 def test_false_claims_fall_and_sound_ones_stand(item):
     table = study("refutations", item)
     assert table.columns == COLUMNS
@@ -59,7 +59,7 @@ def test_false_claims_fall_and_sound_ones_stand(item):
     assert {row["grade"] for row in falling} <= {"published", "declared"}
     assert any("published" in note.lower() or "declared" in note.lower() for note in table.notes)
     assert WORDS[item] in " ".join(table.notes)
-    assert ITEMS[item].__doc__
+    assert STUDIES[f"refutations {item}"].__doc__
     assert {row["verdict"] for row in falling} == BY[item]
 
 

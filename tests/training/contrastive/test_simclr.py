@@ -11,7 +11,8 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from reticent.training.contrastive import Augmentation, SimCLRSpec, digits, pretrain, simclr
-from reticent.training.encoders.projection import StandardisedLinear
+from reticent.training.encoders import torch_encoder
+from reticent.training.encoders.convolutional import StandardisedLinear
 from reticent.validation import InputError
 
 IMAGES = (load_digits().images[:90, :, :, None] * 15).astype(np.uint8)
@@ -171,13 +172,13 @@ def test_only_a_last_batch_of_one_is_dropped(monkeypatch, number, sizes):
 
 
 def test_every_image_is_seen_once_in_an_epoch(monkeypatch):
-    seen, real = [], simclr.prepared
+    seen, real = [], torch_encoder.prepared
 
     def prepared(images):
         seen.extend(images)
         return real(images)
 
-    monkeypatch.setattr(simclr, "prepared", prepared)
+    monkeypatch.setattr(torch_encoder, "prepared", prepared)
     pretrain(IMAGES, replace(SPEC, epochs=1))
     found = sorted(image.tobytes() for image in seen)
     assert found == sorted(image.tobytes() for image in IMAGES)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from reticent.data import Dataset
+from reticent.training.encoders.base import FunctionEncoder
 from reticent.training.encoders.cache import CHUNK, cache_folder, cached_features
-from reticent.training.encoders.function import FunctionEncoder
 from reticent.validation import InputError
 
 RECORDS = 2 * CHUNK + 10
@@ -205,7 +205,7 @@ def test_nothing_is_left_of_a_failed_write(images, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(InputError, match="must be yours and writable, got No space left"):
+    with pytest.raises(InputError, match="must be writable, got: No space left"):
         cached_features(images, Sums(), folder=tmp_path)
     assert files(tmp_path) == []
 

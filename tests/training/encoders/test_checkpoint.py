@@ -8,11 +8,20 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from reticent.training.encoders.checkpoint import FORMAT, load_encoder, save_encoder
-from reticent.training.encoders.convolutional import ConvolutionalConfig, ConvolutionalEncoder
-from reticent.training.encoders.resnet import ResNet18Config, ResNet18Encoder
-from reticent.training.encoders.sealed_file import read_sealed, write_sealed
-from reticent.training.encoders.torch_encoder import TorchEncoder
+from reticent.training.encoders.convolutional import (
+    ConvolutionalConfig,
+    ConvolutionalEncoder,
+    ResNet18Config,
+    ResNet18Encoder,
+)
+from reticent.training.encoders.torch_encoder import (
+    FORMAT,
+    TorchEncoder,
+    load_encoder,
+    read_sealed,
+    save_encoder,
+    write_sealed,
+)
 from reticent.validation import InputError
 
 SMALL = {"channels": 1, "height": 8, "width": 9, "filters": 3}

@@ -5,9 +5,14 @@ import pytest
 import torch
 from torch import nn
 
-from reticent.training.encoders.convolutional import ConvolutionalConfig, ConvolutionalEncoder
-from reticent.training.encoders.projection import StandardisedLinear, projection_head
-from reticent.training.encoders.resnet import ResNet18Config, ResNet18Encoder
+from reticent.training.encoders.convolutional import (
+    ConvolutionalConfig,
+    ConvolutionalEncoder,
+    ResNet18Config,
+    ResNet18Encoder,
+    StandardisedLinear,
+    projection_head,
+)
 from reticent.validation import InputError
 
 KINDS = [(ConvolutionalConfig, ConvolutionalEncoder), (ResNet18Config, ResNet18Encoder)]

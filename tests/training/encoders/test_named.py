@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from reticent.training.encoders.efficientnet import EfficientNetLite0
-from reticent.training.encoders.function import FunctionEncoder
-from reticent.training.encoders.minilm import MiniLM
+from reticent.training.encoders.base import FunctionEncoder
 from reticent.training.encoders.named import encoder_of
+from reticent.training.encoders.pretrained import EfficientNetLite0, MiniLM
 from reticent.training.encoders.torch_encoder import TorchEncoder
 from reticent.validation import InputError
 
@@ -14,7 +13,7 @@ MODULE = """
 import functools
 import torch
 from torch import nn
-from reticent.training.encoders.minilm import MiniLM
+from reticent.training.encoders.pretrained import MiniLM
 
 def flat(images):
     return images.reshape(len(images), -1)
@@ -102,8 +101,8 @@ def test_an_encoder_is_taken_as_it_is(code):
 
 
 def test_a_checkpoint(tmp_path, code):
-    from reticent.training.encoders.checkpoint import save_encoder
     from reticent.training.encoders.convolutional import ConvolutionalConfig, ConvolutionalEncoder
+    from reticent.training.encoders.torch_encoder import save_encoder
 
     config = ConvolutionalConfig(channels=1, height=8, width=8)
     saved = TorchEncoder(ConvolutionalEncoder(config), name="mine")

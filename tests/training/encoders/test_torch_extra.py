@@ -11,7 +11,7 @@ import reticent.training
 from reticent.validation import InputError
 
 sys.modules["torch"] = None  # as if it were not installed
-for module in ("contrastive", "encoders.checkpoint", "encoders.torch_encoder"):
+for module in ("contrastive", "gradients", "encoders.torch_encoder"):
     try:
         importlib.import_module(f"reticent.training.{module}")
     except InputError as error:

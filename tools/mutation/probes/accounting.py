@@ -12,7 +12,7 @@ from reticent.accounting import (
     zcdp,
 )
 from reticent.accounting.account import ACCOUNTANTS, epsilon_by
-from reticent.accounting.comparison import calibrated_steps
+from reticent.accounting.calibration import calibrated_steps
 from reticent.guarantee import (
     ApproximateEvent,
     BoundedRangeEvent,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reticent import bounds
-from reticent.bounds.published import dpcl, lu, lu_bounds
+from reticent.bounds.published import dpcl, lu
 from tools.mutation.probes.record import Figures
 
 RELATIONS = ("add-remove", "replace-one", "as declared with the sensitivity")
@@ -58,6 +58,14 @@ def _sums(figures: Figures, relation: str, each: int) -> None:
     common: dict[str, Any] = {"relation": relation, "max_records_per_person": each}
     for bound, size in ((1.0, 1), (0.1, 7), (30.0, 400)):
         at = f"{bound}, {size}, {relation}, {each}"
+        figures.add(
+            f"clipped_gradients {at}",
+            bounds.clipped_gradients,
+            clip=bound,
+            size=size,
+            records=1000,
+            **common,
+        )
         figures.add(f"clipped_sum {at}", bounds.clipped_sum, bound=bound, features=size, **common)
         for records, error in ((10, 0.0), (10**6, 1e-9), (10**8, 0.5)):
             figures.add(
@@ -154,12 +162,12 @@ def _table_1(figures: Figures) -> None:
         {"classes": 3, "steps": "random"},
         {"classes": 3, "smoothness": -1.0},
     ]
-    for (number, chosen), (name, rule) in product(enumerate(settings), lu_bounds.TABLE_1.items()):
+    for (number, chosen), (name, rule) in product(enumerate(settings), lu.TABLE_1.items()):
         figures.add(f"lu.TABLE_1 {name}, {number}", _row_of_table_1, rule, chosen)
 
 
 def _row_of_table_1(rule: Any, chosen: dict[str, Any]) -> object:
-    return rule(lu_bounds.Setting(**{"rho": 1.1, "penalty": 0.04, "records": 30} | chosen))
+    return rule(lu.Setting(**{"rho": 1.1, "penalty": 0.04, "records": 30} | chosen))
 
 
 def _published_dpcl(figures: Figures) -> None:

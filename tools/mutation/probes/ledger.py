@@ -36,7 +36,7 @@ def fill(figures: Figures) -> None:
     figures.add("ORDERS", lambda: list(ORDERS))
     for name, event, relation in _events():
         figures.add(f"costs {name}", costs_of, event, relation)
-        figures.add(f"costs {name}, claimed", costs_of, event, relation, claim=(0.3, 1e-7))
+        figures.add(f"costs {name}, claimed", costs_of, event, relation, claim=(9.0, 1e-7))
         figures.add(f"claim {name}", claim_at, event, relation, 1e-6)
     _budgets(figures)
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def _fixed(**chosen: Any) -> object:
 
 def _account(figures: Figures, kind: FilterKind, ledger: Ledger) -> None:
     """As many charges as fit, and what the books say before and after."""
-    claim = (0.1, 1e-8) if kind is FilterKind.BASIC else None
+    claim = (0.2, 1e-8) if kind is FilterKind.BASIC else None
     given: dict[str, Any] = {"relation": ADD, "purpose": "test", "claim": claim}
     at = f"ledger {kind}"
     figures.add(f"{at}: opened", _opened, ledger, kind)

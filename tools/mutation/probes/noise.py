@@ -26,7 +26,7 @@ from reticent.mechanisms import (
     PermuteAndFlip,
     integer_noise,
 )
-from reticent.mechanisms.rounded import argmax, grid, kernels, l2_laplace, logarithm, release
+from reticent.mechanisms.rounded import grid, kernels, l2_laplace, release
 from tools.mutation.probes.record import Figures, each
 
 Words = NDArray[np.uint64]
@@ -64,9 +64,9 @@ def fill(figures: Figures) -> None:
         figures.add(name, _drawn, getattr(kernels, name), words)
     numbers = [1.0, 3.0, 2.0**30 + 1, 2.0**52 - 1, 2.0**53 - 1]
     for m in numbers:
-        figures.add(f"log_ratio {m}", each, partial(logarithm.log_ratio, m), numbers)
-    figures.add("midpoint", each, logarithm.midpoint, words)
-    figures.add("quarter_turn", each, logarithm.quarter_turn, numbers)
+        figures.add(f"log_ratio {m}", each, partial(kernels.log_ratio, m), numbers)
+    figures.add("midpoint", each, kernels.midpoint, words)
+    figures.add("quarter_turn", each, kernels.quarter_turn, numbers)
     _grids(figures)
     _blocks(figures)
     _rows(figures)
@@ -127,9 +127,9 @@ def _rows(figures: Figures) -> None:
     words = rng.integers(2**64, size=60, dtype=np.uint64)
     equal = np.full(10, 0x7123456789ABCDEF, dtype=np.uint64)
     far = np.array([[1e308, -1e308, 1e308]])
-    select = argmax.select_rows
+    select = release.select_rows
     for name in ("GUMBEL", "EXPONENTIAL"):
-        noise = getattr(argmax, name)
+        noise = getattr(release, name)
         for scale in (1e-3, 0.3, 10.0):
             figures.add(f"rows {name}, {scale}", select, scores, words, _extra, noise, scale)
         figures.add(f"rows {name}, ties", select, np.zeros((2, 5)), equal, _counted(), noise, 1.0)

@@ -3,6 +3,9 @@
 Whole numbers beside one fraction, numbers at both ends of the float range, −0.0, equal rows, rows
 that fall onto the grid of an exact sum, missing classes, hardly any rows, persons with many rows.
 Every record is valid, so that each table must have a release (theory F.1).
+
+Besides: data on which one record moves a softmax head almost as far as the theorem allows, and the
+neighbours of a table that a printed claim is about, as its relation and its unit decide.
 """
 
 import math
@@ -13,8 +16,45 @@ from typing import Any, Final
 import numpy as np
 from numpy.random import Generator
 
-from reticent.audit.end_to_end.table import Cell, Table
-from reticent.audit.worst_data import held_records
+from reticent.arrays import Floats, Integers
+from reticent.audit.end_to_end.table import Cell, Row, Table
+from reticent.guarantee import Relation
+from reticent.guarantee.guarantee import ONE_RECORD
+from reticent.validation import count, open_probability
+
+
+def held_records(
+    *, directions: int = 200, each: int = 5, along: float = 0.25, spread: bool = False
+) -> tuple[Floats, Integers]:
+    """Unit rows of two classes; the last two are mislabelled and opposed on a feature of their own.
+
+    The others hold the head in ``directions``, a little of each of which (``along`` together) makes
+    the wrong label unlikely, so each of the two pulls with the full gradient √2; their own feature
+    is curved by the penalty alone, so nothing but that resists. Without one of them the head moves
+    almost as far as add-remove allows, and with the other in its place as replace-one does. With
+    ``spread`` the features are turned so that the own one lies on all axes alike: then the L1
+    distance is √p times the L2 one, as the theorem for Laplace and logistic noise allows.
+
+    >>> X, y = held_records(directions=3, each=2)
+    >>> X.shape, y.tolist()
+    ((8, 4), [0, 0, 0, 0, 0, 0, 1, 1])
+    """
+    width = count("directions", directions) + 1
+    usual = np.repeat(np.eye(width)[:-1], count("each", each), axis=0)
+    wrong = np.full((2, width), open_probability("along", along) / np.sqrt(directions))
+    wrong[:, -1] = np.sqrt(1 - along**2) * np.array([1.0, -1.0])
+    rows = np.vstack([usual, wrong])
+    return rows @ _reflection(width) if spread else rows, np.repeat([0, 1], [len(usual), 2])
+
+
+def _reflection(width: int) -> Floats:
+    """Householder's: takes the last axis to (1, …, 1)/√width, and keeps lengths."""
+    normal = np.full(width, -1 / np.sqrt(width))
+    normal[-1] += 1
+    normal /= np.linalg.norm(normal)
+    matrix: Floats = np.eye(width) - 2 * np.outer(normal, normal)
+    return matrix
+
 
 LABEL, PERSON, TARGET, EMBEDDING = "label", "person", "target", "x"
 _SIZES: Final = (0, 1, 2, 3, 8, 20, 33, 64, 64)
@@ -222,3 +262,52 @@ FAMILIES: Final[dict[str, Callable[[Generator, int, int], list[list[Cell]]]]] = 
     "one-hot": _one_hot,
     ON_GRID: _on_grid,
 }
+
+
+def neighbour(case: Case, relation: Relation, unit: str, rng: Generator) -> Table:
+    """A table with one unit more, less, or another in its place.
+
+    Where the unit is a record, it is a row of the file, whoever owns it: that is what "one record"
+    says. Where it is a person, all rows of that person come and go.
+    """
+    by_person = unit != ONE_RECORD and case.shape.persons
+    if relation is Relation.REPLACE_ONE:
+        return _replaced(case, by_person, rng)
+    if len(case.table) and rng.random() < 0.5:
+        return case.table.without(_some_unit(case, by_person, rng))
+    return _added(case.table, _newcomer(case, by_person, rng), rng)
+
+
+def _replaced(case: Case, by_person: bool, rng: Generator) -> Table:
+    """As many rows of the newcomer at the places of those that leave, the rest anywhere."""
+    leaving = sorted(_some_unit(case, by_person, rng))
+    table = case.table.without(leaving)
+    coming = _newcomer(case, by_person, rng)
+    for row, place in zip(coming, leaving, strict=False):
+        table = table.with_row(min(place, len(table)), row)
+    return _added(table, coming[len(leaving) :], rng)
+
+
+def _some_unit(case: Case, by_person: bool, rng: Generator) -> list[int]:
+    """The rows of one unit; that of the pivot more often than others."""
+    table = case.table
+    place = int(rng.integers(len(table)))
+    if case.pivot is not None and rng.random() < 0.7:
+        place = case.pivot
+    if PERSON not in table.columns:
+        return [place]
+    owners = list(table.columns[PERSON])
+    rows = [i for i, owner in enumerate(owners) if owner == owners[place]]
+    return rows if by_person else rows[:1]  # the first: another of that owner may follow it
+
+
+def _newcomer(case: Case, by_person: bool, rng: Generator) -> list[Row]:
+    size = int(rng.integers(1, len(case.newcomers) + 1)) if by_person else 1
+    rows = [case.newcomers.row(i) for i in rng.permutation(len(case.newcomers))[:size]]
+    return [row | {PERSON: "newcomer"} if case.shape.persons else row for row in rows]
+
+
+def _added(table: Table, rows: list[Row], rng: Generator) -> Table:
+    for row in rows:
+        table = table.with_row(int(rng.integers(len(table) + 1)), row)
+    return table

@@ -21,16 +21,15 @@ from sklearn.preprocessing import StandardScaler
 
 from reticent.arrays import Floats, Integers
 from reticent.audit.end_to_end.adversarial import LABEL, PERSON
-from reticent.audit.end_to_end.releases import Audited, published
+from reticent.audit.end_to_end.releases import Audited, Settings, published
 from reticent.audit.end_to_end.replay import Published, Release
-from reticent.audit.end_to_end.settings import Settings
 from reticent.protect import ClassMeansHead, release_mean, release_weights
 from reticent.protect.estimators import ESTIMATORS, Learner, Prepared
 from reticent.protect.recipe import Plan, Tensors
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.protect.table import cap_rows_per_person
 from reticent.training import PublicStep, SoftmaxHead
-from reticent.training.public_whitening import PublicWhitening
+from reticent.training.public_step import PublicWhitening
 from reticent.validation import InputError
 
 Records = tuple[Any, Any]
@@ -139,7 +138,10 @@ def _mean(settings: Settings) -> Release:
 
 
 def _learner(settings: Settings, kind: type[Learner]) -> Learner:
-    return kind(classes=settings.shape.classes, records=settings.records, **settings.budget)
+    options = settings.options(kind.recipe.name)
+    return kind(
+        classes=settings.shape.classes, records=settings.records, **settings.budget, **options
+    )
 
 
 def _fitted(kind: type[Learner]) -> Callable[[Settings], Release]:

@@ -2,23 +2,30 @@
 
 One entry for each recipe of the registry (a plug-in is there with its registration), and for
 answers per query, which stand beside the recipes. The end-to-end audit goes through all of them.
+
+``Settings`` holds the public numbers of one pair: the ends of every option, and what is between.
 """
 
-import tempfile
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.random import Generator
 
 from reticent.arrays import Floats
-from reticent.audit.end_to_end.adversarial import LABEL, TARGET
+from reticent.audit.end_to_end import adversarial
 from reticent.audit.end_to_end.replay import Covered, Published, Release
-from reticent.audit.end_to_end.settings import Settings
+from reticent.audit.end_to_end.table import Writing
 from reticent.data import Dataset, read_table
+from reticent.files import partial_folder
+from reticent.guarantee import Relation
 from reticent.protect import (
     RECIPES,
+    ReleaseRequest,
+    Terms,
     calibrated_answers,
     numbers_of,
     private_answers,
@@ -32,6 +39,151 @@ from reticent.protect import Release as Released
 from reticent.protect.recipe import Recipe
 from reticent.protect.table import HeadSpec, cap_rows_per_person, private_rows
 from reticent.training import SigmoidHead
+from reticent.training.features import Norms, shrink
+
+TARGET_BOUND: Final = 2.0
+_MOST: Final = 8
+"""Records that a neighbour may have more."""
+_NOISES: Final = (
+    ("gaussian", 1e-5),
+    ("gaussian", 1e-5),
+    ("logistic", 1e-5),
+    ("logistic", 0.0),
+    ("laplace", 0.0),
+    ("l2-laplace", 0.0),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a user says of one release; nothing of it is read off the table."""
+
+    shape: adversarial.Shape
+    relation: Relation
+    epsilon: float
+    delta: float
+    mechanism: str
+    records: int
+    bound: float
+    penalty: float
+    norms: Norms
+    intercept: float
+    centred: bool
+    """By a noisy mean."""
+    max_records_per_person: int | None
+    writing: Writing
+    layouts: tuple[str, ...]
+    """Of arrays in memory, by turns."""
+    heaviest: float
+    """The weight of the first class; that of the last is its inverse."""
+
+    @property
+    def person(self) -> str | None:
+        """The column that says whose a record is, where one is named."""
+        return adversarial.PERSON if self.shape.persons else None
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of the release: ε, δ, relation and unit."""
+        return Terms(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=self.relation,
+            max_records_per_person=self.max_records_per_person,
+        )
+
+    def request(self, recipe: str) -> ReleaseRequest:
+        """As a release of a table by this recipe is asked for."""
+        return ReleaseRequest(
+            terms=self.terms,
+            records=self.records,
+            recipe=recipe,
+            mechanism=self.mechanism,
+            options=self.options(recipe),
+        )
+
+    def options(self, recipe: str) -> dict[str, Any]:
+        """Values for the options that a recipe takes; others are left to their defaults."""
+        values = {
+            "bound": self.bound,
+            "target_bound": TARGET_BOUND,
+            "penalty": self.penalty,
+            "intercept": self.intercept,
+            "norms": self.norms,
+            "mean_bound": self.bound if self.centred else None,
+            "batch": self._batch,
+            "epochs": 3.0,
+        }
+        taken = RECIPES[recipe].options
+        return {
+            name: value for name, value in values.items() if name in taken and value is not None
+        }
+
+    @property
+    def _batch(self) -> int:
+        """Half of the records where samples are covered, else all."""
+        by_record = self.max_records_per_person in (None, 1)
+        is_covered = self.relation is Relation.ADD_REMOVE and by_record
+        return max(1, self.records // 2) if is_covered else self.records
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """What every release in Python is told."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "relation": self.relation,
+            "mechanism": self.mechanism,
+            "max_records_per_person": self.max_records_per_person,
+        }
+
+
+def random_settings(
+    rng: Generator, shape: adversarial.Shape, relation: Relation, size: int
+) -> Settings:
+    """Settings for a table of ``size`` rows: at most 2N of them may be there, N the normaliser."""
+    mechanism, delta = _NOISES[int(rng.integers(len(_NOISES)))]
+    fewest = math.ceil((size + _MOST) / 2)
+    norms: Norms = "clip" if rng.random() < 0.7 else "scale"
+    return Settings(
+        shape=shape,
+        relation=relation,
+        epsilon=float(rng.choice([0.05, 1.0, 8.0])),
+        delta=delta,
+        mechanism=mechanism,
+        records=int(rng.choice([fewest, size + _MOST, 10 * (size + _MOST), 100_000])),
+        bound=float(rng.choice([1.0, grid_bound(shape.width), 1e-3, 1e3, 1e-60, 1e60])),
+        penalty=float(rng.choice([1e-6, 1e-4, 1e-2, 1.0, 100.0])),
+        norms=norms,
+        intercept=float(rng.choice([0.0, 0.1, 1.0])),
+        centred=bool(rng.random() < 0.3),
+        max_records_per_person=int(rng.choice([1, 2, 3])) if shape.persons else None,
+        writing=Writing(
+            numbers=str(rng.choice(["r", ".17e", "+.17g"])),
+            order=str(rng.choice(["C", "F"])),
+            narrow=bool(rng.random() < 0.3),
+        ),
+        layouts=tuple(str(one) for one in rng.permutation(["C", "F", "strided", "lists"])),
+        heaviest=float(rng.choice([1.0, 31.0, 1000.0])),
+    )
+
+
+def made_for(family: str, settings: Settings, rng: Generator) -> Settings:
+    """The settings at which a family of tables is hardest, more often than not."""
+    if rng.random() < 0.2:
+        return settings
+    if family == adversarial.ON_GRID:
+        return replace(settings, bound=grid_bound(settings.shape.width), norms="clip")
+    if family == adversarial.HELD:
+        penalty = float(rng.choice([1e-3, 1e-2]))
+        return replace(settings, bound=1.0, penalty=penalty, intercept=0.0, norms="clip")
+    return settings
+
+
+def grid_bound(width: int) -> float:
+    """The bound to which rows "on the grid" are clipped onto it."""
+    return math.hypot(*adversarial.grid_direction(width)) * shrink(width)
+
 
 QUERIES: Final = 3
 
@@ -55,7 +207,7 @@ def table_of(path: Path, settings: Settings) -> Dataset:
     embedding = settings.shape.features[0] if settings.shape.embedded else None
     return read_table(
         path,
-        label=LABEL,
+        label=adversarial.LABEL,
         person=settings.person,
         embedding=embedding,
         classes=settings.shape.classes,
@@ -64,7 +216,7 @@ def table_of(path: Path, settings: Settings) -> Dataset:
 
 def published(released: Released) -> Published:
     """All bytes of a released model: weights and certificate."""
-    with tempfile.TemporaryDirectory() as folder:
+    with partial_folder("reticent-") as folder:
         files = save(released, Path(folder) / "released")
         content = b"".join(path.read_bytes() for path in files)
     return Published(claims=(Covered(released.guarantee),), outputs=content)
@@ -112,7 +264,7 @@ def _numbers(path: Path, settings: Settings) -> tuple[Floats, Floats]:
     if data.persons is not None and settings.max_records_per_person is not None:
         kept = cap_rows_per_person(data.persons, settings.max_records_per_person)
     rows = data.features[kept].astype(np.float64)
-    place = data.columns.index(TARGET)
+    place = data.columns.index(adversarial.TARGET)
     return np.delete(rows, place, axis=1), rows[:, place]
 
 
@@ -147,11 +299,7 @@ def _answers(settings: Settings) -> Release:
         if settings.centred:
             share = recipe.to_dict()["mean_share"]
             mean = release_mean(
-                rows,
-                records=request.records,
-                bound=settings.bound,
-                share=share,
-                **settings.budget,
+                rows, records=request.records, bound=settings.bound, share=share, **settings.budget
             )
             head.set_params(centre=mean.tensors["mean"])
         head.fit(rows, labels)

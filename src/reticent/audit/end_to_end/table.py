@@ -59,8 +59,7 @@ class Table:
     def take(self, places: Sequence[int]) -> Table:
         """The records at these places, in this order."""
         return replace(
-            self,
-            columns={name: [cells[i] for i in places] for name, cells in self.columns.items()},
+            self, columns={name: [cells[i] for i in places] for name, cells in self.columns.items()}
         )
 
     def without(self, places: Sequence[int]) -> Table:

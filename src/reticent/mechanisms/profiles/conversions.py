@@ -5,11 +5,42 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize
 
-from reticent.arrays import Floats
-from reticent.mechanisms.profiles.search import largest_below
+from reticent.arrays import ArrayLike, Floats
+
+_STEPS = 200
+"""More halvings than a float has bits: the search ends when the bracket cannot shrink."""
+
+
+def smallest_above(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The smallest value in [low, high] where ``holds``, up to floats; ``high`` must hold.
+
+    The value returned has been seen to hold.
+    """
+    if holds(low):
+        return low
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def largest_below(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The largest value in [low, high] where ``holds``, up to floats; ``low`` must hold.
+
+    The value returned has been seen to hold, or is ``low``.
+    """
+    if holds(high):
+        return high
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 def rdp_to_epsilon(orders: ArrayLike, values: ArrayLike, delta: float) -> tuple[float, float]:
@@ -48,8 +79,7 @@ def zcdp_to_delta(rho: float, epsilon: float) -> float:
 
     def log_delta(excess: Floats) -> Floats:
         alpha = 1 + excess
-        value: Floats = excess * (alpha * rho - epsilon + np.log1p(-1 / alpha)) - np.log(alpha)
-        return value
+        return excess * (alpha * rho - epsilon + np.log1p(-1 / alpha)) - np.log(alpha)
 
     return math.exp(min(0.0, _least(log_delta)))
 
@@ -76,13 +106,13 @@ def _least(loss: Callable[[Floats], Floats]) -> float:
     """
     best = int(np.clip(np.argmin(loss(_EXCESS)), 1, _EXCESS.size - 2))
     bounds = (math.log(_EXCESS[best - 1]), math.log(_EXCESS[best + 1]))
-    found = optimize.minimize_scalar(
+    minimum = optimize.minimize_scalar(
         lambda position: float(loss(np.exp(position))),
         bounds=bounds,
         method="bounded",
         options={"xatol": 1e-10},
     )
-    return float(found.fun)
+    return float(minimum.fun)
 
 
 def _balle(alpha: Floats, divergence: Floats, delta: float) -> Floats:

@@ -7,7 +7,7 @@ from scipy import special
 
 from reticent.arrays import Floats
 from reticent.mechanisms.profiles.averages import average
-from reticent.mechanisms.profiles.search import largest_below, smallest_above
+from reticent.mechanisms.profiles.conversions import largest_below, smallest_above
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -37,8 +37,8 @@ def epsilon(shift: float, delta: float) -> float:
         return math.inf
     # zCDP with ρ = μ²/2 gives a bracket that is always wide enough.
     enough = shift * shift / 2 + shift * math.sqrt(2 * math.log(1 / delta))
-    found = smallest_above(lambda value: _profile(shift, value) <= delta, 0.0, enough)
-    return found + shift * 2.0**-46 if found > 0 else 0.0
+    smallest = smallest_above(lambda value: _profile(shift, value) <= delta, 0.0, enough)
+    return smallest + shift * 2.0**-46 if smallest > 0 else 0.0
 
 
 @lru_cache(maxsize=1024)  # every part of one plan asks for the same (ε, δ)

@@ -35,8 +35,7 @@ def rdp(shift: float, order: float) -> float:
         """k′(β) of k(β) = ln(cosh βa + sinh(βa)/(2β)); D_α is its mean over [½, α−½]."""
         x = beta * shift
         tanh = np.tanh(x)
-        slopes: Floats = (shift * tanh + x_minus_tanh(x) / (2 * beta**2)) / (1 + tanh / (2 * beta))
-        return slopes
+        return (shift * tanh + x_minus_tanh(x) / (2 * beta**2)) / (1 + tanh / (2 * beta))
 
     return average(slope, 0.5, order - 0.5)
 

@@ -12,24 +12,8 @@ import numpy as np
 from flint import arb
 
 from reticent.arrays import Floats
-from reticent.mechanisms.rounded.balls import (
-    ExtraBits,
-    Pool,
-    certain,
-    gaussian_ball,
-    nearest_cell,
-)
-from reticent.mechanisms.rounded.compiled import compiled
+from reticent.mechanisms.rounded import balls, kernels
 from reticent.mechanisms.rounded.grid import Frame, default_grid, frame
-from reticent.mechanisms.rounded.kernels import (
-    NARROW,
-    SLACK,
-    Words,
-    exponential_noise,
-    gaussian_noise,
-    settle,
-)
-from reticent.mechanisms.rounded.logarithm import UNIT
 from reticent.randomness import SecureBits
 from reticent.validation import positive
 
@@ -57,30 +41,35 @@ def rounded_l2_laplace(value: Floats, *, scale: float, grid: float | None = None
 
 
 def release_vector(
-    values: Floats, words: tuple[Words, Words], extra_bits: ExtraBits, grid: Frame
+    values: Floats,
+    words: tuple[kernels.Words, kernels.Words],
+    extra_bits: balls.ExtraBits,
+    grid: Frame,
 ) -> Floats:
     """The release as a function of the words of radius and direction and of bits to follow."""
     radial, directional = words
-    noise, error = _enclosed(gaussian_noise, directional)
+    noise, error = _enclosed(kernels.gaussian_noise, directional)
     noise, error = noise[: values.size], error[: values.size]
-    radii = _enclosed(exponential_noise, radial)
-    pairs = _enclosed(exponential_noise, directional[: values.size // 2])
+    radii = _enclosed(kernels.exponential_noise, radial)
+    pairs = _enclosed(kernels.exponential_noise, directional[: values.size // 2])
     _to_l2_laplace(radii, pairs, noise, error)
     out = np.empty(values.size)
-    if settle(values, noise, error, grid, out):
+    if kernels.settle(values, noise, error, grid, out):
         open_places = [int(index) for index in np.flatnonzero(np.isnan(out))]
-        pools = Pool(radial, extra_bits), Pool(directional, extra_bits)
+        pools = balls.Pool(radial, extra_bits), balls.Pool(directional, extra_bits)
         out[open_places] = _resolve(values, open_places, pools, grid)
     return out
 
 
-def _enclosed(fill: Callable[[Words, Floats, Floats], None], words: Words) -> Enclosure:
+def _enclosed(
+    fill: Callable[[kernels.Words, Floats, Floats], None], words: kernels.Words
+) -> Enclosure:
     noise, error = np.empty(words.size), np.empty(words.size)
     fill(words, noise, error)
     return noise, error
 
 
-@compiled
+@kernels.compiled
 def _to_l2_laplace(radii: Enclosure, pairs: Enclosure, noise: Floats, error: Floats) -> None:
     """From G with its bounds to R·G/‖G‖ with its bounds, in place.
 
@@ -95,18 +84,20 @@ def _to_l2_laplace(radii: Enclosure, pairs: Enclosure, noise: Floats, error: Flo
         square += last * last
         square_error += (2.0 * last + last_error) * last_error
     radius = _total(radii[0])
-    summing = 8.0 * UNIT + (2.0 * noise.size * UNIT) ** 2
-    radius_spread = summing + NARROW * np.sum(radii[1]) / radius
+    summing = 8.0 * kernels.UNIT + (2.0 * noise.size * kernels.UNIT) ** 2
+    radius_spread = summing + kernels.NARROW * np.sum(radii[1]) / radius
     norm_spread = summing + 0.51 * square_error / square
     spread = float(radius_spread + norm_spread)
     spread = spread if spread < 2.0**-20 else np.inf
     factor = radius / np.sqrt(square)
     for j in range(noise.size):
         noise[j] = factor * noise[j]
-        error[j] = SLACK * abs(noise[j]) + 1.01 * (factor * error[j] + abs(noise[j]) * spread)
+        error[j] = kernels.SLACK * abs(noise[j]) + 1.01 * (
+            factor * error[j] + abs(noise[j]) * spread
+        )
 
 
-@compiled
+@kernels.compiled
 def _total(terms: Floats) -> float:
     """The sum, compensated: off by at most υ·|sum| + (n·υ)²·Σ|terms| (Ogita, Rump, Oishi 2005)."""
     total = 0.0
@@ -120,7 +111,7 @@ def _total(terms: Floats) -> float:
 
 
 def _resolve(
-    values: Floats, places: list[int], pools: tuple[Pool, Pool], grid: Frame
+    values: Floats, places: list[int], pools: tuple[balls.Pool, balls.Pool], grid: Frame
 ) -> list[float]:
     """The grid points of the open places, with bits appended to all uniforms until certain."""
 
@@ -128,31 +119,31 @@ def _resolve(
         factor = _radius(pools[0]) / _norm(pools[1], values.size)
         points = []
         for place in places:
-            noise = factor * gaussian_ball(pools[1], place)
-            cell = nearest_cell(float(values[place]), noise, grid)
+            noise = factor * balls.gaussian_ball(pools[1], place)
+            cell = balls.nearest_cell(float(values[place]), noise, grid)
             if cell is None:
                 return None
             points.append(cell * grid.step)
         return points
 
-    return certain(attempt, *pools)
+    return balls.certain(attempt, *pools)
 
 
-def _radius(pool: Pool) -> arb:
+def _radius(pool: balls.Pool) -> arb:
     """R = −ln Π U_i: one logarithm for all."""
     return -_product(pool, pool.words.size).log()
 
 
-def _norm(pool: Pool, size: int) -> arb:
+def _norm(pool: balls.Pool, size: int) -> arb:
     """‖G‖. A pair of Gaussians has squared norm −2·ln u, so whole pairs need one logarithm."""
     pairs = size // 2
     square = -2 * _product(pool, pairs).log() if pairs else arb(0)
     if size % 2:  # the last pair gives its first Gaussian only
-        square += gaussian_ball(pool, pairs) ** 2
+        square += balls.gaussian_ball(pool, pairs) ** 2
     return square.sqrt()
 
 
-def _product(pool: Pool, count: int) -> arb:
+def _product(pool: balls.Pool, count: int) -> arb:
     """The product of the first ``count`` uniforms."""
     product = arb(1)
     for index in range(count):

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from reticent.arrays import Array, Floats, frozen
 from reticent.guarantee import Grade, Guarantee
-from reticent.guarantee.checks import checked_by
+from reticent.guarantee.guarantee import checked_by
 from reticent.protect.answers.counting import AnswerCounter
 from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.certified_head import (

@@ -18,7 +18,7 @@ from reticent.ledger import Budget, FilterKind
 from reticent.ledger.costs import Costs, costs_of
 from reticent.mechanisms import Gaussian
 from reticent.mechanisms.profiles import gaussian
-from reticent.mechanisms.profiles.search import smallest_above
+from reticent.mechanisms.profiles.conversions import smallest_above
 from reticent.protect.answers.answer_mechanisms import Family, Kind, families, is_pure
 from reticent.validation import InputError, NotCoveredError
 

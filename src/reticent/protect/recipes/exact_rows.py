@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from reticent.arrays import Floats
-from reticent.mechanisms.rounded.compiled import compiled
+from reticent.mechanisms.rounded.kernels import compiled
 from reticent.training.row_kernels import in_c_order
 
 _BITS = 20

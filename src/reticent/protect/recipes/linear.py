@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Self
 
 from reticent.arrays import Floats
 from reticent.data.cells import SCHEMA_STATED
-from reticent.guarantee.checks import checked_by
+from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH
 from reticent.protect.recipe import Affine, Recipe, Tensors
 from reticent.protect.terms import Terms

@@ -14,7 +14,7 @@ from reticent import bounds
 from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Sensitivity
-from reticent.guarantee.checks import checked_by
+from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.budget import mechanism_of, noise_for_budget_share
 from reticent.protect.recipe import (
@@ -89,6 +89,10 @@ class MeanRecipe(Recipe):
         problems += [] if self.classes == 0 else ["a mean has no classes"]
         problems += [] if 1e-75 < self.bound < 1e75 else ["bound must be within 1e-75 and 1e75"]
         return problems
+
+    def released_as(self) -> dict[str, tuple[str, int]]:
+        """The noisy sum over N."""
+        return {MEAN: (MEAN, self.records)}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The mean has one entry per feature."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent import bounds
 from reticent.arrays import Array, Floats
-from reticent.guarantee.checks import checked_by
+from reticent.guarantee.guarantee import checked_by
 from reticent.protect.recipe import Affine, Plan, Step, Task, Tensors
 from reticent.protect.recipes.adassp import ridge
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, LinearRecipe

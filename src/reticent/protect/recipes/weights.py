@@ -15,7 +15,7 @@ from scipy import special
 
 from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
-from reticent.guarantee.checks import checked_by
+from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH, refuse_other_head
 from reticent.protect.head_numbers import CertifiedNumbers, checked_head, fields_of
 from reticent.protect.penalty import mean_share as public_mean_share
@@ -224,6 +224,11 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         """The coordinates, and the centre where there is one."""
         shapes: dict[str, tuple[int, ...]] = {COORDINATES: self.shape}
         return {**shapes, CENTRE: (self.features,)} if self.centred else shapes
+
+    def released_as(self) -> dict[str, tuple[str, int]]:
+        """The coordinates as they left; a noisy mean over N, where rows are centred by one."""
+        own = {COORDINATES: (COORDINATES, 1)}
+        return own if self.mean_bound is None else {**own, CENTRE: (MEAN, self.records)}
 
     def scores(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
         """W h for queries that are centred and bounded as the training rows were."""

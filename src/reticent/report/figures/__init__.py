@@ -1,34 +1,26 @@
-"""One figure in each file: results in, a drawing out, or None where there is nothing to draw."""
+"""Figures of the page: results in, a drawing out, or None where there is nothing to draw."""
 
 from collections.abc import Callable
 from typing import Final
 
 from reticent.report.drawing import Drawing, styled
-from reticent.report.figures import (
-    attack_loss,
-    audits,
-    ceiling,
-    encoders,
-    epsilon_attack,
-    epsilon_loss,
-    exposure,
-    roc,
-    sensitivities,
-)
+from reticent.report.figures import audits, roc, sensitivities, trade_offs
 from reticent.results import Results
 
 INTERNAL: Final[dict[str, Callable[[Results], Drawing | None]]] = {
-    "epsilon-loss": epsilon_loss.draw,
-    "epsilon-attack": epsilon_attack.draw,
-    "attack-loss": attack_loss.draw,
-    "roc": roc.draw,
+    "epsilon-loss": trade_offs.draw_epsilon_loss,
+    "epsilon-attack": trade_offs.draw_epsilon_attack,
+    "attack-loss": trade_offs.draw_attack_loss,
+    "roc": roc.draw_roc,
     "audits": audits.draw,
-    "exposure": exposure.draw,
-    "sensitivities": sensitivities.draw,
-    "encoders": encoders.draw,
+    "exposure": roc.draw_exposure,
+    "sensitivities": sensitivities.draw_sensitivities,
+    "encoders": sensitivities.draw_encoders,
 }
 """In the order of the page."""
-PUBLIC: Final[dict[str, Callable[[Results], Drawing | None]]] = {"ceiling": ceiling.draw}
+PUBLIC: Final[dict[str, Callable[[Results], Drawing | None]]] = {
+    "ceiling": roc.draw_guarantee_ceiling
+}
 
 
 def drawings(results: Results, *, public: bool = False) -> dict[str, Drawing]:

@@ -35,11 +35,11 @@ class Audited:
 
 def audited(results: Results) -> list[Audited]:
     """All audited claims; refuted ones first."""
-    found = [Audited(one.name, one.claim, one.audit) for one in results.releases
+    claims = [Audited(one.name, one.claim, one.audit) for one in results.releases
              if one.audit is not None]  # fmt: skip
     if results.outlier is not None:
-        found.append(Audited(results.outlier.title, results.outlier.claim, results.outlier.audit))
-    return sorted(found, key=lambda one: not one.refuted)
+        claims.append(Audited(results.outlier.title, results.outlier.claim, results.outlier.audit))
+    return sorted(claims, key=lambda one: not one.refuted)
 
 
 def draw(results: Results) -> Drawing | None:
@@ -79,9 +79,9 @@ def _draw_row(canvas: Canvas, row: Audited, height: int) -> None:
     colour = LIGHT["vermillion" if row.refuted else "muted"]
     measured, pair = row.audit.measured.epsilon, row.audit.analytic
     looks = (_REFUTED["measured"], _REFUTED["pair"]) if row.refuted else (_MEASURED, _PAIR)
-    found = [value for value in (measured, pair, row.claim.epsilon) if value is not None]
+    values = [value for value in (measured, pair, row.claim.epsilon) if value is not None]
     canvas.axes.plot(
-        [_on_axis(min(found)), _on_axis(max(found))], [height] * 2, color=colour, linewidth=1.2
+        [_on_axis(min(values)), _on_axis(max(values))], [height] * 2, color=colour, linewidth=1.2
     )
     name = f"{row.name}: {epsilon_of(row.claim)}"
     canvas.point(_on_axis(row.claim.epsilon), height, _CLAIM, f"claimed {name}",

@@ -1,23 +1,27 @@
-"""ROC curves before and after, under the ceiling that the claim puts over every attack."""
+"""ROC curves before and after, under the ceiling that the claim puts over every attack.
+
+Besides, what the guarantee alone allows any attack (the one figure of a public page), and how
+exposed each private record is by the release.
+"""
 
 import numpy as np
 
 from reticent.arrays import Floats
 from reticent.audit import ceiling
 from reticent.report.drawing import Canvas, Drawing, Look, shortened
-from reticent.report.numbers import decimal_range, epsilon_of
+from reticent.report.numbers import decimal_range, epsilon_of, share, whole_share
 from reticent.report.palette import LIGHT
-from reticent.report.series import attack_on
-from reticent.results import Attack, Claim, Results
+from reticent.report.series import attack_on, percent_axis
+from reticent.results import Attack, Claim, Exposure, Results
 
-_LOOKS = {
+_ROC_LOOKS = {
     "before": Look(colour="vermillion", marker="s"),
     "after": Look(colour="blue", marker="o", dash=(0, (6, 2))),
     "white": Look(colour="purple", marker="D", dash=(0, (2, 1.5))),
 }
 
 
-def draw(results: Results) -> Drawing | None:
+def draw_roc(results: Results) -> Drawing | None:
     """Of the chosen attack, and of the strongest that saw weights; None where neither was made."""
     curves = _curves(results)
     if not curves:
@@ -62,14 +66,14 @@ def _curves(results: Results) -> dict[str, tuple[Attack, Look, str]]:
     after = attack_on(recommended.attacks, name)
     seeing = [attack for attack in recommended.attacks if not attack.black_box]
     white = max(seeing, key=lambda attack: attack.auc.value, default=None)
-    found = {
+    curves = {
         f"before: {name}": (before, "before"),
         f"after: {name}": (after, "after"),
         f"after, sees the weights: {white.name if white else ''}": (white, "white"),
     }
     return {
-        label: (attack, _LOOKS[key], key)
-        for label, (attack, key) in found.items()
+        label: (attack, _ROC_LOOKS[key], key)
+        for label, (attack, key) in curves.items()
         if attack is not None and len(attack.roc.fpr) > 1
     }
 
@@ -101,3 +105,94 @@ def _log_axes(canvas: Canvas, floor: float) -> None:
         put([], minor=True)
     axes.set_xlabel("false alarms (FPR)")
     axes.set_ylabel("members found (TPR)")
+
+
+_MARKED = (0.01, 0.05, 0.1)
+_CEILING_LOOK = Look(colour="blue", marker="o")
+
+
+def draw_guarantee_ceiling(results: Results) -> Drawing:
+    """Computed from the claim, and from nothing else."""
+    claim = results.recommended.claim
+    canvas = Canvas("ceiling", 350)
+    draw_ceiling(canvas, claim, np.linspace(0.0, 1.0, 201))
+    allowed = ceiling(_MARKED, claim.epsilon, min(claim.delta, np.nextafter(1.0, 0.0)))
+    for fpr, tpr in zip(_MARKED, allowed, strict=True):
+        hover = f"at {whole_share(fpr)} false alarms at most {share(tpr)} are found"
+        canvas.point(fpr, float(tpr), _CEILING_LOOK, hover)
+    axes = canvas.axes
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("false alarms (FPR)")
+    axes.set_ylabel("members found (TPR)")
+    percent_axis(axes.xaxis)
+    percent_axis(axes.yaxis)
+    canvas.figure.legend(loc="outside lower center", ncols=1, handlelength=3.2)
+    return canvas.done(
+        title="What the guarantee allows any attack",
+        caption=(
+            f"If {epsilon_of(claim)} holds, no attack on the released model, however informed, gets"
+            " into the shaded part."
+        ),
+        alt="; ".join(
+            f"at {whole_share(fpr)} false alarms at most {share(tpr)} of the members are found"
+            for fpr, tpr in zip(_MARKED, allowed, strict=True)
+        ),
+    )
+
+
+_POINTS = 240
+_EXPOSURE_LOOK = Look(colour="blue", marker="o")
+
+
+def draw_exposure(results: Results) -> Drawing | None:
+    """Sorted powers under the line of what is allowed; None where they were not computed."""
+    exposure = results.exposure
+    if exposure is None or not exposure.powers:
+        return None
+    canvas = Canvas("exposure", 300)
+    _draw_powers(canvas, exposure)
+    _draw_limits(canvas, exposure)
+    axes = canvas.axes
+    axes.set_xlabel("private records, least exposed first")
+    axes.set_ylabel(f"chance to be found at {whole_share(exposure.fpr)} FPR")
+    percent_axis(axes.xaxis)
+    percent_axis(axes.yaxis)
+    axes.set_ylim(0, 1.15 * max(exposure.allowed, *exposure.powers))
+    axes.set_xlim(0, 1.01)
+    middle = float(np.median(exposure.powers))
+    return canvas.done(
+        title="Who is most exposed",
+        caption=(
+            f"The chance that the exact attack on {exposure.release} finds each record, at"
+            f" {whole_share(exposure.fpr)} false alarms. No record may be above the allowed line."
+        ),
+        alt=(
+            f"{len(exposure.powers)} records: half are found with a chance of at most"
+            f" {share(middle)}, the most exposed with {share(max(exposure.powers))};"
+            f" {share(exposure.allowed)} is allowed."
+        ),
+    )
+
+
+def _draw_powers(canvas: Canvas, found: Exposure) -> None:
+    powers = np.sort(found.powers)
+    shares = (np.arange(len(powers)) + 1) / len(powers)
+    kept = np.unique(np.linspace(0, len(powers) - 1, _POINTS).astype(int))
+    canvas.axes.fill_between(shares[kept], 0, powers[kept], color=LIGHT["blue"], alpha=0.12,
+                             linewidth=0)  # fmt: skip
+    canvas.axes.plot(shares[kept], powers[kept], **_EXPOSURE_LOOK.line)
+    for name, quantile in {"half": 0.5, "nine in ten": 0.9, "99 in 100": 0.99, "all": 1.0}.items():
+        place = max(int(np.ceil(quantile * len(powers))) - 1, 0)
+        hover = f"{name} of the records: at most {share(powers[place])}"
+        canvas.point(float(shares[place]), float(powers[place]), _EXPOSURE_LOOK, hover)
+
+
+def _draw_limits(canvas: Canvas, found: Exposure) -> None:
+    lines = {f"allowed by the guarantee: {share(found.allowed)}": (found.allowed, "-", "ink"),
+             "guessing": (found.fpr, (0, (4, 3)), "muted")}  # fmt: skip
+    for label, (height, dash, colour) in lines.items():
+        canvas.axes.axhline(height, color=LIGHT[colour], linestyle=dash, linewidth=1.5)
+        canvas.axes.annotate(label, (0.01, height), (2, 4), color=LIGHT[colour], fontsize=9.5,
+                             xycoords=("axes fraction", "data"),
+                             textcoords="offset points")  # fmt: skip

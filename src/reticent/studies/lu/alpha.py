@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from reticent.audit.repeats import over_repeats
+from reticent.audit.metrics import over_repeats
 from reticent.data import split
 from reticent.results.table import Table
-from reticent.studies.lu.finding_rules import FIGURES, values
+from reticent.studies.lu.findings import FIGURES, values
 from reticent.studies.lu.victims import Attacked, fitted
 from reticent.studies.membership import records_of
 from reticent.studies.trained import Outcome, Run
@@ -37,20 +36,24 @@ SPECS: Mapping[str, AlphaStudy] = {
 
 
 def study(spec: AlphaStudy, run: Run) -> Outcome:
-    """Both tables of the search for α."""
+    """The open question of α against privacy, and the search for α.
+
+    Both tables of the search for α.
+    """
     run.steps.plan(len(spec.alphas) * spec.seeds + len(spec.grid) + 1)
     cells = {alpha: _cells(spec, alpha, run) for alpha in spec.alphas}
-    searched = {alpha: _searched(spec, alpha, run) for alpha in (None, *spec.grid)}
+    searched = {
+        alpha: run.cell((spec.data, "search", alpha, spec.first_seed), _searched, spec, alpha, run)
+        for alpha in (None, *spec.grid)
+    }
     return Outcome(specifications=(spec,), tables=(_leakage(spec, cells), _search(spec, searched)))
 
 
 def _cells(spec: AlphaStudy, alpha: float | None, run: Run) -> list[dict[str, float]]:
-    found = []
-    for seed in range(spec.first_seed, spec.first_seed + spec.seeds):
-        key = (spec.data, alpha, seed)
-        found.append(run.cells.get(key, partial(_measured, spec, alpha, seed, run)))
-        run.steps.step()
-    return found
+    return [
+        run.cell((spec.data, alpha, seed), _measured, spec, alpha, seed, run)
+        for seed in range(spec.first_seed, spec.first_seed + spec.seeds)
+    ]
 
 
 def _measured(spec: AlphaStudy, alpha: float | None, seed: int, run: Run) -> dict[str, float]:
@@ -65,26 +68,14 @@ def _measured(spec: AlphaStudy, alpha: float | None, seed: int, run: Run) -> dic
 
 def _searched(spec: AlphaStudy, alpha: float | None, run: Run) -> list[float]:
     """Training and test accuracy of one network, on the first seed."""
-
-    def compute() -> list[float]:
-        records = records_of(spec.data.on, run.folder)
-        size, seed = spec.data.members, spec.first_seed
-        parts = split(
-            len(records),
-            sizes={"members": size, "others": size},
-            seed=seed,
-            stratify=records.labels,
-        )
-        head = spec.data.victim(alpha).head(records, members=size, seed=seed)
-        inside, outside = (records.take(parts[name]) for name in ("members", "others"))
-        head.fit(inside.inputs, inside.labels)
-        return [
-            float(np.mean(head.predict(part.inputs) == part.labels)) for part in (inside, outside)
-        ]
-
-    found: list[float] = run.cells.get((spec.data, "search", alpha, spec.first_seed), compute)
-    run.steps.step()
-    return found
+    records = records_of(spec.data.on, run.folder)
+    size, seed = spec.data.members, spec.first_seed
+    sizes = {"members": size, "others": size}
+    parts = split(len(records), sizes=sizes, seed=seed, stratify=records.labels)
+    head = spec.data.victim(alpha).head(records, members=size, seed=seed)
+    inside, outside = (records.take(parts[name]) for name in ("members", "others"))
+    head.fit(inside.inputs, inside.labels)
+    return [float(np.mean(head.predict(part.inputs) == part.labels)) for part in (inside, outside)]
 
 
 def chosen(searched: Mapping[float | None, list[float]]) -> float:
@@ -92,10 +83,10 @@ def chosen(searched: Mapping[float | None, list[float]]) -> float:
 
     The paper says “(almost) the same training and test accuracy” and no more.
     """
-    wanted = np.array(searched[None])
+    averaged = np.array(searched[None])
     apart = {
-        alpha: round(float(np.abs(np.array(found) - wanted).sum()), 12)
-        for alpha, found in searched.items()
+        alpha: round(float(np.abs(np.array(accuracies) - averaged).sum()), 12)
+        for alpha, accuracies in searched.items()
         if alpha is not None
     }
     return min(apart, key=lambda alpha: (apart[alpha], alpha))
@@ -105,10 +96,10 @@ def _leakage(spec: AlphaStudy, cells: Mapping[float | None, list[dict[str, Any]]
     rows = [
         (
             _name(alpha),
-            *(str(over_repeats(values(found, figure))) for figure in FIGURES),
+            *(str(over_repeats(values(own, figure))) for figure in FIGURES),
             _against(cells, alpha),
         )
-        for alpha, found in cells.items()
+        for alpha, own in cells.items()
     ]
     data = spec.data
     return Table(
@@ -145,8 +136,8 @@ def _said(cells: Mapping[float | None, list[dict[str, Any]]]) -> list[str]:
     sides: dict[str, list[str]] = {"less": [], "more": [], _ALIKE: []}
     for alpha in cells:
         if alpha is not None and None in cells:
-            found = over_repeats(_differences(cells, alpha))
-            side = "less" if found.high < 0 else "more" if found.low > 0 else _ALIKE
+            difference = over_repeats(_differences(cells, alpha))
+            side = "less" if difference.high < 0 else "more" if difference.low > 0 else _ALIKE
             sides[side].append(f"{alpha:g}")
     parts = [f"{side} at α = {', '.join(alphas)}" for side, alphas in sides.items() if alphas]
     return [f"Against the averaged loss a network leaks {'; '.join(parts)}."]

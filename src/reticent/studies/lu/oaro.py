@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reticent.audit import Measured
-from reticent.audit.repeats import over_repeats
+from reticent.audit.metrics import over_repeats
 from reticent.bounds.published import lu
 from reticent.data import load, split
 from reticent.mechanisms.profiles import gaussian
@@ -62,17 +62,18 @@ class Case:
 
 
 def study(spec: Stability, run: Run) -> Outcome:
-    """One table: each model without noise and with each noise."""
+    """Definition 3 and Corollary 3: stability measured by leaving records out, with noise too.
+
+    One table: each model without noise and with each noise.
+    """
     cases = _cases(spec)
     run.steps.plan(len(cases) * spec.seeds)
-    tables = []
-    for case in cases:
-        cells = []
-        for seed in range(spec.seeds):
-            cells.append(run.cells.get((spec, case, seed), partial(_measured, spec, case, seed)))
-            run.steps.step()
-        tables.append((case, cells))
-    return Outcome(specifications=(spec,), tables=(_table(spec, tables),))
+    seeds = range(spec.seeds)
+    measured = [
+        (case, [run.cell((spec, case, seed), _measured, spec, case, seed) for seed in seeds])
+        for case in cases
+    ]
+    return Outcome(specifications=(spec,), tables=(_table(spec, measured),))
 
 
 def _cases(spec: Stability) -> list[Case]:
@@ -104,11 +105,11 @@ def _measured(spec: Stability, case: Case, seed: int) -> dict[str, Any]:
     chosen = split(data, sizes={"records": case.records}, seed=seed)["records"]
     rows, labels = data.features[chosen].astype(np.float64), np.asarray(data.labels)[chosen]
     removed = _removed(spec, case, rows, labels, seed)
-    found = {CLEAN: [float(removed.rises.mean())] * 2}
+    rises = {CLEAN: [float(removed.rises.mean())] * 2}
     features, classes = rows.shape[1], removed.full.shape[1]
     if case.linear:
         for epsilon in spec.epsilons:
-            found[_weights(epsilon)] = _noisy_weights(spec, case, removed, features, epsilon, seed)
+            rises[_weights(epsilon)] = _noisy_weights(spec, case, removed, features, epsilon, seed)
     for noise in _NOISES:
         for epsilon in spec.epsilons:
             mechanism = SingleNeuron(
@@ -117,10 +118,10 @@ def _measured(spec: Stability, case: Case, seed: int) -> dict[str, Any]:
                 neuron=_published_change(case, features, classes),
                 noise=noise,
             )
-            found[_answers(noise, epsilon)] = _noisy_answers(mechanism, removed)
+            rises[_answers(noise, epsilon)] = _noisy_answers(mechanism, removed)
     rho = lu.lipschitz_constant(classes, case.widths(features))
     return {
-        "rises": found,
+        "rises": rises,
         "published": lu.average_stability(rho, case.penalty, case.records),
         "valid": _valid(case, features) if case.linear else None,
         "moved": float(removed.distances.max()),
@@ -131,10 +132,7 @@ def _removed(spec: Stability, case: Case, rows: Any, labels: Any, seed: int) -> 
     classes = list(range(10))
     if case.linear:
         head = SoftmaxHead(
-            penalty=4 * case.penalty,
-            bound=math.sqrt(rows.shape[1]),
-            classes=classes,
-            intercept=0.0,
+            penalty=4 * case.penalty, bound=math.sqrt(rows.shape[1]), classes=classes, intercept=0.0
         )
         return removed_from_head(head, rows, labels)
     batches = -(-case.records // 100)
@@ -247,8 +245,8 @@ def _rows(case: Case, cells: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 def _shown(values: Sequence[float]) -> str:
     """With signs and four digits."""
-    found = over_repeats(values)
-    return f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+    mean = over_repeats(values)
+    return f"{mean.value:+.4f} [{mean.low:+.4f}, {mean.high:+.4f}]"
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -264,7 +262,7 @@ def _verdicts(spec: Stability, measured: Sequence[tuple[Case, list[dict[str, Any
     above = [
         f"{case.name} ({_times(cells):.1f} times)" for case, cells in measured if _times(cells) > 1
     ]
-    said = [
+    verdicts = [
         f"“OARO ≤ 2ρ²/(λn)” with the paper's ρ: {_holds(not above)}"
         + (f", measured above it: {', '.join(above)}." if above else ".")
     ]
@@ -276,11 +274,11 @@ def _verdicts(spec: Stability, measured: Sequence[tuple[Case, list[dict[str, Any
             for name in names
             if name in cells[0]["rises"]
         ]
-        said.append(
+        verdicts.append(
             f"Corollary 3, “noise makes a model more OARO-stable”, {kind} (ε = "
             f"{numbered(spec.epsilons)}): {_corollary_3(found)}."
         )
-    return said
+    return verdicts
 
 
 _KINDS: Mapping[str, Callable[[float], str]] = {
@@ -296,15 +294,17 @@ def _times(cells: list[dict[str, Any]]) -> float:
 
 def _corollary_3(changes: Sequence[Measured]) -> str:
     """In how many cases OARO changes for the better or for the worse, and by how much at most."""
-    better = [found for found in changes if found.high < 0]
-    worse = [found for found in changes if found.low > 0]
-    said = f"{_holds(len(better) == len(changes))}; of {len(changes)} cases {len(worse)} get worse"
+    better = [change for change in changes if change.high < 0]
+    worse = [change for change in changes if change.low > 0]
+    verdict = (
+        f"{_holds(len(better) == len(changes))}; of {len(changes)} cases {len(worse)} get worse"
+    )
     if worse:
-        said += f" (by up to {max(found.value for found in worse):.2g})"
-    said += f" and {len(better)} better"
+        verdict += f" (by up to {max(change.value for change in worse):.2g})"
+    verdict += f" and {len(better)} better"
     if better:
-        said += f" (by up to {-min(found.value for found in better):.2g})"
-    return said
+        verdict += f" (by up to {-min(change.value for change in better):.2g})"
+    return verdict
 
 
 def _holds(holds: bool) -> str:

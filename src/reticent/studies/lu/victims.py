@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reticent.arrays import Flags, Floats
-from reticent.attacks.attack_network import NetworkRecipe
-from reticent.attacks.records import Records
-from reticent.attacks.shadow_network import ShokriAttack
-from reticent.attacks.shadow_training import train_shadows
-from reticent.attacks.targets import AnsweredTarget
+from reticent.attacks import AnsweredTarget, Records, train_shadows
+from reticent.attacks.shadow_network import NetworkRecipe, ShokriAttack
 from reticent.audit import measured_attack
 from reticent.data import split
 from reticent.studies.lu.tables import PENALTY, Network
@@ -67,17 +64,17 @@ class Fitted:
 
     def leakage(self) -> float:
         """TPR − FPR of the attack on the victim's own answers (Eq. 32)."""
-        found = measured_attack(self.attack.scores(self.victim, self.scored), self.member)
-        return found.leakage.value
+        report = measured_attack(self.attack.scores(self.victim, self.scored), self.member)
+        return report.leakage.value
 
     def answered(self, probabilities: Floats) -> tuple[float, float]:
         """Accuracy on the others, and TPR − FPR, of answers for all scored records."""
         target = AnsweredTarget(probabilities, classes=self.victim.classes_.tolist())
         rows = Records(np.arange(len(self.scored)), self.scored.labels)
-        found = measured_attack(self.attack.scores(target, rows), self.member)
-        said = self.victim.classes_[probabilities.argmax(axis=1)]
-        right = (said == self.scored.labels)[~self.member]
-        return float(right.mean()), found.leakage.value
+        report = measured_attack(self.attack.scores(target, rows), self.member)
+        predicted = self.victim.classes_[probabilities.argmax(axis=1)]
+        right = (predicted == self.scored.labels)[~self.member]
+        return float(right.mean()), report.leakage.value
 
 
 def fitted(spec: Attacked, records: Records, alpha: float | None, *, seed: int, run: Run) -> Fitted:
@@ -131,7 +128,7 @@ def logit_change(
     head = spec.victim(alpha).head(records, members=spec.members, seed=seed)
     full = head.fit(inside.inputs, inside.labels)
     rows, labels = full.mapped_records(inside.inputs, inside.labels)
-    without = trainer("stacked").train_without(
+    without = trainer("dense").train_without(
         rows, labels, full.recipe(rows.shape[1]), np.arange(removed)
     )
     logits = full.logits(asked.inputs)

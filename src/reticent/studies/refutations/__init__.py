@@ -2,7 +2,3 @@
 
 Every measured bound is for every mechanism and wrong with probability 10⁻⁶ at most.
 """
-
-from reticent.studies.refutations.items import ITEMS
-
-__all__ = ["ITEMS"]

@@ -14,16 +14,19 @@ CLAIMS = (("gaussian", DELTA), ("logistic", DELTA), ("logistic", 0.0), ("laplace
 
 
 def refutation() -> Table:
-    """Three mechanisms calibrated with the published sensitivity, and a proven release."""
-    found = [
+    """ALM, Algorithm 2: a sensitivity sampled from data with one outlier.
+
+    Three mechanisms calibrated with the published sensitivity, and a proven release.
+    """
+    outcomes = [
         one_outlier(mechanism=name, delta=delta, beta=BETA, runs=RUNS if delta else FEW)
         for name, delta in CLAIMS
     ]
     rows = [
         release_row(f"Algorithm 2, {name}", outcome.audit)
-        for (name, _), outcome in zip(CLAIMS, found, strict=True)
+        for (name, _), outcome in zip(CLAIMS, outcomes, strict=True)
     ]
-    first, pure = found[0], found[-1]
+    first, pure = outcomes[0], outcomes[-1]
     return refutation_table(
         "a sensitivity sampled from the private records (ALM, Algorithm 2)",
         [*rows, _sound()],

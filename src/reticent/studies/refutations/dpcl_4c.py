@@ -5,20 +5,14 @@ from typing import Final
 import numpy as np
 
 from reticent.arrays import Floats
-from reticent.audit.mechanism import FunctionAudit, audit_function
+from reticent.audit import FunctionAudit, ReleaseAudit, audit_function
 from reticent.audit.pairs import WorstPair, audit_pair
-from reticent.audit.release_audit import ReleaseAudit
 from reticent.bounds.published import dpcl
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.mechanisms import Gaussian
 from reticent.randomness import seeded
 from reticent.results.table import Table
-from reticent.studies.refutations.rows import (
-    BETA,
-    function_row,
-    refutation_table,
-    release_row,
-)
+from reticent.studies.refutations.rows import BETA, function_row, refutation_table, release_row
 
 BATCHES: Final = {8: ("7.07", "6.6"), 128: ("127", "4.6")}
 """Batch size: how often 4C the gradient moves by theory, without and with noise on S."""
@@ -111,7 +105,10 @@ def audit_noisy_step(batch: int, noise: Gaussian) -> FunctionAudit:
 
 
 def refutation() -> Table:
-    """Noise for 4C falls at both batch sizes; noise for 4|B|C stands."""
+    """DPCL: gradient sensitivity 4C given noisy similarities.
+
+    Noise for 4C falls at both batch sizes; noise for 4|B|C stands.
+    """
     bound = dpcl.gradient_sensitivity(CLIP)
     claimed = noise_for(bound, Grade.PUBLISHED, "4C (DPCL, Section 3.2.2)")
     rows = [release_row(f"4C, |B| = {batch}", audit_step(batch, claimed)) for batch in BATCHES]
@@ -126,7 +123,7 @@ def refutation() -> Table:
         bound = dpcl.naive_gradient_sensitivity(batch, CLIP)
         whole = noise_for(bound, Grade.DECLARED, "4|B|C (DPCL, Section 3.2.1)")
         rows.append(release_row(f"4|B|C, |B| = {batch}", audit_step(batch, whole)))
-    found = "; ".join(
+    ratios = "; ".join(
         f"|B| = {batch}: {exceeded(batch):.4g} times 4C ({exact} by theory), at the paper's noise"
         f" on S {exceeded_with_noise(batch):.3g} for C = {CLIP:g} and"
         f" {exceeded_with_noise(batch, clip=LARGER_CLIP):.3g} for C = {LARGER_CLIP:g} ({noisy} by"
@@ -137,7 +134,7 @@ def refutation() -> Table:
         "gradient sensitivity 4C given noisy similarities (DPCL)",
         rows,
         "Grade published: one step of a linear encoder, everybody at e₁ and one example turned from"
-        f" e₂ to −e₂, which leaves S as it was and turns every other gradient. {found}.",
+        f" e₂ to −e₂, which leaves S as it was and turns every other gradient. {ratios}.",
         "The exact ratios do not depend on C while every gradient is clipped. Those at noisy S do,"
         " and the one for |B| = 128 is not reproduced: the clip behind 4.6 is not known.",
         "The counterpart is the paper's own 4|B|C for plain DP-SGD, declared here: a bound by the"

@@ -8,9 +8,8 @@ import numpy as np
 
 from reticent.arrays import Floats, Integers
 from reticent.attacks.released_weights import noise_of
+from reticent.audit import ReleaseAudit, audit_release
 from reticent.audit.pairs import Draw
-from reticent.audit.release import audit_release
-from reticent.audit.release_audit import ReleaseAudit
 from reticent.guarantee import Guarantee, Relation
 from reticent.protect import Release, release_weights
 from reticent.results.table import Table
@@ -66,15 +65,18 @@ def halved(released: Release) -> Draw:
 
 def audit(data: Held, released: Release, *, draw: Draw | None = None) -> ReleaseAudit:
     """The release as the code draws it."""
-    found = audit_release(released, data.rows, data.labels, draw=draw, beta=BETA, runs=RUNS)
+    audited = audit_release(released, data.rows, data.labels, draw=draw, beta=BETA, runs=RUNS)
     if draw is None:
-        return found
+        return audited
     # Nothing ties other code to the certificate: what it claims is declared.
-    return replace(found, claim=Guarantee.from_dict(found.claim.to_dict()))
+    return replace(audited, claim=Guarantee.from_dict(audited.claim.to_dict()))
 
 
 def refutation() -> Table:
-    """The same certificate, by code that halves the noise and by ours."""
+    """Code that adds half the noise of its certificate.
+
+    The same certificate, by code that halves the noise and by ours.
+    """
     data = held()
     released = data.released()
     wrong = audit(data, released, draw=halved(released))

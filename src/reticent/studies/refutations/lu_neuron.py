@@ -7,9 +7,7 @@ from typing import Final
 import numpy as np
 
 from reticent.arrays import Floats, Integers
-from reticent.attacks.exact_ratios import likelier_logits
-from reticent.audit.mechanism import FunctionAudit, audit_function
-from reticent.audit.release import audit_release
+from reticent.audit import FunctionAudit, audit_function, audit_release
 from reticent.bounds.published import lu
 from reticent.data import load
 from reticent.guarantee import Grade, Relation
@@ -18,13 +16,8 @@ from reticent.protect import release_weights
 from reticent.protect.head_numbers import PublicNumbers
 from reticent.protect.published.single_neuron import Noise, SingleNeuron
 from reticent.results.table import Table
-from reticent.studies.refutations.rows import (
-    BETA,
-    Row,
-    function_row,
-    refutation_table,
-    release_row,
-)
+from reticent.studies.lu.verdicts import likelier_logits
+from reticent.studies.refutations.rows import BETA, Row, function_row, refutation_table, release_row
 from reticent.training import SoftmaxHead
 
 RECORDS: Final = 300
@@ -155,7 +148,10 @@ def audit_answers(asked: Query, noise: Noise, change: float, *, runs: int = RUNS
 
 
 def refutation() -> Table:
-    """Three and ten classes fall; two stand with a valid Δz and fall with the published one."""
+    """Lu et al., Algorithm 1: noise on one output neuron, the whole softmax released.
+
+    Three and ten classes fall; two stand with a valid Δz and fall with the published one.
+    """
     rows: list[Row] = []
     for asked in (query(10), query(3)):
         for noise in _NOISES:

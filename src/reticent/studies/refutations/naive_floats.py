@@ -4,11 +4,10 @@ from typing import Final
 
 import numpy as np
 
+from reticent.audit.events import reached_by_logistic
 from reticent.audit.mechanism import FunctionAudit, audit_function
-from reticent.audit.support import reached_by_logistic
 from reticent.guarantee import Grade, Sensitivity
-from reticent.mechanisms import AdditiveMechanism, Laplace, Logistic
-from reticent.mechanisms.additive import FloatNoise
+from reticent.mechanisms import AdditiveMechanism, FloatNoise, Laplace, Logistic
 from reticent.randomness import seeded
 from reticent.results.table import Table
 from reticent.studies.refutations.rows import BETA, function_row, refutation_table
@@ -50,7 +49,10 @@ def impossible_share(outputs: int = 20_000) -> float:
 
 
 def refutation() -> Table:
-    """Logistic and Laplace noise, naive and correctly rounded."""
+    """Textbook noise in float64: which floats come out tells the answer.
+
+    Logistic and Laplace noise, naive and correctly rounded.
+    """
     rows = []
     for kind in KINDS:
         noise = calibrated(kind)

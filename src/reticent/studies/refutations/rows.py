@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from reticent.audit.mechanism import FunctionAudit
-from reticent.audit.release_audit import ReleaseAudit
+from reticent.audit import FunctionAudit, ReleaseAudit
 from reticent.guarantee import Grade
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.results.table import Table

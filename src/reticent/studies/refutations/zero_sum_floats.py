@@ -86,14 +86,7 @@ def audit_basis(worlds: Neighbours, noise: AdditiveMechanism) -> FunctionAudit:
 
 def _audit(one: Floats, other: Floats, sums: Many) -> FunctionAudit:
     return audit_function(
-        None,
-        one,
-        other,
-        epsilon=EPSILON,
-        delta=DELTA,
-        many=sums,
-        runs=RUNS,
-        beta=BETA,
+        None, one, other, epsilon=EPSILON, delta=DELTA, many=sums, runs=RUNS, beta=BETA
     )
 
 
@@ -104,7 +97,10 @@ def nonzero_share(noise: AdditiveMechanism, *, columns: int = 20_000) -> float:
 
 
 def refutation() -> Table:
-    """All C·d weights in floats beside coordinates in a basis, at the same scale."""
+    """Zero-sum noise on all weights of a head, in floats: exact column sums leak.
+
+    All C·d weights in floats beside coordinates in a basis, at the same scale.
+    """
     worlds = neighbours()
     released = worlds.released()
     noise = noise_of(released)

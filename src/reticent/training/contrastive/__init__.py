@@ -4,9 +4,13 @@ Every image leaves traces in the weights; images that must stay private do not b
 """
 
 from reticent.training.contrastive.augmentations import Augmentation, digits, natural
-from reticent.training.contrastive.nt_xent import contrastive_accuracy, nt_xent
-from reticent.training.contrastive.simclr import SimCLRSpec, pretrain
-from reticent.training.contrastive.training_state import EpochRecord
+from reticent.training.contrastive.simclr import (
+    EpochRecord,
+    SimCLRSpec,
+    contrastive_accuracy,
+    nt_xent,
+    pretrain,
+)
 
 __all__ = [
     "Augmentation",

@@ -110,11 +110,7 @@ def natural(strength: Strength = "contrastive") -> Augmentation:
     area, brightness, jitter = _NATURAL[strength]
     side = math.sqrt(area)
     return Augmentation(
-        flip=True,
-        zoom=(side, 1.0),
-        translate=(1 - side) / 2,
-        brightness=brightness,
-        jitter=jitter,
+        flip=True, zoom=(side, 1.0), translate=(1 - side) / 2, brightness=brightness, jitter=jitter
     )
 
 

@@ -3,6 +3,9 @@
 Encoder and projection head learn to find, among all views of a batch, the other view of the same
 image. The head is thrown away. For one seed, one machine and one number of threads the weights
 are a function of images and spec, whether or not training was stopped and resumed in between.
+
+The loss is NT-Xent (Chen et al. 2020, eq. 1): find the other view of the same image. Everything
+that training changes stands in a file, from which it goes on after a stop.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,14 +28,121 @@ from reticent.files import write_atomic
 from reticent.randomness import seeded
 from reticent.training.contrastive import augmentations
 from reticent.training.contrastive.augmentations import Augmentation
-from reticent.training.contrastive.nt_xent import contrastive_accuracy, nt_xent
-from reticent.training.contrastive.training_state import EpochRecord, TrainingState
-from reticent.training.encoders.convolutional import ConvolutionalConfig, ConvolutionalEncoder
-from reticent.training.encoders.projection import projection_head
-from reticent.training.encoders.resnet import ResNet18Config, ResNet18Encoder
-from reticent.training.encoders.torch_encoder import TorchEncoder, checked_images, prepared
-from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.encoders import convolutional, torch_encoder
+from reticent.training.encoders.torch_extra import functional, nn, torch
 from reticent.validation import InputError, count, positive, sampling_rate
+
+
+def nt_xent(first: torch.Tensor, second: torch.Tensor, *, temperature: float) -> torch.Tensor:
+    """The mean over all 2n views of −log softmax of the cosine to the other view of that image.
+
+    The candidates of a view are the 2n − 1 other views. (The Keras example takes only the n views
+    of the other side.) Two images at least: with one there is nothing to tell apart.
+
+    >>> round(float(nt_xent(torch.eye(2), torch.eye(2), temperature=1.0)), 4)  # ln(1 + 2/e)
+    0.5514
+    """
+    scaled = _cosines(first, second) / positive("temperature", temperature)
+    return functional.cross_entropy(scaled, _other_view(len(first)))
+
+
+def contrastive_accuracy(first: torch.Tensor, second: torch.Tensor) -> float:
+    """The share of views whose nearest other view is of the same image."""
+    nearest = _cosines(first.detach(), second.detach()).argmax(dim=1)
+    return float((nearest == _other_view(len(first))).float().mean())
+
+
+def _cosines(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """(2n, 2n), with −∞ where a view meets itself."""
+    if first.ndim != 2 or first.shape != second.shape or len(first) < _FEWEST:
+        raise InputError(
+            "views must be two tensors of one shape (n, d) with n >= 2,"
+            f" got {tuple(first.shape)} and {tuple(second.shape)}"
+        )
+    directions = functional.normalize(torch.cat([first, second]), dim=1)
+    itself = torch.eye(len(directions), dtype=torch.bool, device=directions.device)
+    return (directions @ directions.T).masked_fill(itself, -torch.inf)
+
+
+def _other_view(images: int) -> torch.Tensor:
+    return torch.arange(2 * images).roll(images)
+
+
+FORMAT: Final = "reticent-simclr-state-1"
+_GENERATOR: Final = "generator"
+_OPTIMISER: Final = "optimiser"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpochRecord:
+    """One line of the log."""
+
+    epoch: int
+    loss: float
+    contrastive_accuracy: float
+    seconds: float
+    images_per_second: float
+
+
+@dataclass(kw_only=True)
+class TrainingState:
+    """Encoder, projection head, optimiser and generator after the epochs in ``history``."""
+
+    encoder: nn.Module
+    projection: nn.Module
+    optimiser: torch.optim.Optimizer
+    generator: torch.Generator
+    history: list[EpochRecord] = field(default_factory=list)
+
+    def save(self, path: Path, run: dict[str, Any]) -> None:
+        """Write the state of this run, whole or not at all."""
+        document = {"run": run, "history": [asdict(record) for record in self.history]}
+        torch_encoder.write_sealed(path, self._tensors(), document, format=FORMAT)
+
+    def restore(self, path: Path, run: dict[str, Any]) -> None:
+        """Go back to a saved state, if it is one of this run: same settings, same images."""
+        document, tensors = torch_encoder.read_sealed(path, format=FORMAT)
+        for part, setting in run.items():
+            if document.get("run", {}).get(part) != setting:
+                raise InputError(
+                    f"{path} must be the state of a run with the same {part}, got another:"
+                    " remove it, or give the settings and images it was made with"
+                )
+        try:
+            self._load(tensors)
+            self.history = [EpochRecord(**record) for record in document["history"]]
+        except (KeyError, TypeError, ValueError, RuntimeError):
+            raise InputError(f"{path} must be a state of this version, got another") from None
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        tensors = {_GENERATOR: self.generator.get_state()}
+        for part in ("encoder", "projection"):
+            for name, tensor in getattr(self, part).state_dict().items():
+                tensors[f"{part}.{name}"] = tensor
+        for index, values in self.optimiser.state_dict()["state"].items():
+            for name, tensor in values.items():
+                tensors[f"{_OPTIMISER}.{index}.{name}"] = tensor
+        return tensors
+
+    def _load(self, tensors: dict[str, torch.Tensor]) -> None:
+        self.generator.set_state(tensors[_GENERATOR])
+        for part in ("encoder", "projection"):
+            getattr(self, part).load_state_dict(_below(part, tensors))
+        moments: dict[int, dict[str, torch.Tensor]] = {}
+        for name, tensor in _below(_OPTIMISER, tensors).items():
+            index, _, moment = name.partition(".")
+            moments.setdefault(int(index), {})[moment] = tensor
+        groups = self.optimiser.state_dict()["param_groups"]
+        self.optimiser.load_state_dict({"state": moments, "param_groups": groups})
+
+
+def _below(part: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {
+        name.removeprefix(f"{part}."): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(f"{part}.")
+    }
+
 
 _FEWEST: Final = 2  # images in a batch: one alone has nothing to be told from
 _ARCHITECTURES: Final = ("conv", "resnet18")
@@ -110,7 +220,7 @@ def pretrain(
     state: FilePath | None = None,
     log: FilePath | None = None,
     progress: Callable[[EpochRecord], object] | None = None,
-) -> TorchEncoder:
+) -> torch_encoder.TorchEncoder:
     """Train an encoder on PUBLIC images (n, height, width, channels), n >= 2; no labels are used.
 
     After each epoch ``state`` is written whole, one JSON line is appended to ``log``, and
@@ -134,7 +244,7 @@ def pretrain(
             _append(Path(log), _log_line(training.history[-1]))
         if progress is not None:
             progress(training.history[-1])
-    return TorchEncoder(training.encoder, name=f"SimCLR {spec.architecture}")
+    return torch_encoder.TorchEncoder(training.encoder, name=f"SimCLR {spec.architecture}")
 
 
 @contextmanager
@@ -159,7 +269,7 @@ def _epoch(training: TrainingState, images: Array, spec: SimCLRSpec) -> EpochRec
     order = torch.randperm(len(images), generator=training.generator).numpy()
     parts = np.split(order, range(spec.batch, len(order), spec.batch))
     batches = [rows for rows in parts if len(rows) >= _FEWEST]
-    seen = [_step(training, prepared(images[rows]), spec) for rows in batches]
+    seen = [_step(training, torch_encoder.prepared(images[rows]), spec) for rows in batches]
     epoch = len(training.history) + 1
     total = sum(part.images for part in seen)
     loss = sum(part.loss * part.images for part in seen) / total
@@ -211,13 +321,15 @@ def _initial(spec: SimCLRSpec, shape: tuple[int, ...]) -> TrainingState:
 def _modules(spec: SimCLRSpec, shape: tuple[int, ...]) -> tuple[nn.Module, nn.Module]:
     height, width, channels = shape
     if spec.architecture == "conv":
-        small = ConvolutionalConfig(channels=channels, height=height, width=width)
+        small = convolutional.ConvolutionalConfig(channels=channels, height=height, width=width)
         small = small if spec.width is None else replace(small, filters=spec.width)
-        return ConvolutionalEncoder(small), projection_head(small.dimension)
-    large = ResNet18Config(channels=channels, height=height, width=width)
+        return convolutional.ConvolutionalEncoder(small), convolutional.projection_head(
+            small.dimension
+        )
+    large = convolutional.ResNet18Config(channels=channels, height=height, width=width)
     large = large if spec.width is None else replace(large, filters=spec.width)
-    head = projection_head(large.dimension, hidden=512, standardised=True)
-    return ResNet18Encoder(large), head
+    head = convolutional.projection_head(large.dimension, hidden=512, standardised=True)
+    return convolutional.ResNet18Encoder(large), head
 
 
 def _seed(spec: SimCLRSpec, purpose: str) -> int:
@@ -225,7 +337,7 @@ def _seed(spec: SimCLRSpec, purpose: str) -> int:
 
 
 def _checked(images: Array) -> Array:
-    checked = checked_images(images)
+    checked = torch_encoder.checked_images(images)
     if len(checked) < _FEWEST:
         raise InputError(f"images must be at least {_FEWEST}, got {len(checked)}")
     return checked

@@ -8,7 +8,6 @@ the folder is open to its owner alone.
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +15,12 @@ from typing import Final, Literal
 
 import numpy as np
 import safetensors
-from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from reticent.arrays import Array
+from reticent.arrays import Array, Floats32
 from reticent.data.dataset import Dataset
-from reticent.training.encoders.base import Encoder
-from reticent.training.encoders.function import FunctionEncoder
+from reticent.files import clear_partial, write_atomic
+from reticent.training.encoders.base import Encoder, FunctionEncoder
 from reticent.validation import InputError
 
 VARIABLE: Final = "RETICENT_CACHE"
@@ -68,13 +66,14 @@ def cached_features(
     place = cache_folder(folder or None) if keep else None
     encode = _one_by_one(encoder) if record_by_record else encoder.encode
     identity = f"{_FORMAT}; {encoder.fingerprint()}; {'one' if record_by_record else CHUNK}"
-    parts: list[NDArray[np.float32]] = []
+    parts: list[Floats32] = []
     for inputs in _chunks(data.inputs):
         path = None if place is None else place / _file_name(inputs, identity)
         parts.append(_features(inputs, encode, path))
         if progress is not None:
             progress(sum(map(len, parts)), len(data))
-    return replace(data, inputs=_joined(parts), source=_source(data, encoder), columns=())
+    source = f"{data.source}; features by encoder {encoder.fingerprint()[:12]}"
+    return replace(data, inputs=_joined(parts), source=source, columns=())
 
 
 def cache_folder(folder: str | os.PathLike[str] | None = None, *, kind: str = "features") -> Path:
@@ -108,19 +107,15 @@ def _chunks(inputs: Array) -> Iterator[Array]:
         yield inputs[start : start + CHUNK]
 
 
-def _one_by_one(encoder: Encoder) -> Callable[[Array], NDArray[np.float32]]:
-    def encode(inputs: Array) -> NDArray[np.float32]:
+def _one_by_one(encoder: Encoder) -> Callable[[Array], Floats32]:
+    def encode(inputs: Array) -> Floats32:
         rows = [_checked(encoder.encode(inputs[row : row + 1]), 1) for row in range(len(inputs))]
         return _joined(rows)
 
     return encode
 
 
-def _features(
-    inputs: Array,
-    encode: Callable[[Array], NDArray[np.float32]],
-    path: Path | None,
-) -> NDArray[np.float32]:
+def _features(inputs: Array, encode: Callable[[Array], Floats32], path: Path | None) -> Floats32:
     """From the file, if it is there and whole; otherwise computed, and written."""
     stored = None if path is None else _read(path)
     if stored is not None and len(stored) == len(inputs):
@@ -131,29 +126,25 @@ def _features(
     return features
 
 
-def _checked(features: NDArray[np.float32], length: int) -> NDArray[np.float32]:
-    found = np.asarray(features)
-    if found.ndim != 2 or len(found) != length or found.dtype.kind != "f":
+def _checked(features: Floats32, length: int) -> Floats32:
+    array = np.asarray(features)
+    if array.ndim != 2 or len(array) != length or array.dtype.kind != "f":
         raise InputError(
             f"encoder must return real numbers (n, d) with n = {length},"
-            f" got {found.dtype} of shape {found.shape}"
+            f" got {array.dtype} of shape {array.shape}"
         )
     with np.errstate(over="ignore"):
-        numbers = np.ascontiguousarray(found, dtype=np.float32)
+        numbers = np.ascontiguousarray(array, dtype=np.float32)
     if not np.isfinite(numbers).all():
         raise InputError("encoder must return finite features, got NaN or infinity")
     return numbers
 
 
-def _joined(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+def _joined(parts: list[Floats32]) -> Floats32:
     widths = sorted({part.shape[1] for part in parts})
     if len(widths) > 1:
         raise InputError(f"encoder must return features of one width, got {widths}")
     return np.concatenate(parts)
-
-
-def _source(data: Dataset, encoder: Encoder) -> str:
-    return f"{data.source}; features by encoder {encoder.fingerprint()[:12]}"
 
 
 def _file_name(inputs: Array, identity: str) -> str:
@@ -162,39 +153,30 @@ def _file_name(inputs: Array, identity: str) -> str:
     return hashlib.sha256(f"{identity}; {records}".encode()).hexdigest() + ".safetensors"
 
 
-def _seal(path: Path, features: NDArray[np.float32]) -> str:
+def _seal(path: Path, features: Floats32) -> str:
     """SHA-256 of the features and of what they answer: a file under another name is not whole."""
     digest = hashlib.sha256(f"{path.name}{features.shape}".encode())
     digest.update(np.ascontiguousarray(features, dtype="<f4").data)
     return digest.hexdigest()
 
 
-def _read(path: Path) -> NDArray[np.float32] | None:
+def _read(path: Path) -> Floats32 | None:
     """The features in a whole file; None where it is missing or damaged, which costs only time."""
     try:
         with safetensors.safe_open(path, framework="np") as file:
             seal = (file.metadata() or {}).get(_SEAL)
-            features: NDArray[np.float32] = file.get_tensor(_TENSOR)
+            features: Floats32 = file.get_tensor(_TENSOR)
     except (OSError, safetensors.SafetensorError):
         return None
     is_features = features.dtype == np.float32 and features.ndim == 2
     return features if is_features and seal == _seal(path, features) else None
 
 
-def _write(path: Path, features: NDArray[np.float32]) -> None:
+def _write(path: Path, features: Floats32) -> None:
     """Whole or not at all: two processes that write the same file leave one of two equal files."""
     content = save({_TENSOR: features}, metadata={_SEAL: _seal(path, features)})
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-            partial = Path(file.name)
-            try:
-                file.write(content)
-                file.close()
-                partial.replace(path)
-            finally:
-                partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise _unusable(path.parent, error) from None
+    clear_partial(path.parent, ".")
+    write_atomic(path, content, private=True)
 
 
 def _unusable(folder: Path, error: OSError) -> InputError:

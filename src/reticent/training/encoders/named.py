@@ -7,10 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, cast
 
-from reticent.training.encoders.base import Encoder
-from reticent.training.encoders.efficientnet import EfficientNetLite0
-from reticent.training.encoders.function import FunctionEncoder
-from reticent.training.encoders.minilm import MiniLM
+from reticent.training.encoders.base import Encoder, FunctionEncoder
+from reticent.training.encoders.pretrained import EfficientNetLite0, MiniLM
 from reticent.validation import InputError, line
 
 _PRETRAINED: Final[dict[str, Callable[[], Encoder]]] = {
@@ -45,7 +43,7 @@ def encoder_of(text: str) -> Encoder:
     if ending == ".safetensors":
         return _from_file(name)
     if ":" in name:
-        return _of_object(name, _imported(name), may_build=True)
+        return _of_object(name, imported(name), may_build=True)
     raise InputError(
         f"encoder must be {', '.join(NAMES)}, FILE.safetensors or package.module:attribute,"
         f" got {name!r}"
@@ -53,28 +51,27 @@ def encoder_of(text: str) -> Encoder:
 
 
 def _from_file(name: str) -> Encoder:
-    from reticent.training.encoders.checkpoint import load_encoder
+    from reticent.training.encoders.torch_encoder import load_encoder
 
     return load_encoder(Path(name).expanduser())
 
 
-def _imported(name: str) -> object:
+def imported(name: str, *, kind: str = "encoder") -> object:
+    """What ``package.module:attribute`` names; importing runs the code of that package."""
     try:
         return pkgutil.resolve_name(name)
     except ImportError as error:
         reason = str(error).partition("\n")[0]
         raise InputError(
-            f"encoder {name!r} must be importable, got {reason}: install its package or add its"
+            f"{kind} {name!r} must be importable, got {reason}: install its package or add its"
             " folder to PYTHONPATH"
         ) from None
     except AttributeError:
         raise InputError(
-            f"encoder {name!r} must name an attribute of its module, got no such attribute"
+            f"{kind} {name!r} must name an attribute of its module, got no such attribute"
         ) from None
     except ValueError:
-        raise InputError(
-            f"encoder must be written package.module:attribute, got {name!r}"
-        ) from None
+        raise InputError(f"{kind} must be written package.module:attribute, got {name!r}") from None
 
 
 def _of_object(name: str, found: object, *, may_build: bool) -> Encoder:

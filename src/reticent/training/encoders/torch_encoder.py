@@ -1,20 +1,86 @@
-"""Any torch module as a frozen encoder of images."""
+"""Any torch module as a frozen encoder of images, and trained encoders as files.
+
+A file is one sealed safetensors file of architecture (a JSON document) and weights, never a pickle;
+a changed one is refused. The seal finds damage and mix-ups. It is no signature: whoever can write
+the file can seal it anew.
+"""
 
 import copy
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Final
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import safetensors
 
-from reticent.arrays import Array
-from reticent.training.encoders.image_shape import ImageShape
-from reticent.training.encoders.sealed_file import weights_digest
+from reticent.arrays import Array, Floats32
+from reticent.files import write_atomic
+from reticent.strict_json import parsed_object
+from reticent.training.encoders import convolutional
+from reticent.training.encoders.base import ImageShape
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.validation import InputError, count, describe, line
+
+_KEY: Final = "reticent"  # one entry only: then equal contents are equal bytes
+_NAME: Final = "format"
+_SEAL: Final = "sha256"
+
+
+def write_sealed(
+    path: Path, tensors: Mapping[str, torch.Tensor], document: Mapping[str, Any], *, format: str
+) -> None:
+    """Write the file; under its name it is whole, or it is not there."""
+    from safetensors.torch import save
+
+    whole = {_NAME: format, **document}
+    header = json.dumps(whole | {_SEAL: _seal(whole, tensors)}, allow_nan=False, sort_keys=True)
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_atomic(path, save(plain, metadata={_KEY: header}))
+
+
+def read_sealed(path: Path, *, format: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The document and the tensors, if the file is of this format and nothing in it was changed."""
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            document = _document((file.metadata() or {}).get(_KEY))
+            if document.get(_NAME) != format:
+                raise InputError(f"{path} must be a file of format {format}, got another file")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except OSError as error:
+        raise InputError(f"{path} must be readable, got: {error.strerror or error}") from None
+    except safetensors.SafetensorError:
+        raise InputError(f"{path} must be a whole safetensors file, got another") from None
+    if document.pop(_SEAL, None) != _seal(document, tensors):
+        raise InputError(f"{path} must be as it was written, got a changed file")
+    del document[_NAME]
+    return document, tensors
+
+
+def weights_digest(tensors: Mapping[str, torch.Tensor]) -> str:
+    """SHA-256 over name, type, shape and bytes of every tensor, sorted by name."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)};".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _seal(document: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> str:
+    written = json.dumps(document, allow_nan=False, sort_keys=True)
+    return hashlib.sha256(f"{written}\n{weights_digest(tensors)}".encode()).hexdigest()
+
+
+def _document(header: str | None) -> dict[str, Any]:
+    """The document in the header, empty where the file is not one of ours."""
+    try:
+        return parsed_object(header or "{}", source="the header")
+    except InputError:
+        return {}
+
 
 PREPARATION: Final = "bytes divided by 255, other numbers as they are; float32; channels first"
 _BATCH: Final = 64
@@ -70,7 +136,7 @@ class TorchEncoder:
                 raise InputError(f"{self.name} must hold tensors only, got {name} of another type")
         return state
 
-    def encode(self, inputs: Array) -> NDArray[np.float32]:
+    def encode(self, inputs: Array) -> Floats32:
         """Features (n, d) of images (n, height, width, channels)."""
         images = checked_images(inputs)
         if self.config is not None and images.shape[1:] != self.config.shape:
@@ -85,7 +151,7 @@ class TorchEncoder:
             raise InputError(f"{self.name} must answer finite features, got NaN or infinity")
         return features
 
-    def _encode_batch(self, images: Array) -> NDArray[np.float32]:
+    def _encode_batch(self, images: Array) -> Floats32:
         filled = np.zeros((self.batch, *images.shape[1:]), dtype=images.dtype)
         filled[: len(images)] = images
         parameter = next(self.module.parameters(), None)
@@ -104,8 +170,7 @@ class TorchEncoder:
             raise InputError(
                 f"{self.name} must answer one row per image, got {len(features)} for {self.batch}"
             )
-        numbers: NDArray[np.float32] = features.float().cpu().numpy()[: len(images)]
-        return numbers
+        return features.float().cpu().numpy()[: len(images)]
 
     def _architecture(self) -> str:
         if self.config is None:
@@ -134,3 +199,80 @@ def prepared(images: Array) -> torch.Tensor:
     if images.dtype == np.uint8:
         numbers /= np.float32(255)
     return torch.from_numpy(np.ascontiguousarray(numbers.transpose(0, 3, 1, 2)))
+
+
+FORMAT: Final = "reticent-encoder-1"
+_ENDING: Final = ".safetensors"
+_FIELDS: Final = {"architecture", "config", "name", "preparation"}
+
+
+class _Architecture(NamedTuple):
+    config: type[ImageShape]
+    module: type[nn.Module]
+
+
+_ARCHITECTURES: Final = {
+    "conv": _Architecture(convolutional.ConvolutionalConfig, convolutional.ConvolutionalEncoder),
+    "resnet18": _Architecture(convolutional.ResNet18Config, convolutional.ResNet18Encoder),
+}
+
+
+def save_encoder(encoder: TorchEncoder, path: str | Path) -> Path:
+    """Write architecture and weights to PATH.safetensors, and return that path."""
+    config = encoder.config
+    known = [name for name, kind in _ARCHITECTURES.items() if type(config) is kind.config]
+    if config is None or not known:
+        raise InputError(
+            f"encoder must be one of {', '.join(_ARCHITECTURES)}, got the module {encoder.name!r}:"
+            " save your own module with torch"
+        )
+    if not all(tensor.isfinite().all() for tensor in encoder.weights().values()):
+        raise InputError("encoder must have finite weights, got NaN or infinity")
+    document = {
+        "architecture": known[0],
+        "config": asdict(config),
+        "name": encoder.name,
+        "preparation": PREPARATION,
+    }
+    target = encoder_path(path)
+    write_sealed(target, encoder.weights(), document, format=FORMAT)
+    return target
+
+
+def load_encoder(path: str | Path) -> TorchEncoder:
+    """The encoder in PATH.safetensors; a foreign, truncated or changed file is refused."""
+    source = encoder_path(path)
+    document, tensors = read_sealed(source, format=FORMAT)
+    if set(document) != _FIELDS or document["preparation"] != PREPARATION:
+        raise InputError(f"{source} must be an encoder of this version, got other fields")
+    module = _empty_module(document["architecture"], document["config"], source)
+    if any(tensor.dtype != torch.float32 for tensor in tensors.values()):
+        raise InputError(f"{source} must hold float32 weights, got another type")
+    try:
+        module.load_state_dict(tensors, assign=True)
+    except RuntimeError:
+        raise InputError(
+            f"{source} must hold the weights of its architecture, got others"
+        ) from None
+    return TorchEncoder(module, name=document["name"])
+
+
+def encoder_path(path: str | Path) -> Path:
+    """PATH.safetensors, whether the ending was given or not."""
+    base = Path(path)
+    return base if base.suffix == _ENDING else base.with_name(base.name + _ENDING)
+
+
+def _empty_module(architecture: object, config: Any, source: Path) -> nn.Module:
+    """The module without memory for its weights: a file that lies about its size costs nothing."""
+    kind = _ARCHITECTURES.get(str(architecture))
+    if kind is None or not isinstance(config, dict):
+        raise InputError(f"{source} must be one of {', '.join(_ARCHITECTURES)}, got another")
+    if set(config) != {field.name for field in fields(kind.config)}:
+        raise InputError(f"{source} must have the fields of its architecture, got others")
+    checked = kind.config(**config)
+    try:
+        with torch.device("meta"):
+            return kind.module(checked)
+    except (RuntimeError, TypeError, OverflowError):
+        raise InputError(f"{source} must have an architecture of possible size") from None

@@ -1,0 +1,324 @@
+"""DP-SGD around an ordinary training loop: any torch module, optimiser and scheduler.
+
+    private = PrivateTraining(
+        model, optimiser, loss, epsilon=3.0, delta=1e-5, relation="add-remove",
+        records=60_000, batch=512, epochs=40, clip=0.1,
+    )
+    for batch in private.batches(dataset):
+        private.step(*batch)
+    print(private.guarantee)
+
+The loop has the records in its hands, so its guarantee is declared; ``PrivateNetwork`` owns its
+loop, and its releases are proven.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from reticent import bounds
+from reticent.accounting.account import PrivacyCost, account
+from reticent.accounting.calibration import calibrate_noise
+from reticent.guarantee import Event, Guarantee, PoissonSampled, Relation, Repeated
+from reticent.guarantee.grade import as_relation
+from reticent.mechanisms import AdditiveMechanism
+from reticent.protect.budget import mechanism_of
+from reticent.protect.noisy_query import noisy_query
+from reticent.randomness import secret_sample
+from reticent.training.encoders.torch_encoder import read_sealed, write_sealed
+from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.gradients import GradientSum, random_batch
+from reticent.training.gradients.check import Loss
+from reticent.validation import InputError, count, positive, probability
+
+Tensor = torch.Tensor
+FORMAT: Final = "reticent-private-training-1"
+_STATED: Final = (
+    "the loop publishes nothing of the records but the weights that steps made",
+    "the settings were chosen without looking at the private records",
+)
+_FAST: Final = "fast mode: nothing is added for the rounding of float32"
+
+
+class PrivateTraining:
+    """Poisson samples, clipped per-example gradients, noise and the count of steps.
+
+    Args:
+        model: An ordinary module; it is checked, hooked and not wrapped.
+        optimiser: Of all trainable parameters of the model.
+        loss: ``loss(model, *batch)``, one number for each record (``reduction="none"``).
+        epsilon: The ε of all planned steps together.
+        delta: Their δ.
+        relation: "add-remove"; or "replace-one", with a batch of all records.
+        records: The public N: about the number of records; at most 2N may be there.
+        batch: How many of N a step sees on average: the public rate is batch/records.
+        epochs: How many times N records are seen; with ``batch`` it gives the planned steps.
+        clip: The norm to which each record's gradient is clipped.
+        mechanism: "gaussian" or "logistic".
+        exact: Books in float64 and batches of one shape, or float32 as fast as it goes.
+        physical: How many records are computed at a time.
+        example: At least three public records for the check; by default random ones.
+        charge: Called once with the event of all planned steps, before the first.
+        average: Decay of a moving average of the weights (``averages``); None for none.
+
+    >>> rows, labels = torch.eye(6), torch.tensor([0, 1, 0, 1, 0, 1])
+    >>> model = nn.Linear(6, 2)
+    >>> private = PrivateTraining(
+    ...     model,
+    ...     torch.optim.SGD(model.parameters(), lr=0.1),
+    ...     lambda model, x, y: nn.functional.cross_entropy(model(x), y, reduction="none"),
+    ...     epsilon=8.0,
+    ...     delta=1e-3,
+    ...     relation="add-remove",
+    ...     records=6,
+    ...     batch=2,
+    ...     epochs=2,
+    ...     clip=1.0,
+    ... )
+    >>> for batch in private.batches((rows, labels)):
+    ...     private.step(*batch)
+    >>> print(private.taken, private.guarantee)
+    6 ε ≤ 8, δ ≤ 0.001 (declared; neighbours: add-remove; unit: one record)
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument for each public number
+        self,
+        model: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        loss: Loss,
+        *,
+        epsilon: float,
+        delta: float,
+        relation: Relation | str,
+        records: int,
+        batch: int,
+        epochs: float,
+        clip: float,
+        mechanism: str = "gaussian",
+        exact: bool = True,
+        physical: int = 64,
+        example: tuple[Tensor, ...] | None = None,
+        charge: Callable[[Event], object] | None = None,
+        average: float | None = None,
+    ) -> None:
+        self.model, self.optimiser, self.loss = model, optimiser, loss
+        self.epsilon, self.delta = positive("epsilon", epsilon), probability("delta", delta)
+        self.relation = as_relation(relation)
+        self.records, self.batch = count("records", records), count("batch", batch)
+        self.rate = min(1.0, self.batch / self.records)
+        self.steps = max(1, math.ceil(positive("epochs", epochs) / self.rate))
+        self.clip, self.exact, self.physical = positive("clip", clip), exact, physical
+        if self.rate < 1 and self.relation is not Relation.ADD_REMOVE:
+            raise InputError(
+                f"relation must be add-remove for Poisson samples, got {self.relation}: say"
+                " add-remove, or a batch of all records"
+            )
+        self.taken = 0
+        self._example, self._charge, self._charged = example, charge, charge is None
+        self._gradients: GradientSum | None = None
+        self._pending: tuple[Any, ...] | None = None
+        self.noise = self._calibrated(mechanism)
+        self._decay = None if average is None else probability("average", average)
+        self.averages = {name: one.detach().clone() for name, one in self._trained().items()}
+        """The moving average of the weights, where one was asked for."""
+        _refuse_other_parameters(optimiser, self._trained())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of all planned steps; it holds at every step before the last too."""
+        return Guarantee(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=self.relation,
+            stated=_STATED if self.exact else (*_STATED, _FAST),
+        )
+
+    def event(self, steps: int | None = None) -> Event:
+        """What the accountants see of so many steps; by default of all that are planned."""
+        return self._event(self.noise, self.steps if steps is None else steps)
+
+    def accounted(self, *, delta: float | None = None) -> PrivacyCost:
+        """The ε of the steps taken so far by every method that covers them."""
+        if self.taken == 0:
+            raise InputError("steps must have been taken before they are accounted for, got none")
+        return account(
+            self.event(self.taken),
+            relation=self.relation,
+            delta=self.delta if delta is None else delta,
+        )
+
+    def batches(self, data: Any) -> Iterator[tuple[Tensor, ...]]:
+        """Poisson samples until the plan is done: each record by a secret coin; some are empty.
+
+        ``data`` is a tuple of tensors whose rows are records, or anything with a length whose items
+        are records, such as a torch ``Dataset``: records are read when they are drawn.
+        """
+        self._prepare(data)
+        while self.taken < self.steps:
+            self._pending = _taken(data, secret_sample(_length(data), self.rate))
+            yield self._pending
+
+    def step(self, *batch: Tensor) -> None:
+        """One step of the optimiser along the noisy clipped gradient of the drawn batch."""
+        pending, self._pending = self._pending, None
+        if (
+            pending is None
+            or len(pending) != len(batch)
+            or any(one is not other for one, other in zip(pending, batch, strict=True))
+        ):
+            raise InputError(
+                "batch must be the one that batches() has just drawn, got another: the noise is"
+                " calibrated for its samples"
+            )
+        assert self._gradients is not None
+        total = self._gradients.of(batch)
+        noisy = noisy_query(self.noise, total) / (self.rate * self.records)
+        self._gradients.set_gradients(noisy)
+        self.optimiser.step()
+        self.taken += 1
+        if self._decay is not None:
+            with torch.no_grad():
+                for name, one in self._trained().items():
+                    self.averages[name].lerp_(one, 1 - self._decay)
+
+    def save(self, path: Path | str) -> None:
+        """Weights, optimiser and the steps taken, in one file; as private as the records."""
+        tensors = {f"model.{name}": one for name, one in self.model.state_dict().items()}
+        tensors |= {f"average.{name}": one for name, one in self.averages.items()}
+        scalars: dict[str, Any] = {}
+        for place, state in self.optimiser.state_dict()["state"].items():
+            for name, value in state.items():
+                key = f"optimiser.{place}.{name}"
+                if isinstance(value, Tensor):
+                    tensors[key] = value
+                else:
+                    scalars[key] = value
+        document = {"plan": self._plan(), "taken": self.taken, "scalars": scalars}
+        write_sealed(Path(path), tensors, document, format=FORMAT)
+
+    def resume(self, path: Path | str) -> None:
+        """Go on from a saved state of the same plan; nothing is charged again."""
+        document, tensors = read_sealed(Path(path), format=FORMAT)
+        if document.get("plan") != self._plan():
+            raise InputError(f"{path} must be of the same plan, got another")
+        self.model.load_state_dict(_below("model.", tensors))
+        for name, one in _below("average.", tensors).items():
+            self.averages[name].copy_(one)
+        state: dict[int, dict[str, Any]] = {}
+        for key, value in {**_below("optimiser.", tensors)}.items():
+            place, _, name = key.partition(".")
+            state.setdefault(int(place), {})[name] = value
+        for key, scalar in document["scalars"].items():
+            _, place, name = key.split(".", 2)
+            state.setdefault(int(place), {})[name] = scalar
+        groups = self.optimiser.state_dict()["param_groups"]
+        self.optimiser.load_state_dict({"state": state, "param_groups": groups})
+        self.taken, self._charged = int(document["taken"]), True
+
+    def _plan(self) -> dict[str, Any]:
+        return {
+            "event": self.event().to_dict(),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "clip": self.clip,
+            "records": self.records,
+            "exact": self.exact,
+        }
+
+    def _prepare(self, data: Any) -> None:
+        """Check the model, then charge, once each; the check sees no record."""
+        if self._gradients is None:
+            example = self._example
+            if example is None:
+                example = random_batch(_first_shapes(data), 3)
+            self._gradients = GradientSum(
+                self.model,
+                self.loss,
+                clip=self.clip,
+                example=example,
+                physical=self.physical,
+                exact=self.exact,
+            )
+        if not self._charged and self._charge is not None:
+            self._charge(self.event())
+            self._charged = True
+
+    def _calibrated(self, mechanism: str) -> AdditiveMechanism:
+        sensitivity = bounds.clipped_gradients(
+            clip=self.clip,
+            size=sum(one.numel() for one in self._trained().values()),
+            records=self.records,
+            relation=self.relation,
+            exact=self.exact,
+        )
+        kind = mechanism_of(mechanism)
+        assert sensitivity.l2 is not None
+        length = sensitivity.l2
+
+        def event(multiplier: float) -> Event:
+            return self._event(kind(scale=multiplier * length, sensitivity=sensitivity), self.steps)
+
+        least = calibrate_noise(
+            event, epsilon=self.epsilon, delta=self.delta, relation=self.relation
+        )
+        return kind(scale=least.noise_multiplier * length, sensitivity=sensitivity)
+
+    def _event(self, noise: Any, steps: int) -> Event:
+        event: Event = noise.event_l2() if hasattr(noise, "event_l2") else noise.event()
+        if self.rate < 1:
+            event = PoissonSampled(event=event, rate=self.rate)
+        return Repeated(event=event, count=steps)
+
+    def _trained(self) -> dict[str, nn.Parameter]:
+        return {name: one for name, one in self.model.named_parameters() if one.requires_grad}
+
+
+def _refuse_other_parameters(
+    optimiser: torch.optim.Optimizer, trained: dict[str, nn.Parameter]
+) -> None:
+    held = {id(one) for group in optimiser.param_groups for one in group["params"]}
+    for name, one in trained.items():
+        if id(one) not in held:
+            raise InputError(f"optimiser must hold all trainable parameters, got none for {name}")
+    if len(held) > len({id(one) for one in trained.values()}):
+        raise InputError("optimiser must hold the model's trainable parameters alone, got more")
+
+
+def _length(data: Any) -> int:
+    return len(data[0]) if isinstance(data, tuple) else len(data)
+
+
+def _taken(data: Any, places: np.ndarray[Any, Any]) -> tuple[Tensor, ...]:
+    """The records at these places, a tensor for each part of a record."""
+    if isinstance(data, tuple):
+        rows = torch.from_numpy(places)
+        return tuple(torch.as_tensor(one)[rows] for one in data)
+    items = [_parts(data[int(place)]) for place in places]
+    if not items:
+        return tuple(one[:0] for one in random_batch(_first_shapes(data), 1))
+    return tuple(
+        torch.stack([torch.as_tensor(part) for part in parts]) for parts in zip(*items, strict=True)
+    )
+
+
+def _first_shapes(data: Any) -> tuple[Any, ...]:
+    """Tensors of the shapes and types of one record: its contents are not used."""
+    if _length(data) == 0:
+        raise InputError("example must be given where the data have no record, got none")
+    first = tuple(one[0] for one in data) if isinstance(data, tuple) else _parts(data[0])
+    return tuple(torch.zeros_like(torch.as_tensor(one)) for one in first)
+
+
+def _parts(item: Any) -> tuple[Any, ...]:
+    return tuple(item) if isinstance(item, (tuple, list)) else (item,)
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
+    }

@@ -1,0 +1,176 @@
+"""Progress and checkpoints of a long training, without a word of the records.
+
+``follow_training`` sets what a recipe's training reports to, and the file from which it goes on
+after a stop. The file holds the plan and the steps taken; it is as private as a model that was
+never released, because a step that is taken again after a stop is taken with fresh noise: only
+a run that came to its end may be published.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from reticent.arrays import Array, Floats
+from reticent.protect.noisy_query import is_replaced
+from reticent.protect.recipe import Plan, Recipe, scales_of
+from reticent.validation import InputError
+
+if TYPE_CHECKING:
+    from reticent.training.encoders.torch_extra import torch
+
+FORMAT: Final = "reticent-training-1"
+_SAVES = 50
+"""How often a whole training is saved, beside its first moment."""
+
+
+class Run(Protocol):
+    """What training changes."""
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """All that the next step depends on beside the records."""
+
+    def restore(self, state: dict[str, torch.Tensor]) -> None:
+        """Go back to a saved state."""
+
+
+class Follower(NamedTuple):
+    """Who is told of a training."""
+
+    progress: Callable[[int, int], None] | None = None
+    checkpoint: Path | None = None
+    note: Mapping[str, Any] = {}
+
+
+_NOBODY: Final = Follower()
+_FOLLOWER: ContextVar[Follower | None] = ContextVar("follower of training", default=None)
+
+
+@contextmanager
+def follow_training(
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    checkpoint: Path | None = None,
+    note: Mapping[str, Any] | None = None,
+) -> Iterator[None]:
+    """Until it is left, training reports steps to ``progress`` and saves to ``checkpoint``.
+
+    ``note`` stands in the file too (``note_in``): plain values, such as what was charged.
+    """
+    before = _FOLLOWER.set(Follower(progress, checkpoint, dict(note or {})))
+    try:
+        yield
+    finally:
+        _FOLLOWER.reset(before)
+
+
+def note_in(path: Path) -> dict[str, Any]:
+    """The note in a checkpoint."""
+    from reticent.training.encoders.torch_encoder import read_sealed
+
+    document, _ = read_sealed(path, format=FORMAT)
+    note = document.get("note")
+    return note if isinstance(note, dict) else {}
+
+
+class TrainingProgress:
+    """Counts the steps of one training, from where an earlier one stopped."""
+
+    def __init__(self, follower: Follower, run: Run, identity: dict[str, Any]) -> None:
+        self._follower, self._run, self._identity = follower, run, identity
+        self.taken = 0
+
+    def steps(self, planned: int) -> Iterator[int]:
+        """The steps that are still to be taken; each counts when the next is asked for."""
+        every = max(1, planned // _SAVES)
+        if self.taken == 0:
+            self._save(planned)
+        while self.taken < planned:
+            yield self.taken
+            self.taken += 1
+            if self._follower.progress is not None:
+                self._follower.progress(self.taken, planned)
+            if self.taken % every == 0 or self.taken == planned:
+                self._save(planned)
+
+    def restore(self, path: Path, fingerprint: Callable[[bytes], str]) -> None:
+        """From the file of an earlier run of the same plan on the same records."""
+        from reticent.training.encoders.torch_encoder import read_sealed
+
+        document, tensors = read_sealed(path, format=FORMAT)
+        key = bytes.fromhex(str(document.get("key", "")))
+        same = document.get("run") == self._identity["run"]
+        if not same or document.get("records") != fingerprint(key):
+            raise InputError(
+                f"{path} must be of a training with the same plan on the same records, got"
+                " another: remove it, or give the settings and records it was made with"
+            )
+        self._identity |= {"key": document["key"], "records": document["records"]}
+        self._run.restore(tensors)
+        self.taken = int(document["taken"])
+
+    def _save(self, planned: int) -> None:
+        path = self._follower.checkpoint
+        if path is None:
+            return
+        from reticent.training.encoders.torch_encoder import write_sealed
+
+        steps = {"taken": self.taken, "planned": planned}
+        document = {**self._identity, **steps, "note": dict(self._follower.note)}
+        write_sealed(path, self._run.state(), document, format=FORMAT)
+        os.chmod(path, 0o600)
+
+
+@contextmanager
+def training_progress(
+    recipe: Recipe, plan: Plan, run: Run, records: tuple[Floats, Array]
+) -> Iterator[TrainingProgress]:
+    """The progress of one training, restored where a checkpoint is there; one process at a time."""
+    follower = _FOLLOWER.get() or _NOBODY
+    if is_replaced():  # a state that an audit's noise led to must never be gone on from
+        follower = Follower()
+    key = secrets.token_bytes(32)
+
+    def fingerprint(key: bytes) -> str:
+        digest = hmac.new(key, digestmod=hashlib.sha256)
+        for part in records:
+            whole = np.ascontiguousarray(part)
+            digest.update(f"{whole.dtype}{whole.shape}".encode())
+            digest.update(whole.tobytes())
+        return digest.hexdigest()
+
+    public = {"recipe": recipe.name, "numbers": recipe.to_dict(), "scales": scales_of(plan)}
+    path = follower.checkpoint
+    if path is None:
+        yield TrainingProgress(follower, run, {"run": public})
+        return
+    identity = {"run": public, "key": key.hex(), "records": fingerprint(key)}
+    progress = TrainingProgress(follower, run, identity)
+    with _alone(path):
+        if path.exists():
+            progress.restore(path, fingerprint)
+        yield progress
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process may go on from a checkpoint: two would take the same steps twice."""
+    lock: IO[str]
+    place = path.with_name(f".{path.name}.lock")
+    with place.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{path} must not be in use, got a training that runs on it") from None
+        yield
+        place.unlink(missing_ok=True)  # where training was stopped it stays, unlocked

@@ -1,0 +1,168 @@
+"""ε, utility loss and the accuracy of the chosen attack, each against another (ALM, Figs. 1, 2)."""
+
+from matplotlib.axes import Axes
+
+from reticent.report.drawing import Canvas, Drawing
+from reticent.report.numbers import decimal_range, epsilon_of, share
+from reticent.report.palette import LIGHT
+from reticent.report.series import (
+    BEHIND,
+    Spot,
+    attack_on,
+    draw_series,
+    epsilon_axis,
+    hover_of,
+    legend,
+    percent_axis,
+    ring,
+    series_of,
+)
+from reticent.results import Attack, Interval, ReleaseRow, Results
+
+
+def attacked(results: Results) -> dict[str, tuple[ReleaseRow, Attack]]:
+    """Releases by their names, with the chosen attack; those without it are left out."""
+    on_release = {one.name: (one, attack_on(one.attacks, results.conclusion.attack))
+             for one in results.releases if one.claim.epsilon > 0}  # fmt: skip
+    return {name: (one, attack) for name, (one, attack) in on_release.items() if attack is not None}
+
+
+def unprotected(results: Results) -> Interval | None:
+    """The same figure before protection."""
+    attack = attack_on(results.unprotected.attacks, results.conclusion.attack)
+    return None if attack is None else attack.balanced_accuracy
+
+
+def attacked_hover(release: ReleaseRow, attack: Attack) -> str:
+    """What a point of an attacked release says."""
+    accuracy = f"balanced accuracy {decimal_range(attack.balanced_accuracy)}"
+    return f"{hover_of(release)}; {attack.name}: {accuracy}, AUC {decimal_range(attack.auc)}"
+
+
+def reference_lines(axes: Axes, before: Interval | None) -> None:
+    """Guessing, and the head without protection, each named at its line."""
+    lines = {"guessing": 0.5} | ({} if before is None else {"without protection": before.value})
+    for label, height in lines.items():
+        axes.axhline(height, color=LIGHT["muted"], linewidth=1.2, linestyle=(0, (4, 3)))
+        axes.annotate(
+            label,
+            (0.01, height),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            fontsize=9.5,
+            color=LIGHT["muted"],
+            bbox=BEHIND,
+        )
+    if before is not None:
+        axes.axhspan(before.low, before.high, color=LIGHT["muted"], alpha=0.12, linewidth=0)
+
+
+def described(shown: dict[str, tuple[ReleaseRow, Attack]], before: Interval | None) -> str:
+    """The range of the figure in words."""
+    values = [attack.balanced_accuracy.value for _, attack in shown.values()]
+    plain = "" if before is None else f" Without protection: {before}."
+    return (
+        f"{len(shown)} releases, balanced accuracy from {min(values):.3f} to {max(values):.3f};"
+        f" 0.5 is guessing.{plain}"
+    )
+
+
+def draw_attack_loss(results: Results) -> Drawing | None:
+    """Protection against utility; None where no release was attacked."""
+    shown, before = attacked(results), unprotected(results)
+    if not shown:
+        return None
+    canvas = Canvas("attack-loss", 340)
+    reference_lines(canvas.axes, before)
+    for series in series_of(results):
+        pairs = [shown[one.name] for one in series.releases if one.name in shown]
+        spots = [_attack_loss_spot(*pair) for pair in pairs]
+        draw_series(canvas, series, sorted(spots, key=lambda spot: spot.x))
+    if results.recommended.name in shown:
+        ring(canvas, _attack_loss_spot(*shown[results.recommended.name]))
+    canvas.axes.set_xlabel("utility loss (left: more useful)")
+    canvas.axes.set_ylabel("balanced accuracy of the attack")
+    percent_axis(canvas.axes.xaxis)
+    legend(canvas.figure, series_of(results))
+    return canvas.done(
+        title="Protection against utility",
+        caption=(
+            f"Each point is a release: how much accuracy it loses, and how well"
+            f" {results.conclusion.attack} tells members. Lower left is better. It says nothing"
+            " about attacks that were not made."
+        ),
+        alt=described(shown, before),
+    )
+
+
+def _attack_loss_spot(release: ReleaseRow, attack: Attack) -> Spot:
+    hover = attacked_hover(release, attack)
+    return Spot(release, release.loss.value, attack.balanced_accuracy, hover)
+
+
+def draw_epsilon_attack(results: Results) -> Drawing | None:
+    """What an attack finds at each ε; None where no release was attacked."""
+    shown, before = attacked(results), unprotected(results)
+    if not shown:
+        return None
+    canvas = Canvas("epsilon-attack", 340)
+    reference_lines(canvas.axes, before)
+    for series in series_of(results):
+        pairs = [shown[one.name] for one in series.releases if one.name in shown]
+        draw_series(canvas, series, [_epsilon_attack_spot(*pair) for pair in pairs])
+    if results.recommended.name in shown:
+        ring(canvas, _epsilon_attack_spot(*shown[results.recommended.name]))
+    epsilon_axis(canvas.axes, [one.claim.epsilon for one, _ in shown.values()])
+    canvas.axes.set_ylabel("balanced accuracy of the attack")
+    legend(canvas.figure, series_of(results))
+    return canvas.done(
+        title="What an attack still finds at each ε",
+        caption=(
+            f"Balanced accuracy of {results.conclusion.attack}, the black-box attack that was"
+            " chosen on shadow models, on the first draw of each release. An attack that fails"
+            " proves nothing: the guarantee is what holds against the others."
+        ),
+        alt=described(shown, before),
+    )
+
+
+def _epsilon_attack_spot(release: ReleaseRow, attack: Attack) -> Spot:
+    hover = attacked_hover(release, attack)
+    return Spot(release, release.claim.epsilon, attack.balanced_accuracy, hover)
+
+
+def draw_epsilon_loss(results: Results) -> Drawing | None:
+    """What each ε costs; None where no release claims an ε above 0."""
+    shown = [one for one in results.releases if one.claim.epsilon > 0]
+    if not shown:
+        return None
+    canvas = Canvas("epsilon-loss", 340)
+    for series in series_of(results):
+        draw_series(
+            canvas, series, [_epsilon_loss_spot(one) for one in series.releases if one in shown]
+        )
+    if results.recommended in shown:
+        ring(canvas, _epsilon_loss_spot(results.recommended))
+    epsilon_axis(canvas.axes, [one.claim.epsilon for one in shown])
+    canvas.axes.set_ylabel("utility loss")
+    percent_axis(canvas.axes.yaxis)
+    legend(canvas.figure, series_of(results))
+    best, worst = (pick(shown, key=lambda one: one.loss.value) for pick in (min, max))
+    return canvas.done(
+        title="What each ε costs",
+        caption=(
+            "Utility loss (1 − accuracy ÷ accuracy of the best head without protection) at each"
+            " claimed ε. Bands are the intervals in results.json. A curve is only worth as much as"
+            " its grade: a small loss at a published ε buys no guarantee."
+        ),
+        alt=(
+            f"{len(shown)} releases. Least loss: {share(best.loss.value)} by {best.name},"
+            f" {epsilon_of(best.claim)}. Largest loss: {share(worst.loss.value)} by {worst.name},"
+            f" {epsilon_of(worst.claim)}."
+        ),
+    )
+
+
+def _epsilon_loss_spot(release: ReleaseRow) -> Spot:
+    return Spot(release, release.claim.epsilon, release.loss, hover_of(release))

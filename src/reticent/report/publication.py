@@ -1,0 +1,109 @@
+"""What may be published of a release: what its certificate says, verified now, or nothing.
+
+Whoever can edit a document could otherwise have any ε printed on a page that goes out with a model.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reticent.protect.sealed_pair import paths_of
+from reticent.protect.terms import RECORDS
+from reticent.report.evidence import Evidence
+from reticent.results import Attack, Claim, Results
+from reticent.results.allowed import attack_allowance
+from reticent.validation import InputError
+
+UNSIGNED: Final = (
+    "unsigned: the files say what is promised and let everybody compute it anew, but not whose"
+    " promise it is"
+)
+
+
+def publishable(evidence: Evidence) -> Evidence:
+    """The part of it that a public text is written from; one line says why there is none.
+
+    Every figure of the claim is the certificate's. One accuracy may stand beside it, on public
+    records.
+    """
+    _refuse_unpublishable(evidence)
+    own = evidence.certificate
+    assert own is not None
+    file = own.file or evidence.file
+    return Evidence(
+        title=file or "this model",
+        claim=own.claim,
+        learner=own.learner,
+        mechanism=own.mechanism,
+        scales=own.scales,
+        certificate=own,
+        file=file,
+        covered=evidence.covered,
+        versions={"reticent": own.version},
+    )
+
+
+def signature_of(evidence: Evidence) -> str:
+    """Whose word the claim is, as far as the files say."""
+    own = evidence.certificate
+    if own is None or own.signed_by is None:
+        return UNSIGNED
+    return f"signed by the holder of the Ed25519 key {own.signed_by}; the files do not say who"
+
+
+def release_beside(document: Path, results: Results) -> Path:
+    """The release that a run wrote beside its document, by its name alone: no other folder."""
+    kept = results.recommended.file
+    name = "" if kept is None else Path(kept).name
+    found = document.parent / (name or "released")
+    if not name or not all(path.is_file() for path in paths_of(found)):
+        raise InputError(
+            f"{found} must be the release of {document}, with its certificate, got none: a public"
+            " text says what the certificate says (--released)"
+        )
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judged:
+    """A release with the attacks on it, by its certified claim."""
+
+    claim: Claim
+    mechanism: str
+    attacks: tuple[Attack, ...]
+
+
+def _refuse_unpublishable(evidence: Evidence) -> None:
+    own = evidence.certificate
+    if own is None:
+        raise InputError(
+            "a public text must be written from a certificate, got none: give the release"
+            " (--released)"
+        )
+    if own.inferred:
+        tells = "; N tells the number of records" if RECORDS in own.inferred else ""
+        raise InputError(
+            f"a public text must rest on numbers that were said, got {', '.join(own.inferred)} read"
+            f" off the private data{tells}"
+        )
+    if evidence.refuted or _others_refuted(evidence):
+        raise InputError(
+            "a public text must be of a claim that stands, got one that its audit refuted"
+        )
+    judged = _Judged(
+        claim=own.claim, mechanism=own.mechanism, attacks=evidence.attacks(protected=True)
+    )
+    if _forbidden(evidence) or attack_allowance(judged).broken:
+        raise InputError(
+            "a public text must be of a release that may be published, got the verdict: do not"
+            " publish"
+        )
+
+
+def _others_refuted(evidence: Evidence) -> bool:
+    """Whether the run found a claim untrue that rests on theorems as this one does."""
+    return evidence.run is not None and bool(evidence.run.refuted(grades=("proven", "declared")))
+
+
+def _forbidden(evidence: Evidence) -> bool:
+    return evidence.run is not None and evidence.run.conclusion.forbids

@@ -1,0 +1,26 @@
+"""Clipped per-example gradients of ordinary torch modules. No noise is added in here."""
+
+from reticent.training.gradients.batch_sum import GradientSum
+from reticent.training.gradients.check import check_gradients, check_slots, random_batch
+from reticent.training.gradients.clipper import ClippedSums, Clipper
+from reticent.training.gradients.modules import (
+    HookedAttention,
+    LoraLinear,
+    WeightStandardisedConv2d,
+    add_lora,
+    hook_attention,
+)
+
+__all__ = [
+    "ClippedSums",
+    "Clipper",
+    "GradientSum",
+    "HookedAttention",
+    "LoraLinear",
+    "WeightStandardisedConv2d",
+    "add_lora",
+    "check_gradients",
+    "check_slots",
+    "hook_attention",
+    "random_batch",
+]

@@ -1,0 +1,130 @@
+"""The clipped gradient sum of a batch of any size, in physical batches of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import numpy as np
+
+from reticent.arrays import Floats
+from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.gradients.check import Loss, check_gradients, check_slots, refuse_dropout
+from reticent.training.gradients.clipper import Clipper
+from reticent.validation import InputError, count, positive
+
+Tensor = torch.Tensor
+_OTHER_SIZES: Final = (64, 32, 16, 8, 1)
+_SMALL: Final = 300_000
+_CHECKED: Final = 6
+"""Records whose gradients are compared with autograd's."""
+
+
+class GradientSum:
+    """Σ over the records of a batch of their gradients, each clipped to norm ``clip``.
+
+    *Exact*: every physical batch has ``physical`` rows, filled up with public ones, in which a
+    record's gradient is a function of the record alone (``check_slots``); norms and sums are kept
+    in float64. *Fast*: batches as they come, books in float32.
+
+    Args:
+        model: An ordinary module; it is not wrapped.
+        loss: ``loss(model, *batch)``, one number for each record.
+        clip: The norm to which each record's gradient is clipped.
+        example: Random or public records for the checks before the first step: at least three, and
+            in exact mode some dozens of many sizes and all classes.
+        physical: How many records are computed at a time; exact mode may have to take fewer.
+        exact: Which of the two.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Loss,
+        *,
+        clip: float,
+        example: tuple[Tensor, ...],
+        physical: int = 64,
+        exact: bool = True,
+    ) -> None:
+        self.model, self.loss, self.exact = model, loss, exact
+        self.clip, self.physical = positive("clip", clip), count("physical", physical)
+        self.clipper = Clipper(model)
+        check_gradients(self.clipper, loss, tuple(one[:_CHECKED] for one in example))
+        if exact:
+            self._refuse_inexact()
+            with self.one_thread_if_small():
+                self.physical = self._alike(example)
+        places = torch.arange(self.physical) % len(example[0])
+        self._buffer = tuple(one[places].contiguous() for one in example)
+
+    @contextmanager
+    def one_thread_if_small(self) -> Iterator[None]:
+        """Products of small matrices are slower by two threads than by one."""
+        before = torch.get_num_threads()
+        if self.size < _SMALL:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+    @property
+    def size(self) -> int:
+        """The number of trainable entries."""
+        return sum(one.numel() for one in self.clipper.parameters)
+
+    def of(self, batch: tuple[Any, ...]) -> Floats:
+        """The sum over the records of a batch, which may be empty; a flat vector."""
+        records = len(batch[0])
+        total = torch.zeros(self.size, dtype=torch.float64 if self.exact else torch.float32)
+        for start in range(0, records, self.physical):
+            rows = tuple(one[start : start + self.physical] for one in batch)
+            self._add(total, rows)
+        return np.asarray(total.numpy(), dtype=np.float64)
+
+    def set_gradients(self, mean: Floats) -> None:
+        """Hand a noisy gradient to the parameters, for an optimiser to read."""
+        flat = torch.from_numpy(mean)
+        start = 0
+        for one in self.clipper.parameters:
+            part = flat[start : start + one.numel()]
+            one.grad = part.view(one.shape).to(one.dtype)
+            start += one.numel()
+
+    def _alike(self, example: tuple[Tensor, ...]) -> int:
+        """The first batch size at which no bit of a gradient depends on its slot.
+
+        Products with a few columns are rounded otherwise at the edge of a kernel's tile; a batch
+        of one has no other slot, and serves small networks as well.
+        """
+        for slots in dict.fromkeys((self.physical, *_OTHER_SIZES)):
+            with suppress(InputError):
+                check_slots(self.clipper, self.loss, example, slots)
+                return slots
+        raise InputError("model must give the same gradient of a record twice, got two")
+
+    def _refuse_inexact(self) -> None:
+        refuse_dropout(self.model)
+        for name, one in self.model.named_parameters():
+            if one.dtype != torch.float32:
+                raise InputError(
+                    f"{name} must be float32 in exact mode, got {one.dtype}: its squares must be"
+                    " exact in float64"
+                )
+
+    def _add(self, total: Tensor, rows: tuple[Tensor, ...]) -> None:
+        counted = len(rows[0])
+        if self.exact:  # always at the same addresses, whatever the place in the sample
+            for place, one in zip(self._buffer, rows, strict=True):
+                place[:counted].copy_(one)
+            rows = self._buffer
+        with self.clipper.watch(len(rows[0])):
+            losses = self.loss(self.model, *rows)
+        found = self.clipper.clipped_sums(losses, clip=self.clip, wide=self.exact, counted=counted)
+        start = 0
+        for one in self.clipper.parameters:
+            if one in found.sums:
+                total[start : start + one.numel()] += found.sums[one].reshape(-1)
+            start += one.numel()

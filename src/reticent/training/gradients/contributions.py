@@ -1,0 +1,202 @@
+"""What each record adds to the gradient of one parameter, in the form that costs least.
+
+A contribution gives the squared norm of every record's part, and the sum of all parts with a weight
+for each record. Few of them hold the parts themselves. ``wide`` ones keep their books in float64,
+so that the rounding of norms and sums has a bound (docs/theory.md E.5).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from reticent.training.encoders.torch_extra import nn, torch
+
+Tensor = torch.Tensor
+_CHUNK = 2**22
+"""Numbers that are widened to float64 at a time."""
+
+
+@dataclass(kw_only=True)
+class Contribution(ABC):
+    """Of every record, to the gradient of ``parameter``."""
+
+    parameter: nn.Parameter
+    wide: bool = False
+
+    @abstractmethod
+    def squared_norms(self) -> Tensor:
+        """Of each record's part."""
+
+    @abstractmethod
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """Σ weightᵢ·partᵢ, in the shape of the parameter."""
+
+    @abstractmethod
+    def parts(self) -> Tensor:
+        """Every record's part, one after the other: (records, *shape of the parameter)."""
+
+    def ingredients(self) -> list[Tensor]:
+        """What each record's part is computed from, records first: equal rows, equal parts."""
+        return [self.parts()]
+
+    @abstractmethod
+    def without(self, dropped: Tensor) -> Self:
+        """The same with zeros for these records: zero times infinity would be no number."""
+
+
+@dataclass(kw_only=True)
+class Kept(Contribution):
+    """The parts themselves, a row for each record."""
+
+    rows: Tensor
+
+    def squared_norms(self) -> Tensor:
+        """By a sum of squares; in float64 each product of two float32 is exact."""
+        if not self.wide:
+            return _squares(self.rows)
+        return torch.cat([block.double().square().sum(1) for block in self._blocks()])
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """One product of a row of weights and the matrix of parts."""
+        if not self.wide:
+            return (weights @ self.rows).view(self.parameter.shape)
+        total = torch.zeros(self.rows.shape[1], dtype=torch.float64)
+        start = 0
+        for block in self._blocks():
+            total += weights[start : start + len(block)] @ block.double()
+            start += len(block)
+        return total.view(self.parameter.shape)
+
+    def parts(self) -> Tensor:
+        """As they are."""
+        return self.rows.view(len(self.rows), *self.parameter.shape)
+
+    def without(self, dropped: Tensor) -> Self:
+        """With rows of zeros."""
+        return dataclasses.replace(self, rows=_zeroed(self.rows, dropped))
+
+    def _blocks(self) -> list[Tensor]:
+        step = max(1, _CHUNK // max(1, self.rows.shape[1]))
+        return [self.rows[start : start + step] for start in range(0, len(self.rows), step)]
+
+
+@dataclass(kw_only=True)
+class KeptOneByOne(Contribution):
+    """The parts themselves, a tensor for each record, from a kernel that takes one record."""
+
+    tensors: list[Tensor]
+
+    def squared_norms(self) -> Tensor:
+        """Tensor by tensor."""
+        kind = torch.float64 if self.wide else self.parameter.dtype
+        flat = [part.reshape(-1).to(kind) for part in self.tensors]
+        return torch.stack([torch.dot(part, part) for part in flat])
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """Added up tensor by tensor."""
+        total = torch.zeros_like(self.parameter, dtype=weights.dtype)
+        for part, weight in zip(self.tensors, weights.tolist(), strict=True):
+            total.add_(part.view(total.shape), alpha=weight)
+        return total
+
+    def parts(self) -> Tensor:
+        """Stacked."""
+        return torch.stack([part.view(self.parameter.shape) for part in self.tensors])
+
+    def without(self, dropped: Tensor) -> Self:
+        """With tensors of zeros."""
+        kept = [
+            torch.zeros_like(part) if drop else part
+            for part, drop in zip(self.tensors, dropped.tolist(), strict=True)
+        ]
+        return dataclasses.replace(self, tensors=kept)
+
+
+@dataclass(kw_only=True)
+class OuterProducts(Contribution):
+    """g·aᵀ of two rows for each record: a linear layer that sees one row of a record."""
+
+    inputs: Tensor
+    gradients: Tensor
+
+    def __post_init__(self) -> None:
+        """Widened once: the products of float32 numbers are exact then."""
+        if self.wide and self.inputs.dtype != torch.float64:
+            self.inputs, self.gradients = self.inputs.double(), self.gradients.double()
+
+    def squared_norms(self) -> Tensor:
+        """‖g·aᵀ‖² = ‖g‖²‖a‖²."""
+        return _squares(self.inputs) * _squares(self.gradients)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """One matrix product."""
+        return (self.gradients * weights[:, None]).t() @ self.inputs
+
+    def parts(self) -> Tensor:
+        """Multiplied out."""
+        return torch.einsum("bo,bi->boi", self.gradients, self.inputs).to(self.parameter.dtype)
+
+    def ingredients(self) -> list[Tensor]:
+        """Both factors: far less than their products."""
+        return [self.inputs, self.gradients]
+
+    def without(self, dropped: Tensor) -> Self:
+        """With rows of zeros."""
+        return dataclasses.replace(
+            self,
+            inputs=_zeroed(self.inputs, dropped),
+            gradients=_zeroed(self.gradients, dropped),
+        )
+
+
+@dataclass(kw_only=True)
+class Summed(Contribution):
+    """Squared norms that were found without the parts, and how to add the parts up.
+
+    ``add`` takes inputs, gradients of the outputs (already weighted) and gives the sum; ``square``
+    the squared norms. Both have the records first.
+    """
+
+    inputs: Tensor
+    gradients: Tensor
+    square: Callable[[Tensor, Tensor], Tensor]
+    add: Callable[[Tensor, Tensor], Tensor]
+    one_by_one: Callable[[Tensor, Tensor], Tensor]
+
+    def squared_norms(self) -> Tensor:
+        """By Gram matrices."""
+        return self.square(self.inputs, self.gradients)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """As one gradient of the module, with weighted gradients of its output."""
+        return self.add(self.inputs, weighted(self.gradients, weights))
+
+    def parts(self) -> Tensor:
+        """Multiplied out."""
+        rows = self.one_by_one(self.inputs, self.gradients)
+        return rows.view(len(rows), *self.parameter.shape)
+
+    def without(self, dropped: Tensor) -> Self:
+        """With zeros in the place of what went in and what came back."""
+        inputs = self.inputs
+        if inputs.is_floating_point():
+            inputs = _zeroed(inputs, dropped)
+        return dataclasses.replace(self, inputs=inputs, gradients=_zeroed(self.gradients, dropped))
+
+
+def weighted(gradients: Tensor, weights: Tensor) -> Tensor:
+    """Each record's gradient times its weight; records come first."""
+    return gradients * weights.view(-1, *[1] * (gradients.dim() - 1))
+
+
+def _squares(rows: Tensor) -> Tensor:
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    return norms.square_()
+
+
+def _zeroed(rows: Tensor, dropped: Tensor) -> Tensor:
+    return rows.masked_fill(dropped.view(-1, *[1] * (rows.dim() - 1)), 0)

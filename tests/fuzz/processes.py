@@ -1,0 +1,64 @@
+"""The program in a session of its own, and who of it is left after a signal."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+Program = subprocess.Popen[str]
+
+
+def started(arguments: list[str], *, code: str | None = None) -> Program:
+    """``reticent ARGUMENTS`` or other code, as the leader of a new session."""
+    program = ["-m", "reticent"] if code is None else ["-c", code]
+    return subprocess.Popen(
+        [sys.executable, *program, *arguments],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def left_of(process: Program) -> list[int]:
+    """The processes of its session that live."""
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,sess=,stat="] if sys.platform == "linux" else
+        ["ps", "-A", "-o", "pid=,pgid=,stat="],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    return [int(pid) for pid, of, state in rows if int(of) == process.pid and state[0] != "Z"]
+
+
+def ended(process: Program, number: signal.Signals) -> tuple[float, list[int], str]:
+    """Seconds until nobody is left, who is left after 5 seconds, and what was printed."""
+    begun = time.monotonic()
+    os.kill(process.pid, number)
+    while (left := left_of(process)) and time.monotonic() - begun < 5:
+        time.sleep(0.02)
+    seconds = time.monotonic() - begun
+    for one in left:
+        os.kill(one, signal.SIGKILL)
+    said, _ = process.communicate()
+    return seconds, left, said
+
+
+def wait_for_workers(process: Program) -> None:
+    """Until there are it, joblib's tracker and two workers; one that ended shows what it said."""
+    wait_for(lambda: len(left_of(process)) >= 4 or process.poll() is not None)
+    if process.poll() is not None:
+        raise AssertionError(process.communicate()[0][-2000:])
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 240) -> None:
+    """Until it holds; a machine may be busy."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError("it did not happen")
+        time.sleep(0.05)

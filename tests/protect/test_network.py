@@ -1,0 +1,202 @@
+"""A network by DP-SGD: proven in exact mode, planned from public numbers, resumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+from reticent.accounting.account import account
+from reticent.guarantee import Event, Grade
+from reticent.protect import PrivateNetwork, Terms, load, release_records, save, verify
+from reticent.protect.recipe import event_of, noise_plan, replay
+from reticent.protect.recipes.network import GRADIENTS, NetworkRecipe
+from reticent.protect.training_progress import follow_training
+from reticent.validation import InputError
+
+TERMS = Terms(epsilon=4.0, delta=1e-5, relation="add-remove")
+DIGITS, LABELS = load_digits(return_X_y=True)
+ROWS = DIGITS / 16
+
+
+def recipe(terms: Terms = TERMS, **options: Any) -> NetworkRecipe:
+    numbers = {"records": 1500, "features": 64, "classes": 10, "batch": 300, "epochs": 1.0}
+    return NetworkRecipe.planned(terms, **(numbers | options))
+
+
+def released(**options: Any) -> Any:
+    return release_records(
+        recipe(**options), TERMS, ROWS[:1500], LABELS[:1500], classes=np.arange(10)
+    )
+
+
+def test_exact_mode_is_proven_and_fast_mode_declared() -> None:
+    exact, fast = released(), released(exact=False)
+    assert exact.guarantee.grade is Grade.PROVEN
+    assert any("check_slots" in line for line in exact.guarantee.checked)
+    assert fast.guarantee.grade is Grade.DECLARED
+    assert any("float32" in line for line in fast.guarantee.stated)
+    assert not any("check_slots" in line for line in fast.guarantee.checked)
+
+
+def test_it_learns_digits() -> None:
+    found = released(epochs=15.0, learning_rate=0.5)
+    assert (found.predict(ROWS[1500:]) == LABELS[1500:]).mean() > 0.7
+
+
+def test_the_noise_is_that_of_the_accountants() -> None:
+    plan = noise_plan(recipe(), TERMS)
+    step = plan[GRADIENTS]
+    assert (step.times, step.sampling_rate) == (5, 0.2)
+    event = event_of(plan, relation=TERMS.relation, delta=TERMS.delta)
+    assert account(event, relation=TERMS.relation, delta=TERMS.delta).epsilon <= 4.0
+    half = account(
+        Event.from_dict(_with_noise(event.to_dict(), 0.9)), relation=TERMS.relation, delta=1e-5
+    )
+    assert half.epsilon > 4.0
+
+
+def _with_noise(event: Any, factor: float) -> Any:
+    inner = event["event"]["event"]
+    inner["noise_multiplier"] *= factor
+    return event
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "logistic"])
+def test_both_kinds_of_noise(mechanism: str) -> None:
+    assert released(mechanism=mechanism).guarantee.grade is Grade.PROVEN
+
+
+def test_a_certificate_is_verified_without_the_records(tmp_path: Path) -> None:
+    found = released()
+    save(found, tmp_path / "network")
+    assert not verify(tmp_path / "network").problems
+    again = load(tmp_path / "network")
+    np.testing.assert_array_equal(again.predict(ROWS[1500:]), found.predict(ROWS[1500:]))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"shape": "1x28x28"}, "shape must hold 64 numbers"),
+        ({"shape": "8by8"}, "shape must be written as"),
+        ({"shape": "-8x-8"}, "shape must hold 64 numbers"),
+        ({"batch": 0}, "batch must be"),
+        ({"batch": 10**400}, "must be below"),
+        ({"epochs": float("inf")}, "epochs must give"),
+        ({"epochs": float("nan")}, "epochs must give"),
+        ({"seed": 2**70}, "must be below"),
+        ({"momentum": 1.0}, "must be below 1"),
+        ({"architecture": "nowhere:nothing"}, "network 'nowhere:nothing' must be importable"),
+    ],
+)
+def test_numbers_that_do_not_go_together(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        recipe(**options).steps(TERMS)
+
+
+def test_persons_and_replace_one_are_refused_with_the_reason() -> None:
+    persons = Terms(epsilon=4.0, delta=1e-5, relation="add-remove", max_records_per_person=2)
+    with pytest.raises(InputError, match="max_records_per_person must be 1"):
+        recipe(persons).steps(persons)
+    twice = recipe(persons, batch=1500).steps(persons)[GRADIENTS].sensitivity.l2
+    assert twice is not None
+    assert twice >= 2.0
+    replaced = Terms(epsilon=4.0, delta=1e-5, relation="replace-one")
+    with pytest.raises(InputError, match="relation must be add-remove"):
+        recipe(replaced).steps(replaced)
+    whole = recipe(replaced, batch=1500).steps(replaced)[GRADIENTS]
+    assert whole.sampling_rate == 1
+    assert whole.sensitivity.l2 is not None
+    assert whole.sensitivity.l2 >= 2.0
+
+
+class _StoppedError(Exception):
+    """In the place of a kill."""
+
+
+def test_a_stopped_training_goes_on_and_counts_its_steps(tmp_path: Path) -> None:
+    checkpoint, seen = tmp_path / "state.safetensors", []
+
+    def stop(taken: int, planned: int) -> None:
+        assert planned == 20
+        if taken == 7:
+            raise _StoppedError
+
+    def note(taken: int, planned: int) -> None:
+        seen.append((taken, planned))
+
+    with pytest.raises(_StoppedError), follow_training(progress=stop, checkpoint=checkpoint):
+        released(epochs=4.0)
+    with follow_training(progress=note, checkpoint=checkpoint):
+        released(epochs=4.0)
+    assert seen == [(taken, 20) for taken in range(7, 21)]  # the last save was at 6
+    assert checkpoint.stat().st_mode & 0o077 == 0
+
+
+def test_a_checkpoint_of_other_records_or_another_plan_is_refused(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "state.safetensors"
+    with follow_training(checkpoint=checkpoint):
+        released()
+        with pytest.raises(InputError, match="same plan on the same records"):
+            released(clip=2.0)
+        with pytest.raises(InputError, match="same plan on the same records"):
+            release_records(recipe(), TERMS, ROWS[1:1500], LABELS[1:1500], classes=np.arange(10))
+
+
+def test_no_charge_no_step() -> None:
+    def broke(event: Event) -> None:
+        raise InputError("the budget is spent")
+
+    network = PrivateNetwork(
+        classes=range(10),
+        records=1500,
+        epsilon=1.0,
+        delta=1e-5,
+        relation="add-remove",
+        charge=broke,
+    )
+    with pytest.raises(InputError, match="the budget is spent"):
+        network.fit(ROWS[:1500], LABELS[:1500])
+
+
+def test_the_moving_average_is_released_where_it_is_asked_for() -> None:
+    found = released(average=0.9, learning_rate=1e-9)
+    assert found.guarantee.grade is Grade.PROVEN
+
+
+def test_no_records_at_all() -> None:
+    empty = release_records(
+        recipe(), TERMS, np.zeros((0, 64)), np.zeros(0, dtype=np.int64), classes=np.arange(10)
+    )
+    assert empty.guarantee.grade is Grade.PROVEN
+
+
+def test_a_state_that_an_audit_led_to_is_never_gone_on_from(tmp_path: Path) -> None:
+    plan = noise_plan(recipe(), TERMS)
+    with follow_training(checkpoint=tmp_path / "state.safetensors"):
+        replay(recipe(), plan, ROWS[:1500], LABELS[:1500])(lambda _, value: value)
+    assert not (tmp_path / "state.safetensors").exists()
+
+
+_SHARED: list[nn.Module] = []
+
+
+def one_module(shape: tuple[int, ...], classes: int) -> nn.Module:
+    """A builder that gives the same module again and again."""
+    if not _SHARED:
+        _SHARED.append(nn.Sequential(nn.Flatten(), nn.Linear(shape[0], classes)))
+    return _SHARED[0]
+
+
+def test_foreign_code_sees_one_record_at_a_time_and_a_copy_of_its_own() -> None:
+    foreign = recipe(architecture=f"{__name__}:one_module")
+    assert (foreign.slots, recipe().slots) == (1, 64)
+    release_records(foreign, TERMS, ROWS[:1500], LABELS[:1500], classes=np.arange(10))
+    first = foreign._network().state_dict()
+    assert all(torch.equal(one, _SHARED[0].state_dict()[name]) for name, one in first.items())

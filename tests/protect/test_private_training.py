@@ -1,0 +1,135 @@
+"""DP-SGD around a user's own loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import TensorDataset
+
+from reticent.guarantee import Event
+from reticent.protect.private_training import PrivateTraining
+from reticent.validation import InputError
+
+ROWS = torch.randn(60, 12, generator=torch.Generator().manual_seed(0))
+LABELS = (ROWS[:, 0] > 0).long()
+
+
+def loss(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return functional.cross_entropy(model(rows), labels, reduction="none")
+
+
+def training(model: nn.Module | None = None, **options: Any) -> PrivateTraining:
+    torch.manual_seed(0)
+    model = nn.Linear(12, 2) if model is None else model
+    optimiser = options.pop("optimiser", None) or torch.optim.Adam(model.parameters(), lr=0.1)
+    numbers = {
+        "epsilon": 8.0,
+        "delta": 1e-3,
+        "relation": "add-remove",
+        "records": 60,
+        "batch": 20,
+        "epochs": 2,
+        "clip": 1.0,
+    }
+    return PrivateTraining(model, optimiser, loss, **(numbers | options))
+
+
+@pytest.mark.parametrize("data", [(ROWS, LABELS), TensorDataset(ROWS, LABELS)])
+def test_all_planned_steps_and_no_more(data: Any) -> None:
+    private = training()
+    for batch in private.batches(data):
+        private.step(*batch)
+    assert private.taken == private.steps == 6
+    assert list(private.batches(data)) == []
+    assert min(private.accounted().epsilons.values()) <= 8.0
+
+
+def test_a_batch_that_was_not_drawn_is_refused() -> None:
+    private = training()
+    drawn = private.batches((ROWS, LABELS))
+    next(drawn)
+    with pytest.raises(InputError, match="must be the one that batches"):
+        private.step(ROWS, LABELS)
+
+
+def test_a_batch_counts_once() -> None:
+    private = training()
+    batch = next(private.batches((ROWS, LABELS)))
+    private.step(*batch)
+    with pytest.raises(InputError, match="must be the one that batches"):
+        private.step(*batch)
+
+
+def test_an_empty_sample_still_takes_a_noisy_step() -> None:
+    private = training(batch=1, records=10**6, epochs=3e-6)
+    before = private.model.weight.detach().clone()  # type: ignore[operator]
+    for batch in private.batches((ROWS[:1], LABELS[:1])):
+        private.step(*batch)
+    assert private.taken == 3
+    assert not torch.equal(before, private.model.weight)  # type: ignore[arg-type]
+
+
+def test_the_whole_plan_is_charged_once_before_the_first_step(tmp_path: Path) -> None:
+    charged: list[Event] = []
+    private = training(charge=charged.append)
+    for batch in private.batches((ROWS, LABELS)):
+        assert charged == [private.event()]
+        private.step(*batch)
+        private.save(tmp_path / "state.safetensors")
+        break
+    again = training(charge=charged.append)
+    again.resume(tmp_path / "state.safetensors")
+    for batch in again.batches((ROWS, LABELS)):
+        again.step(*batch)
+    assert (again.taken, len(charged)) == (6, 1)
+
+
+def test_a_resumed_run_has_the_same_weights_and_optimiser(tmp_path: Path) -> None:
+    private = training()
+    for batch in private.batches((ROWS, LABELS)):
+        private.step(*batch)
+    private.save(tmp_path / "state.safetensors")
+    again = training()
+    again.resume(tmp_path / "state.safetensors")
+    assert again.taken == 6
+    for one, other in zip(private.model.parameters(), again.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+    states = [run.optimiser.state_dict()["state"] for run in (private, again)]
+    assert torch.equal(states[0][0]["exp_avg"], states[1][0]["exp_avg"])
+
+
+def test_a_state_of_another_plan_is_refused(tmp_path: Path) -> None:
+    training().save(tmp_path / "state.safetensors")
+    with pytest.raises(InputError, match="must be of the same plan"):
+        training(clip=2.0).resume(tmp_path / "state.safetensors")
+
+
+def test_an_optimiser_of_other_parameters_is_refused() -> None:
+    model = nn.Sequential(nn.Linear(12, 4), nn.Linear(4, 2))
+    with pytest.raises(InputError, match=r"got none for 1\.weight"):
+        training(model, optimiser=torch.optim.SGD(model[0].parameters(), lr=0.1))
+
+
+def test_a_scheduler_and_an_average_work_as_ever() -> None:
+    private = training(average=0.5)
+    scheduler = torch.optim.lr_scheduler.StepLR(private.optimiser, 1)
+    first = {name: one.clone() for name, one in private.averages.items()}
+    for batch in private.batches((ROWS, LABELS)):
+        private.step(*batch)
+        scheduler.step()
+    assert private.optimiser.param_groups[0]["lr"] == pytest.approx(0.1 * 0.1**6)
+    assert not torch.equal(first["weight"], private.averages["weight"])
+
+
+def test_mixing_models_are_refused_before_anything_is_charged() -> None:
+    charged: list[Event] = []
+    model = nn.Sequential(nn.Linear(12, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    private = training(model, charge=charged.append)
+    with pytest.raises(InputError, match="BatchNorm1d"):
+        next(private.batches((ROWS, LABELS)))
+    assert not charged

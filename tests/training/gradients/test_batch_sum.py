@@ -1,0 +1,79 @@
+"""The clipped sum of a batch: physical batches, empty ones, and independence to the last bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from reticent.training.gradients import GradientSum
+
+
+def loss(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return functional.cross_entropy(model(rows), labels, reduction="none")
+
+
+@pytest.fixture
+def batch() -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(50, 20), torch.arange(50) % 3
+
+
+def _sum(model: nn.Module, **options: Any) -> GradientSum:
+    example = (torch.randn(3, 20), torch.tensor([0, 1, 2]))
+    return GradientSum(model, loss, clip=0.5, example=example, **options)
+
+
+def _model() -> nn.Module:
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(20, 32), nn.Tanh(), nn.Linear(32, 3))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_physical_batches_add_up(batch: tuple[torch.Tensor, torch.Tensor], exact: bool) -> None:
+    totals = [_sum(_model(), physical=size, exact=exact).of(batch) for size in (7, 16, 64)]
+    for one in totals[1:]:
+        np.testing.assert_allclose(one, totals[0], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_an_empty_batch_is_a_sum_of_nothing(exact: bool) -> None:
+    total = _sum(_model(), exact=exact).of((torch.zeros(0, 20), torch.zeros(0, dtype=torch.int64)))
+    assert total.shape == (20 * 32 + 32 + 32 * 3 + 3,)
+    assert not total.any()
+
+
+def test_a_record_adds_its_own_part_to_the_last_digits(
+    batch: tuple[torch.Tensor, torch.Tensor],
+) -> None:
+    """With and without a record the other parts are equal to the last bit: only the float64 sum
+    rounds. The same in fast mode is off by a thousand times as much."""
+    rows, labels = batch
+    exact, fast = _sum(_model(), physical=16), _sum(_model(), physical=16, exact=False)
+
+    def rest(gradients: GradientSum) -> float:
+        without = gradients.of((rows[1:], labels[1:]))
+        alone = gradients.of((rows[:1], labels[:1]))
+        return float(np.abs(gradients.of(batch) - without - alone).max())
+
+    assert rest(exact) <= 50 * 2**-53 * 2 * 0.5 * 50
+    assert rest(fast) > 1e-9
+
+
+def test_small_products_take_a_batch_size_at_which_slots_are_alike() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(20, 9), nn.Tanh(), nn.Linear(9, 3))
+    gradients = _sum(model, physical=33)
+    assert gradients.physical in (33, 64, 32, 16, 8, 1)
+
+
+def test_gradients_are_handed_to_the_parameters_in_their_order() -> None:
+    model = _model()
+    gradients = _sum(model)
+    gradients.set_gradients(np.arange(gradients.size, dtype=np.float64))
+    flat = torch.cat([one.grad.flatten() for one in model.parameters() if one.grad is not None])
+    assert flat.tolist() == list(range(gradients.size))
