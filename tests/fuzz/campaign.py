@@ -24,6 +24,8 @@ from random import Random
 from types import FrameType
 from typing import Any
 
+from tests.peak_memory import peak_bytes
+
 MOST_BYTES = 2 << 30
 MOST_SECONDS = 10.0
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,11 +84,8 @@ def run(numbers: range, seed: int, *, current: Path | None = None) -> Outcome:
                 current.write_text(f"{number} ({reader.name})", encoding="utf-8")
             file = _mutated(originals[reader.name], place, reader, rng)
             _judge(outcome, reader, place, f"{number} ({reader.name}, {file})")
-    outcome.peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
+    outcome.peak_bytes = peak_bytes()
     return outcome
-
-
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def _originals(folder: Path, every: list[Any]) -> dict[str, Path]:
@@ -121,7 +120,7 @@ def _judge(outcome: Outcome, reader: Any, place: Path, name: str) -> None:
     from reticent.ledger.errors import BudgetExhausted
     from reticent.validation import InputError
 
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_bytes()
     started, tally = time.perf_counter(), outcome.by_reader.setdefault(reader.name, [0, 0])
     outcome.files += 1
     try:
@@ -144,9 +143,9 @@ def _judge(outcome: Outcome, reader: Any, place: Path, name: str) -> None:
     seconds = time.perf_counter() - started
     if seconds > outcome.slowest:
         outcome.slowest, outcome.slowest_file = seconds, name
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if after * _RSS_UNIT > MOST_BYTES and after > before:
-        outcome.wrong.append(f"{name}: {after * _RSS_UNIT} bytes of memory")
+    after = peak_bytes()
+    if after > MOST_BYTES and after > before:
+        outcome.wrong.append(f"{name}: {after} bytes of memory")
 
 
 def _one_line(message: str) -> bool:

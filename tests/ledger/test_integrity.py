@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from reticent.guarantee import GaussianEvent, LaplaceEvent
 from reticent.ledger import Ledger, LedgerError, verify_ledger
+from reticent.ledger.checking import quick_problems
 from reticent.ledger.tables import METADATA
 from reticent.ledger.witness import Witness
 
@@ -296,3 +297,21 @@ def test_a_lagging_witness_never_goes_back(tmp_path):
     seen = witness.seen()
     witness.advance({1: (2, bytes(32))})
     assert witness.seen() == seen
+
+
+def test_opening_walks_no_entries(tmp_path):
+    """However many there are: each statement finds its rows by a key."""
+    path = str(tmp_path / "ledger.sqlite")
+    fill(path)
+    asked = []
+    with sa.create_engine(f"sqlite:///{path}").connect() as connection:
+        sa.event.listen(
+            connection, "before_cursor_execute", lambda *said: asked.append(said[2:4]), named=False
+        )
+        assert quick_problems(connection) == []
+        plans = [
+            str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all())
+            for statement, values in list(asked)
+        ]
+    assert any("SEARCH entries" in plan for plan in plans)
+    assert not any("SCAN entries" in plan for plan in plans)

@@ -94,6 +94,31 @@ def test_a_main_thread_that_does_not_listen_is_ended_all_the_same(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+FORKED = """
+import os, signal, time
+from reticent.cli import termination
+termination.SECONDS = 0.1
+termination.end_on_signals()
+child = os.fork()
+if child == 0:
+    try:
+        time.sleep(60)
+    finally:
+        os._exit(1)
+time.sleep(0.2)
+os.kill(child, signal.SIGTERM)
+status = os.waitpid(child, 0)[1]
+time.sleep(1)
+print(os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_a_forked_child_that_is_ended_leaves_its_parent_alone():
+    """Its signal must not reach the thread that would end the parent."""
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"%d\n" % -signal.SIGTERM)
+
+
 @pytest.mark.slow
 def test_workers_end_with_a_process_that_was_killed(tables, tmp_path):
     process = started(command(tables, tmp_path / "out"))

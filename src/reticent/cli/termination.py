@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 from types import FrameType
 from typing import Final, NoReturn
 
@@ -35,6 +36,14 @@ def end_on_signals() -> None:
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         watch = threading.Thread(target=_watch, args=(reading, frozenset(heeded)), daemon=True)
         watch.start()
+        os.register_at_fork(after_in_child=partial(_forget, heeded))
+
+
+def _forget(heeded: list[signal.Signals]) -> None:
+    """In a forked child: it would write its own signals into the pipe that its parent reads."""
+    signal.set_wakeup_fd(-1)
+    for number in heeded:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def received() -> int | None:

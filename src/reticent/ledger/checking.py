@@ -176,22 +176,28 @@ def _pages(
 def _last_links(connection: sa.Connection) -> dict[int, bool]:
     """For each account: whether its last link has the hash that it says."""
     here = ACCOUNTS.c
-    entries = (
-        sa.select(*_ENTRY)
-        .join(ACCOUNTS, (here.id == ENTRIES.c.account) & (here.seq == ENTRIES.c.seq))
-        .join(EVENTS, EVENTS.c.id == ENTRIES.c.event)
+    # Outer joins: SQLite would walk all entries to look for the few accounts, not the other way.
+    entries = sa.select(*_ENTRY).select_from(
+        ACCOUNTS.outerjoin(
+            ENTRIES, (here.id == ENTRIES.c.account) & (here.seq == ENTRIES.c.seq)
+        ).outerjoin(EVENTS, EVENTS.c.id == ENTRIES.c.event)
     )
-    changes = sa.select(BUDGET_CHANGES).join(
-        ACCOUNTS, (here.id == BUDGET_CHANGES.c.account) & (here.seq == BUDGET_CHANGES.c.seq)
+    changes = sa.select(BUDGET_CHANGES).select_from(
+        ACCOUNTS.outerjoin(
+            BUDGET_CHANGES,
+            (here.id == BUDGET_CHANGES.c.account) & (here.seq == BUDGET_CHANGES.c.seq),
+        )
     )
     heads = {row.id: row.head for row in connection.execute(sa.select(here.id, here.head))}
     found = {}
     for link in connection.execute(entries).mappings():
-        own = entry_hash(link["prev"], link["sha256"], cast("dict[str, Any]", link))
-        found[link["account"]] = heads[link["account"]] == link["hash"] == own
+        if link["account"] is not None and link["sha256"] is not None:
+            own = entry_hash(link["prev"], link["sha256"], cast("dict[str, Any]", link))
+            found[link["account"]] = heads[link["account"]] == link["hash"] == own
     for link in connection.execute(changes).mappings():
-        own = change_hash(link["prev"], cast("dict[str, Any]", link))
-        found[link["account"]] = heads[link["account"]] == link["hash"] == own
+        if link["account"] is not None:
+            own = change_hash(link["prev"], cast("dict[str, Any]", link))
+            found[link["account"]] = heads[link["account"]] == link["hash"] == own
     return found
 
 
