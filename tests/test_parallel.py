@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -117,3 +118,27 @@ def test_bad_jobs(jobs):
 def test_workers():
     assert (workers(), workers(1), workers(3)) == (1, 1, 3)
     assert 1 <= workers(-1) <= (os.cpu_count() or 1)
+
+
+GROWING = """
+import time, warnings
+import numpy as np
+from reticent.parallel import map_tasks
+
+def grow(number):
+    vars(np).setdefault("kept", []).append(np.ones(40_000_000))  # joblib minds growth by 300 MB
+    time.sleep(1.2)  # it looks once a second
+    return number
+
+warnings.simplefilter("error")
+print(map_tasks(grow, range(6), jobs=2))
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_that_grew_is_replaced_where_warnings_are_errors():
+    """As in a test suite: the warning would end joblib's own thread, and nothing would go on."""
+    done = subprocess.run(
+        [sys.executable, "-c", GROWING], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "[0, 1, 2, 3, 4, 5]\n")

@@ -21,10 +21,13 @@ from joblib.externals.loky import get_reusable_executor
 
 from reticent.validation import InputError
 
-# Whoever presses Ctrl-C knows that tasks are cancelled; joblib advises them to submit fewer.
-warnings.filterwarnings("ignore", message=r"\d+ tasks which were still being processed")
-
 _SECONDS_BETWEEN_LOOKS: Final = 0.5
+_EXPECTED: Final = (
+    r"\d+ tasks which were still being processed",  # whoever presses Ctrl-C knows that
+    "A worker stopped while some jobs",  # one that grew: another takes its place
+)
+"""Warnings of joblib's that say nothing to a user. Where warnings are errors the second would end
+the thread that hands out tasks, and everybody would wait for ever."""
 
 Task = TypeVar("Task")
 Row = TypeVar("Row")
@@ -100,6 +103,8 @@ def kill_workers() -> None:
 
 def _runner(jobs: int | None) -> joblib.Parallel:
     """Processes of joblib's own kind look after the one that they work for; a cluster's do not."""
+    for message in _EXPECTED:
+        warnings.filterwarnings("ignore", message=message)
     backend, _ = joblib.parallel.get_active_backend()
     watch = {"initializer": _watch_owner, "initargs": (os.getpid(),)}
     more = watch if isinstance(backend, LokyBackend) and _checked(jobs) != 1 else {}
