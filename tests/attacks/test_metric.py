@@ -288,3 +288,12 @@ def test_every_adapter_is_attacked_alike():
     found = MetricAttack("loss").scores(target_of(tree), records).values
     same = MetricAttack("loss").scores(rows, Records(np.arange(len(y)), y)).values
     assert np.array_equal(found, same)
+
+
+@pytest.mark.parametrize("metric", ["loss", "confidence", "entropy"])
+@pytest.mark.parametrize("classes", [2, 3, 7, 10, 30, 100])
+def test_equal_probabilities_are_ties_whatever_the_label(metric, classes):
+    """A rounding that depends on the label's column would rank records by their class."""
+    labels = np.arange(classes)
+    values = METRICS[metric](np.log(np.full((classes, classes), 1 / classes)), labels)
+    assert len(np.unique(values)) == 1

@@ -237,16 +237,21 @@ def _are_records(values: tuple[object, ...]) -> bool:
 def _log_pairs(logits: Floats) -> tuple[Floats, Floats]:
     """log p and log(1 − p), clamped.
 
-    For the largest p of a row both follow from the sum of the others, which keeps all digits of a p
-    next to 1; every other p is at most ½, where log1p does.
+    Where the largest p of a row is above ½ both follow from the sum of the others, which keeps all
+    digits of a p next to 1; every other p is at most ½, where log1p does. Equal p of at most ½ have
+    equal logarithms whatever their column: a tie must not be broken by rounding.
     """
     logarithms = np.asarray(special.log_softmax(logits, axis=1))
     best = logits.argmax(axis=1)[:, None]
+    own = np.take_along_axis(logarithms, best, axis=1)
     np.put_along_axis(logarithms, best, -np.inf, axis=1)
     rest = special.logsumexp(logarithms, axis=1, keepdims=True)
-    complements = np.log1p(-np.exp(logarithms))
-    np.put_along_axis(complements, best, rest, axis=1)
-    np.put_along_axis(logarithms, best, np.log1p(-np.exp(rest)), axis=1)
+    above_half = rest < -np.log(2)
+    own = np.where(above_half, np.log1p(-np.exp(rest)), own)
+    np.put_along_axis(logarithms, best, own, axis=1)
+    complements = np.log1p(-np.exp(np.minimum(logarithms, -np.log(2))))
+    high = np.where(above_half, rest, np.take_along_axis(complements, best, axis=1))
+    np.put_along_axis(complements, best, high, axis=1)
     return np.maximum(logarithms, _LOWEST), np.maximum(complements, _LOWEST)
 
 
