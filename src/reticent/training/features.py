@@ -1,6 +1,9 @@
 """Public maps of feature rows that keep every norm within a public bound, in float64."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -71,6 +74,29 @@ def with_bias(rows: Floats, bias: float) -> Floats:
 def radius(bound: float, intercept: float) -> float:
     """R = bound·√(1 + intercept²), rounded up."""
     return math.hypot(bound, intercept * bound) * (1 + 2.0**-50)
+
+
+class MappedRows:
+    """``public_map`` of rows that are too many to be held twice: mapped when they are asked for.
+
+    Each h is a function of its row alone, bit by bit, so it does not matter with which others, or
+    how often, it is mapped. It has a length, a shape and blocks, as an array has.
+    """
+
+    def __init__(self, rows: Rows, mapped: Callable[[Floats], Floats]) -> None:
+        self._rows = rows
+        self._mapped = mapped
+        self.shape = (len(rows), mapped(rows[:0]).shape[1])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, block: slice) -> Floats:
+        return self._mapped(self._rows[block])
+
+
+Rows = Floats | MappedRows
+"""Rows that are looked at block by block."""
 
 
 def public_map(

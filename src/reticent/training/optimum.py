@@ -11,14 +11,23 @@ smallest gradient so far by a fixed factor (docs/theory.md D.2).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import linalg
 
 from reticent.arrays import Floats
-from reticent.training.objective import BLOCK, ROOM, UNIT, Curvature, LinearObjective, gamma, norm
+from reticent.training.objective import (
+    BLOCK,
+    ROOM,
+    UNIT,
+    Curvature,
+    LinearObjective,
+    Products,
+    gamma,
+    norm,
+)
 
 Preconditioner = Callable[[Floats], Floats]
 
@@ -146,16 +155,14 @@ class Line:
 
     here: Curvature
     direction: Floats
-    changes: Sequence[Floats]
+    changes: Products
     """D h of every record, a block at a time."""
     _slopes: dict[float, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, here: Curvature, direction: Floats) -> Line:
         """The line from a point, against a direction."""
-        objective = here.objective
-        changes = [objective.rows[block] @ direction.T for block in objective.blocks()]
-        return cls(here, direction, changes)
+        return cls(here, direction, here.objective.products(direction))
 
     def slope(self, t: float) -> float:
         """⟨∇J(V − tD), D⟩: how fast J falls at t."""
