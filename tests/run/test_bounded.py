@@ -69,7 +69,13 @@ def test_what_is_measured_of_a_large_table_does_not_grow_with_it(small_limits):
     assert not plan.exact
     assert not plan.published
     said = " ".join(plan.notes)
-    for words in ("60 of the private records", "2 draws", "10 shadow", "Algorithm 2", "most exposed"):
+    for words in (
+        "60 of the private records",
+        "2 draws",
+        "10 shadow",
+        "Algorithm 2",
+        "most exposed",
+    ):
         assert words in said
     assert "--unbounded" in said
 

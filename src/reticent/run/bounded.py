@@ -17,6 +17,7 @@ import numpy as np
 
 from reticent.arrays import Integers
 from reticent.data import Dataset
+from reticent.parallel import workers
 from reticent.randomness import seeded
 from reticent.run.spec import GRID, RunData, RunSpec
 
@@ -30,7 +31,7 @@ REPEATED: Final = 2**28
 are solved without records of many pairs."""
 EXACT: Final = 2**40
 """Records × the same size, for heads that are solved without each record: minutes."""
-DRAWS, SHADOWS = 2, 16
+DRAWS, SHADOWS, MECHANISM = 2, 16, "gaussian"
 """Of a run beyond ``REPEATED``."""
 _FEWEST_CLASSES: Final = 10
 """Few classes count as ten: there the rows themselves are the size."""
@@ -48,6 +49,11 @@ class Bounded:
     published: bool = True
     """Whether Algorithm 2 is run: two such heads for each pair."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def threads(self) -> int:
+        """Of linear algebra, while one process works on all records of a large table."""
+        return workers(self.spec.jobs) if self.notes else 1
 
 
 def bounded(data: RunData, spec: RunSpec) -> Bounded:
@@ -132,12 +138,15 @@ def _fewer(spec: RunSpec) -> tuple[RunSpec, tuple[str, ...]]:
         changed["shadows"] = SHADOWS
     if spec.epsilons == tuple(sorted(times * spec.epsilon for times in GRID)):
         changed["epsilons"] = (spec.epsilon,)
+    if spec.mechanisms == usual["mechanisms"]:
+        changed["mechanisms"] = (MECHANISM,)
     if not changed:
         return spec, ()
     words = {
         "draws": f"{DRAWS} draws of each release",
         "shadows": f"{SHADOWS} shadow models",
         "epsilons": f"ε = {spec.epsilon:g} alone",
+        "mechanisms": f"{MECHANISM} noise alone",
     }
     said = ", ".join(words[name] for name in changed)
     return dataclasses.replace(spec, **changed), (f"Fewer repetitions: {said}.",)  # type: ignore[arg-type]

@@ -88,6 +88,7 @@ def run_job(
         charge: Charges a ledger for the release that is handed over, before anything else is done.
     """
     # Processes share the cores already; threads of linear algebra on top of them halve the speed.
+    # A large table is worked on by one process at times, which has them for itself (``Bounded``).
     with threadpool_limits(limits=1):
         return _finished(data, spec, model, command, (stage, charge))
 
@@ -158,7 +159,10 @@ class Job:
         """The model that would be published without protection."""
         if self.model is not None:
             return self.model
-        return unprotected_head(self.data, self.spec, tell=self.tell, chosen_on=self.plan.measured)
+        with threadpool_limits(limits=self.plan.threads):
+            return unprotected_head(
+                self.data, self.spec, tell=self.tell, chosen_on=self.plan.measured
+            )
 
     @cached_property
     def adversaries(self) -> Adversaries:
@@ -196,7 +200,9 @@ class Job:
         """All releases that were drawn, by name."""
         asked = list(kinds(self.data, self.spec, self.estimates))
         first = {self.chosen: self.kept}
-        found = drawn(asked, self.data, self.spec, self.head, self.tell, first)
+        head = self.head
+        with threadpool_limits(limits=self.plan.threads):
+            found = drawn(asked, self.data, self.spec, head, self.tell, first)
         return {release.name: release for release in found}
 
     @cached_property
@@ -212,7 +218,8 @@ class Job:
     def kept(self) -> Release:
         """The release that is handed over, the one draw that a ledger is charged for."""
         self.tell("the release that is handed over", 0, 1)
-        kept = self._recommended_kind.charged(self.charge)
+        with threadpool_limits(limits=self.plan.threads):
+            kept = self._recommended_kind.charged(self.charge)
         self.tell("the release that is handed over", 1, 1)
         return kept
 

@@ -28,7 +28,7 @@ Outputs = Literal["softmax", "sigmoid"]
 
 _SMALLEST, _LARGEST = 1e-75, 1e75
 """Within these no product of public numbers leaves the range of floats."""
-LARGEST_COPY = 2**27
+LARGEST_COPY = 2**28
 """Bytes of rows that a fit maps once and keeps beside the rows themselves; more it maps block by
 block, with each look at them."""
 TOLERANCE_SHARE = 1e-3

@@ -181,8 +181,8 @@ class LinearObjective(ABC):
 class Products:
     """V h of every record, block by block, as often as asked: kept where they are few.
 
-    One entry for each record and output: at 200,000 records and 100 classes 160 MB, several times
-    over. Above ``KEPT`` each look multiplies anew, to the same floats.
+    One entry for each record and output: at 200,000 records and 100 classes 160 MB. Above ``KEPT``
+    each look multiplies anew, to the same floats.
     """
 
     def __init__(self, objective: LinearObjective, matrix: Floats) -> None:

@@ -11,23 +11,14 @@ smallest gradient so far by a fixed factor (docs/theory.md D.2).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import linalg
 
 from reticent.arrays import Floats
-from reticent.training.objective import (
-    BLOCK,
-    ROOM,
-    UNIT,
-    Curvature,
-    LinearObjective,
-    Products,
-    gamma,
-    norm,
-)
+from reticent.training.objective import BLOCK, ROOM, UNIT, Curvature, LinearObjective, gamma, norm
 
 Preconditioner = Callable[[Floats], Floats]
 
@@ -155,14 +146,16 @@ class Line:
 
     here: Curvature
     direction: Floats
-    changes: Products
+    outputs: Sequence[Floats]
+    """V h of every record, a block at a time."""
+    changes: Sequence[Floats]
     """D h of every record, a block at a time."""
     _slopes: dict[float, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, here: Curvature, direction: Floats) -> Line:
         """The line from a point, against a direction."""
-        return cls(here, direction, here.objective.products(direction))
+        return cls(here, direction, list(here.outputs), list(here.objective.products(direction)))
 
     def slope(self, t: float) -> float:
         """⟨∇J(V − tD), D⟩: how fast J falls at t."""
@@ -173,7 +166,7 @@ class Line:
     def _slope(self, t: float) -> float:
         objective = self.here.objective
         total = 0.0
-        blocks = zip(objective.blocks(), self.here.outputs, self.changes, strict=True)
+        blocks = zip(objective.blocks(), self.outputs, self.changes, strict=True)
         for block, outputs, changes in blocks:
             probabilities = objective.answers(outputs - t * changes)
             total += float(np.sum(objective.residual(block, probabilities) * changes))

@@ -254,9 +254,10 @@ def _kept(weights: Floats) -> Floats:
 
 def _gradient(rows: Floats | Floats32, labels: Integers, weights: Floats, clip: float) -> Floats:
     """Σ x rᵀ with ‖r‖ ≤ clip (and ‖x‖ ≤ 1), r = p − e_y scaled down where it is longer."""
-    total = np.zeros_like(weights)
+    total, doubles = np.zeros_like(weights), np.empty((min(_BLOCK, len(rows)), rows.shape[1]))
     for start in range(0, len(rows), _BLOCK):
-        block = rows[start : start + _BLOCK].astype(np.float64)
+        block = doubles[: len(rows) - start]
+        block[:] = rows[start : start + _BLOCK]
         residual = block @ weights
         residual -= residual.max(axis=1, keepdims=True)
         np.exp(residual, out=residual)
