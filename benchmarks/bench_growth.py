@@ -1,9 +1,9 @@
-"""How time and memory of ``protect`` and ``run`` grow with records, features and classes."""
+"""How time and memory of ``protect`` grow with records, features and classes."""
 
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from benchmarks.harness import Cell, Result
 from benchmarks.process_tree import ONE_THREAD, used_by
 
 NAME = "growth"
-TITLE = "Growth of time and memory with records, features and classes"
+TITLE = "Growth of protect with records, features and classes"
 
-JOBS = ("weights", "noisy-gradient", "class-means", "lda", "run")
+JOBS = ("weights", "noisy-gradient", "class-means", "lda")
 AXES = ("records", "features", "classes")
 BASE = (20_000, 64, 20)
 STEPS = {
@@ -46,51 +46,53 @@ class Taken:
 
 
 def run(quick: bool) -> Result:
-    """Each job in a process of its own on each size, one after the other."""
-    base, steps = (QUICK_BASE, QUICK_STEPS) if quick else (BASE, STEPS)
+    """Each learner on four sizes of each kind, one process after the other."""
     jobs = JOBS[2:3] if quick else JOBS
+    base, steps = (QUICK_BASE, QUICK_STEPS) if quick else (BASE, STEPS)
+    lda = "lda (as adassp) releases the second moment of the features: it grows with their square."
+    return Result(columns=COLUMNS, rows=grown(jobs, base, steps), note=f"{NOTE} {lda}")
+
+
+COLUMNS = (
+    "job",
+    "grows",
+    "records × features × classes",
+    "CPU s",
+    "time ~ size^",
+    "peak MiB",
+    "table's memory ~ size^",
+)
+NOTE = (
+    "Gaussian clusters, one process and one thread each. CPU time is that of reading the table and "
+    "of the job, without imports and compilation; the peak is VmHWM of the process. Exponents are "
+    "least-squares slopes in logarithms, of memory above what the process held before it read a "
+    "table."
+)
+
+
+def grown(jobs: Sequence[str], base: Shape, steps: Mapping[str, Sequence[int]]) -> list[list[Cell]]:
+    """A row for each job and each axis."""
     rows = []
-    for axis, place in zip(AXES, range(3), strict=True):
-        shapes = [with_size(base, place, size) for size in steps[axis]]
-        with tempfile.TemporaryDirectory() as folder:
-            for job, taken in measured(jobs, shapes, Path(folder)).items():
-                rows.append(row(job, axis, shapes, taken))
-                print(*rows[-1], sep="  ", file=sys.stderr)
-    rows.sort(key=lambda one: jobs.index(str(one[0])))
-    return Result(
-        columns=[
-            "job",
-            "grows",
-            "records × features × classes",
-            "CPU s",
-            "time ~ size^",
-            "peak MiB",
-            "table's memory ~ size^",
-        ],
-        rows=rows,
-        note=(
-            "Gaussian clusters, one process and one thread each. CPU time is that of reading the "
-            "table and of the job, without imports and compilation; the peak is VmHWM of the "
-            "process. Exponents are least-squares slopes in logarithms, of memory above what the "
-            "process held before it read the table. run: one ε, Gaussian noise, 2 draws, 10 "
-            "shadow models; beyond fixed sizes it measures on a sample and leaves parts out. lda "
-            "(as adassp) releases the second moment of the features: its time grows with their "
-            "square."
-        ),
-    )
+    for job in jobs:
+        for place, axis in enumerate(AXES):
+            shapes = [with_size(base, place, size) for size in steps[axis]]
+            with tempfile.TemporaryDirectory() as folder:
+                rows.append(row(job, axis, shapes, measured(job, shapes, Path(folder))))
+            print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
+    return rows
 
 
-def measured(jobs: Sequence[str], shapes: list[Shape], folder: Path) -> dict[str, list[Taken]]:
-    """Of each job, what it took on each shape."""
-    found: dict[str, list[Taken]] = {job: [] for job in jobs}
-    for shape in shapes:
-        train = write_clusters(folder, "train", shape, seed=0)
-        test = write_clusters(folder, "test", (min(TEST, shape[0]), *shape[1:]), seed=1)
-        for job in jobs:
-            command = [sys.executable, "-m", "benchmarks.growth_job", job, str(train), str(test)]
-            printed = used_by([*command, str(shape[2])], **ONE_THREAD).printed
-            found[job].append(Taken(**json.loads(printed)))
-    return found
+def measured(job: str, shapes: list[Shape], folder: Path) -> list[Taken]:
+    """What a job took on each shape."""
+    tables = []
+    for number, shape in enumerate(shapes):
+        table = folder / f"{number}-{shape[2]}"
+        table.mkdir()
+        write_clusters(table, "train", shape, seed=0)
+        write_clusters(table, "test", (min(TEST, shape[0]), *shape[1:]), seed=1)
+        tables.append(str(table))
+    command = [sys.executable, "-m", "benchmarks.growth_job", job, *tables]
+    return [Taken(**one) for one in json.loads(used_by(command, **ONE_THREAD).printed)]
 
 
 def with_size(base: Shape, place: int, size: int) -> Shape:

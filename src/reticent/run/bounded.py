@@ -29,7 +29,7 @@ FEWEST: Final = 2000
 REPEATED: Final = 2**28
 """The same size up to which releases are drawn and attacked as often as was asked for, and heads
 are solved without records of many pairs."""
-EXACT: Final = 2**40
+EXACT: Final = 2**38
 """Records × the same size, for heads that are solved without each record: minutes."""
 DRAWS, SHADOWS, MECHANISM = 2, 16, "gaussian"
 """Of a run beyond ``REPEATED``."""
