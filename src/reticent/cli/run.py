@@ -136,6 +136,7 @@ def run(
     from reticent.results.gate import exceeded, limits_of
     from reticent.run import RunData, RunSpec, run_job
     from reticent.run.bounded import bounded
+    from reticent.run.job import capped_run
     from reticent.run.spec import counted, longest_row
     from reticent.training.features import as_norms
 
@@ -172,7 +173,7 @@ def run(
         )
         if spec.inferred_from_data:
             print_warning(_not_proven(spec.inferred_from_data))
-        for line in bounded(roles, spec).notes:
+        for line in bounded(*capped_run(roles, spec)).notes:
             print_warning(line)
         command = shlex.join(["reticent", *sys.argv[1:]])
         with stages() as stage:
