@@ -18,7 +18,7 @@ ONE_THREAD: Final = dict.fromkeys(
 )
 """Of linear algebra in each process."""
 _PROC: Final = Path("/proc")
-_SECONDS_BETWEEN_LOOKS: Final = 0.1
+_SECONDS_BETWEEN_LOOKS: Final = 0.2
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 

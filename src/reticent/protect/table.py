@@ -208,11 +208,11 @@ def private_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Flo
 def kept_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Integers]:
     """Features in float64 and the places of labels among the classes, of the rows that count.
 
-    Where all rows do, and are float64, they are the data's own and not copied.
+    Where all rows do, and are float64, they are the data's own: not copied, and not to be changed.
     """
     labels = _labels(data)
     if data.persons is None:
-        return data.features.astype(np.float64, copy=False), labels
+        return data.features.astype(np.float64, copy=False), labels.copy()
     rows = rows_kept(data, max_records_per_person)
     return data.features[rows].astype(np.float64, copy=False), labels[rows]
 

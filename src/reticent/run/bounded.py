@@ -17,7 +17,6 @@ import numpy as np
 
 from reticent.arrays import Integers
 from reticent.data import Dataset
-from reticent.parallel import workers
 from reticent.randomness import seeded
 from reticent.run.spec import GRID, RunData, RunSpec
 
@@ -49,11 +48,6 @@ class Bounded:
     published: bool = True
     """Whether Algorithm 2 is run: two such heads for each pair."""
     notes: tuple[str, ...] = ()
-
-    @property
-    def threads(self) -> int:
-        """Of linear algebra, while one process works on all records of a large table."""
-        return workers(self.spec.jobs) if self.notes else 1
 
 
 def bounded(data: RunData, spec: RunSpec) -> Bounded:

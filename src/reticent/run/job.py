@@ -88,7 +88,6 @@ def run_job(
         charge: Charges a ledger for the release that is handed over, before anything else is done.
     """
     # Processes share the cores already; threads of linear algebra on top of them halve the speed.
-    # A large table is worked on by one process at times, which has them for itself (``Bounded``).
     with threadpool_limits(limits=1):
         return _finished(data, spec, model, command, (stage, charge))
 
@@ -159,10 +158,7 @@ class Job:
         """The model that would be published without protection."""
         if self.model is not None:
             return self.model
-        with threadpool_limits(limits=self.plan.threads):
-            return unprotected_head(
-                self.data, self.spec, tell=self.tell, chosen_on=self.plan.measured
-            )
+        return unprotected_head(self.data, self.spec, tell=self.tell, chosen_on=self.plan.measured)
 
     @cached_property
     def adversaries(self) -> Adversaries:
@@ -200,9 +196,7 @@ class Job:
         """All releases that were drawn, by name."""
         asked = list(kinds(self.data, self.spec, self.estimates))
         first = {self.chosen: self.kept}
-        head = self.head
-        with threadpool_limits(limits=self.plan.threads):
-            found = drawn(asked, self.data, self.spec, head, self.tell, first)
+        found = drawn(asked, self.data, self.spec, self.head, self.tell, first)
         return {release.name: release for release in found}
 
     @cached_property
@@ -218,8 +212,7 @@ class Job:
     def kept(self) -> Release:
         """The release that is handed over, the one draw that a ledger is charged for."""
         self.tell("the release that is handed over", 0, 1)
-        with threadpool_limits(limits=self.plan.threads):
-            kept = self._recommended_kind.charged(self.charge)
+        kept = self._recommended_kind.charged(self.charge)
         self.tell("the release that is handed over", 1, 1)
         return kept
 
