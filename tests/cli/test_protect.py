@@ -2,6 +2,7 @@
 
 import csv
 import json
+import time
 
 import numpy as np
 import pytest
@@ -63,6 +64,28 @@ def test_the_whole_way(command, folder, tmp_path):
     assert code == 0
     assert json.loads(text)["accuracy"] > 0.5  # 0.80 ± 0.03 over releases
     assert set(json.loads(text)["predictions"]) <= set(CLASSES.split(","))
+
+
+def test_a_release_that_takes_long_is_told_of(command, folder, tmp_path, monkeypatch):
+    """Where there is no terminal, by a line now and then."""
+    import reticent.protect
+    from reticent.cli import progress
+
+    released = reticent.protect.release_table
+
+    def slowly(*given, **more):
+        time.sleep(0.2)
+        return released(*given, **more)
+
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.05)
+    monkeypatch.setattr(reticent.protect, "release_table", slowly)
+    code, _, err = command(
+        f"protect --private {folder}/train.csv --label digit --person who --classes {CLASSES}"
+        " --learner class-means --records 700 --epsilon 3 --delta 1e-5 --relation add-remove"
+        f" --out {tmp_path}/head"
+    )
+    assert code == 0
+    assert "reticent: release: 0 of 1, after" in err
 
 
 def test_a_changed_certificate_exits_with_one(command, folder, tmp_path):

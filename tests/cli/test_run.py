@@ -19,6 +19,8 @@ from reticent.cli.main import BAD_INPUT, INTERRUPTED, run
 from reticent.guarantee import PureEvent
 from reticent.protect import verify
 from reticent.results import read_results
+from reticent.run import bounded
+from reticent.validation import InputError
 
 GATE = 3
 NAMES = ("eight", "rest", "three")
@@ -282,3 +284,19 @@ def test_an_interruption_leaves_nothing_half_written(folder, tmp_path, jobs):
         assert process.stdout.read() == ""
         assert process.wait(timeout=300) == INTERRUPTED
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--unbounded",)])
+def test_what_is_not_measured_of_a_large_table_is_printed_before_the_run(
+    folder, tmp_path, monkeypatch, capsys, more
+):
+    def not_today(*_args, **_more):
+        raise InputError("the run must not begin here")
+
+    monkeypatch.setattr("reticent.run.run_job", not_today)
+    monkeypatch.setattr(bounded, "MEASURED", 1)
+    monkeypatch.setattr(bounded, "FEWEST", 20)
+    assert run([*asking(folder, tmp_path / "out", *RELATION, *PUBLIC_NUMBERS), *more]) == BAD_INPUT
+    said = capsys.readouterr().err
+    assert ("Attacks score 20 of the private records and 20 others" in said) == (not more)
+    assert ("--unbounded does all of it" in said) == (not more)

@@ -28,6 +28,14 @@ def rows_of(n=400, d=5):
     return rng.normal(size=(n, d)) + 1.0, rng.integers(3, size=n)
 
 
+def test_the_exact_sum_of_many_blocks_is_that_of_its_parts():
+    rows = np.random.default_rng(3).normal(size=(9001, 4))
+    whole = exact_sum(rows, 1.5)
+    parts = [exact_sum(part, 1.5) for part in np.array_split(rows[::-1], 7)]
+    for column in range(4):
+        assert Fraction(whole[column]) == sum(Fraction(part[column]) for part in parts)
+
+
 @given(
     hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 8)),
                elements=st.floats(-1e12, 1e12)),

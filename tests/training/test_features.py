@@ -17,7 +17,6 @@ from reticent.training.features import (
     radius,
     scale_rows,
     shrink,
-    with_bias,
 )
 from reticent.validation import InputError
 from tests.training.row_layouts import (
@@ -172,10 +171,11 @@ class TestPublicMap:
 
     @given(rows=any_rows())
     def test_a_constant_is_appended_in_c_order(self, rows):
-        assert_rows_alone(lambda given: with_bias(given, 0.5), rows)
-        longer = with_bias(np.asfortranarray(rows), 0.5)
+        longer = public_map(
+            np.asfortranarray(rows), bound=2.0, intercept=0.25, centre=None, norms="clip"
+        )
         assert longer.flags.c_contiguous
-        assert np.array_equal(longer[:, :-1], rows)
+        assert np.array_equal(longer[:, :-1], clip_rows(rows, 2.0))
         assert (longer[:, -1] == 0.5).all()
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -170,6 +171,24 @@ def test_hard_starts_fall_back_to_gradient_steps(monkeypatch, digits):
     objective = head._objective(head._map(X[:100]), y[:100], head._choices())
     found = certified_minimum(objective, tolerance=1e-9)
     assert found.point == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("penalty", [1e-4, 1e-1])
+@pytest.mark.parametrize("norms", ["clip", "scale"])
+def test_many_rows_are_mapped_and_multiplied_anew_to_the_same_floats(monkeypatch, penalty, norms):
+    """Three blocks of rows; nothing of a large table is kept but probabilities."""
+    from reticent.training import linear_head, objective
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9000, 5)), rng.integers(3, size=9000)
+    X += 2 * np.eye(3, 5)[y]
+    head = SoftmaxHead(penalty=penalty, bound=2.0, centre=X[0] / 3, norms=norms, classes=range(3))
+    kept = clone(head).fit(X, y)
+    monkeypatch.setattr(linear_head, "LARGEST_COPY", 0)
+    monkeypatch.setattr(objective, "KEPT", 0)
+    anew = clone(head).fit(X, y)
+    assert anew.coordinates_.tobytes() == kept.coordinates_.tobytes()
+    assert (anew.n_iter_, anew.optimum_gap_) == (kept.n_iter_, kept.optimum_gap_)
 
 
 def test_the_second_moment_is_for_speed_only(monkeypatch, digits, head):

@@ -46,6 +46,7 @@ from reticent.cli.private_table import (
     required_option,
     said_records,
 )
+from reticent.cli.progress import progress_line
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import scale_text
 from reticent.protect.registry import RECIPES, classifier_named, classifiers
@@ -145,7 +146,9 @@ def protect(
     data = read_private(
         private, label=label, person=person, embedding=embedding, classes=names, encoder=encoder
     )
-    released = release_table(data, request, charge=charge, start=start)
+    with progress_line("release") as progress:
+        progress(0, 1)
+        released = release_table(data, request, charge=charge, start=start)
     weights, certificate = save(released, out, sign=signer)
     print_released(released, weights, certificate, json)
     if signer is not None and not json:

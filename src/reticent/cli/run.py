@@ -83,6 +83,14 @@ Draws = Annotated[int, typer.Option(help="Releases of each kind, to show their s
 Shadows = Annotated[int, typer.Option(help="Shadow models of the attacks.")]
 Seed = Annotated[int, typer.Option(help="Of everything but protecting noise.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for every core.")]
+Unbounded = Annotated[
+    bool,
+    typer.Option(
+        "--unbounded",
+        help="Measure all of a large table and repeat as often as for a small one: hours, and tens"
+        " of GiB.",
+    ),
+]
 
 
 def run(
@@ -108,6 +116,7 @@ def run(
     shadows: Shadows = 32,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    unbounded: Unbounded = False,
     sign: Sign = None,
     out: Out = Path("reticent-run"),
     fail_above: RunFailAbove = None,
@@ -126,7 +135,9 @@ def run(
     from reticent.files import folder_for
     from reticent.results.gate import exceeded, limits_of
     from reticent.run import RunData, RunSpec, run_job
-    from reticent.run.spec import counted
+    from reticent.run.bounded import bounded
+    from reticent.run.job import capped_run
+    from reticent.run.spec import counted, longest_row
     from reticent.training.features import as_norms
 
     neighbours, limits = relation_of(relation), limits_of(fail_above or ())
@@ -149,7 +160,7 @@ def run(
             delta=delta,
             relation=neighbours,
             records=counted(data, each) if records is None else records,
-            bound=_longest(roles.private) if bound is None else bound,
+            bound=longest_row(roles.private) if bound is None else bound,
             inferred_from_data=tuple(name for name, value in missing.items() if value is None),
             norms=as_norms(norms or "clip"),
             epsilons=_grid(epsilons),
@@ -158,9 +169,12 @@ def run(
             max_records_per_person=each,
             seed=seed,
             jobs=jobs,
+            unbounded=unbounded,
         )
         if spec.inferred_from_data:
             print_warning(_not_proven(spec.inferred_from_data))
+        for line in bounded(*capped_run(roles, spec)).notes:
+            print_warning(line)
         command = shlex.join(["reticent", *sys.argv[1:]])
         with stages() as stage:
             finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
@@ -202,13 +216,6 @@ def _column_in(path: Path, name: str | None) -> str | None:
     from reticent.data.columns import open_columns
 
     return name if name is not None and name in open_columns(path).names else None
-
-
-def _longest(data: Dataset) -> float:
-    import numpy as np
-
-    with np.errstate(over="ignore"):  # what is beyond the range is refused as a bound
-        return float(np.linalg.norm(data.features.astype(np.float64), axis=1).max())
 
 
 def _not_proven(inferred: tuple[str, ...]) -> str:

@@ -173,21 +173,28 @@ def _all_features(table: Columns, others: set[str | None]) -> tuple[tuple[str, .
     names = [name for name in table.names if name not in others]
     if not names:
         raise InputError(f"{table.file} must have a column of features, got none beside the label")
-    columns = {name: table.column(name, role="feature") for name in names}
-    for name, values in columns.items():
-        _refuse_text(table, name, values)
-        if values.ndim > 1 and len(columns) > 1:
-            raise InputError(
-                f"{table.file} must have one column of features where it is an array or a list,"
-                f" got {name!r} beside others: choose with embedding={name!r}"
-            )
-    if len(columns) == 1:
-        return _block(names[0], columns[names[0]])
-    _refuse_uneven(table, columns)
-    features = np.empty((len(columns[names[0]]), len(names)))
-    for place, values in enumerate(columns.values()):
+    first = _feature(table, names[0], alone=len(names) == 1)
+    if len(names) == 1:
+        return _block(names[0], first)
+    features = np.empty((len(first), len(names)))
+    for place, name in enumerate(names):  # one at a time: a copy of all would be a second table
+        values = first if place == 0 else _feature(table, name, alone=False)
+        if len(values) != len(first):
+            _refuse_uneven(table, names)
         features[:, place] = _as(np.float64, values)
     return tuple(names), features
+
+
+def _feature(table: Columns, name: str, *, alone: bool) -> Array:
+    """A column of numbers; an array or a list where it is ``alone``."""
+    values = table.column(name, role="feature")
+    _refuse_text(table, name, values)
+    if values.ndim > 1 and not alone:
+        raise InputError(
+            f"{table.file} must have one column of features where it is an array or a list,"
+            f" got {name!r} beside others: choose with embedding={name!r}"
+        )
+    return values
 
 
 def _refuse_text(table: Columns, name: str, values: Array) -> None:
@@ -202,10 +209,10 @@ def _refuse_text(table: Columns, name: str, values: Array) -> None:
     )
 
 
-def _refuse_uneven(table: Columns, columns: dict[str, Array]) -> None:
-    lengths = {name: len(values) for name, values in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(f"{table.file} must have columns of one length, got {lengths}")
+def _refuse_uneven(table: Columns, names: list[str]) -> None:
+    """All columns are looked at once more, since other things wrong with them are said first."""
+    lengths = {name: len(_feature(table, name, alone=False)) for name in names}
+    raise InputError(f"{table.file} must have columns of one length, got {lengths}")
 
 
 def _block(name: str, values: Array) -> tuple[tuple[str, ...], Array]:

@@ -165,8 +165,7 @@ def release_table(
     terms = request.terms
     _refuse_inferred_classes(data, "classes" in terms.inferred)
     classifier_named(request.recipe)
-    kept = rows_kept(data, terms.max_records_per_person)
-    rows, labels = data.features[kept].astype(np.float64), _labels(data)[kept]
+    rows, labels = kept_rows(data, terms.max_records_per_person)
     recipe = request.planned(rows.shape[1], len(data.classes))
     plan = noise_plan(recipe, terms)
     options: dict[str, Any] = {}
@@ -201,9 +200,21 @@ def kept_each(data: Dataset, max_records_per_person: int | None) -> int | None:
 
 def private_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Array]:
     """Features and labels of the rows that count, with each person's rows capped."""
+    rows, places = kept_rows(data, max_records_per_person)
+    labels: Array = np.asarray(data.classes)[places]
+    return rows, labels
+
+
+def kept_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Integers]:
+    """Features in float64 and the places of labels among the classes, of the rows that count.
+
+    Where all rows do, and are float64, they are the data's own: not copied, and not to be changed.
+    """
+    labels = _labels(data)
+    if data.persons is None:
+        return data.features.astype(np.float64, copy=False), labels.copy()
     rows = rows_kept(data, max_records_per_person)
-    labels: Array = np.asarray(data.classes)[_labels(data)[rows]]
-    return data.features[rows].astype(np.float64), labels
+    return data.features[rows].astype(np.float64, copy=False), labels[rows]
 
 
 def rows_kept(data: Dataset, max_records_per_person: int | None) -> Integers:

@@ -15,7 +15,7 @@ from reticent.guarantee import Relation
 from reticent.protect.table import kept_each
 from reticent.protect.terms import ASK_FOR_RECORDS
 from reticent.run.job import Finished, run_job
-from reticent.run.spec import RunData, RunSpec, counted
+from reticent.run.spec import RunData, RunSpec, counted, longest_row
 from reticent.run.string_labels import is_fitted, with_string_labels
 from reticent.validation import InputError, describe, float_rows, has_type
 
@@ -78,19 +78,19 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
     each = kept_each(data, settings.pop("max_records_per_person", None))
     roles = RunData.of(data, _test(test, data.classes), public=around, seed=settings.get("seed", 0))
     given = {"classes": classes, "bound": bound, "records": records}
-    with np.errstate(over="ignore"):  # what is beyond the range is refused as a bound
-        norms = np.linalg.norm(roles.private.features.astype(np.float64), axis=1)
     spec = RunSpec(
         epsilon=epsilon,
         delta=delta,
         relation=relation,
         records=counted(data, each) if records is None else records,
-        bound=float(norms.max()) if bound is None else bound,
+        bound=longest_row(roles.private) if bound is None else bound,
         inferred_from_data=tuple(name for name, value in given.items() if value is None),
         max_records_per_person=each,
         **settings,
     )
-    judged = with_string_labels(model, spelled, roles.rows("private"))
+    judged = None
+    if model is not None:
+        judged = with_string_labels(model, spelled, roles.rows("private"))
     return run_job(roles, spec, model=judged, stage=stage)
 
 

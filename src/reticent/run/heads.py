@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.model_selection import KFold
 
+from reticent.attacks.context import ProgressCallback
+from reticent.data import Dataset
 from reticent.guarantee import Grade, Sensitivity
 from reticent.neighbours.head_sensitivity import published_head_sensitivity
 from reticent.neighbours.sampled import Draws, SampledPairs, sampled_head_pairs
@@ -39,22 +41,39 @@ def head_spec(spec: RunSpec, penalty: float) -> HeadSpec:
     )
 
 
-def unprotected_head(data: RunData, spec: RunSpec) -> SoftmaxHead:
-    """The best head without protection: its penalty by cross-validation on the private records."""
-    scores = {penalty: _validated(data, spec, penalty) for penalty in spec.penalties}
+def unprotected_head(
+    data: RunData,
+    spec: RunSpec,
+    *,
+    tell: ProgressCallback = lambda *_: None,
+    chosen_on: RunData | None = None,
+) -> SoftmaxHead:
+    """The best head without protection, on all private records.
+
+    Its penalty is the best in cross-validation, on the private records of ``chosen_on`` where those
+    of the run are many.
+    """
+    some = data.private if chosen_on is None else chosen_on.private
+    scores = {}
+    for number, penalty in enumerate(spec.penalties):
+        tell("penalty of the unprotected head", number, len(spec.penalties))
+        scores[penalty] = _validated(some, spec, penalty)
     best = max(scores, key=lambda penalty: scores[penalty])
-    return fit_head(data.private, head_spec(spec, best))
+    tell("unprotected head", 0, 1)
+    head = fit_head(data.private, head_spec(spec, best))
+    tell("unprotected head", 1, 1)
+    return head
 
 
-def _validated(data: RunData, spec: RunSpec, penalty: float) -> float:
+def _validated(private: Dataset, spec: RunSpec, penalty: float) -> float:
     """The share of private records that heads of the other folds get right."""
-    rows, labels = private_rows(data.private, spec.max_records_per_person)
+    rows, labels = private_rows(private, spec.max_records_per_person)
     if len(rows) < FOLDS:
         raise InputError(f"private must have at least {FOLDS} records, got {len(rows)}")
     hits = []
     for kept, left in KFold(FOLDS, shuffle=True, random_state=spec.seed).split(rows):
         few = replace(head_spec(spec, penalty), records=max(len(kept), 1))
-        head = few.unfitted(data.private.classes)
+        head = few.unfitted(private.classes)
         hits.append(head.fit(rows[kept], labels[kept]).predict(rows[left]) == labels[left])
     return float(np.concatenate(hits).mean())
 
@@ -85,23 +104,29 @@ class Sensitivities:
         )
 
 
-def sensitivities(data: RunData, spec: RunSpec) -> Sensitivities:
-    """Proven by the theorem, sampled from public records, published as by Algorithm 2."""
-    head = fit_head(data.private, head_spec(spec, spec.penalty))
-    rows, labels = private_rows(data.private, spec.max_records_per_person)
+def sensitivities(data: RunData, spec: RunSpec, *, published: bool = True) -> Sensitivities:
+    """Proven by the theorem, sampled from public records, published as by Algorithm 2.
+
+    The theorem needs public numbers alone; the head is fitted where another way asks for it.
+    """
+    head = head_spec(spec, spec.penalty).unfitted(data.private.classes)
     terms = spec.terms()
-    recipe = weights_recipe(head.certified().numbers, terms, "gaussian")
+    recipe = weights_recipe(head.planned(data.features), terms, "gaussian")
     theorem = recipe.head_sensitivity(terms.relation, terms.records_touched)
     grade = Grade.DECLARED if spec.inferred_from_data else Grade.PROVEN
     found, notes, fresh = {grade: theorem}, [], None
+    if data.pool is not None or published:
+        head = fit_head(data.private, head_spec(spec, spec.penalty))
     if data.pool is None:
         notes.append("No sensitivity was sampled: that needs public records with labels.")
     else:
         found[Grade.SAMPLED] = _sampled(head, data, spec, seed=2 * spec.seed).sensitivity
         fresh = _sampled(head, data, spec, seed=2 * spec.seed + 1)
-    found[Grade.PUBLISHED] = published_head_sensitivity(
-        head, rows, labels, pairs=spec.pairs, seed=spec.seed, measured="coordinates"
-    )
+    if published:
+        rows, labels = private_rows(data.private, spec.max_records_per_person)
+        found[Grade.PUBLISHED] = published_head_sensitivity(
+            head, rows, labels, pairs=spec.pairs, seed=spec.seed, measured="coordinates"
+        )
     return Sensitivities(head=head, found=found, fresh=fresh, notes=tuple(notes))
 
 

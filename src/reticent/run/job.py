@@ -30,6 +30,7 @@ from reticent.results import (
 from reticent.results.conversions import accuracy_of, attacks_of, claim_of, interval_of
 from reticent.run.attacking import CANDIDATES, EXACT, Adversaries
 from reticent.run.auditing import audited_by_record, audits
+from reticent.run.bounded import Bounded, bounded
 from reticent.run.conclusion import concluded
 from reticent.run.heads import Sensitivities, sensitivities, unprotected_head
 from reticent.run.provenance import facts_of, made_of
@@ -103,7 +104,9 @@ def _finished(
         raise InputError("private must hold records, got none")
     data, spec = capped_run(data, spec)
     stage, charge = calls
-    job = Job(data=data, spec=spec, model=model, tell=stage or (lambda *_: None), charge=charge)
+    plan = bounded(data, spec)
+    spec = plan.spec
+    job = Job(data=data, plan=plan, model=model, tell=stage or (lambda *_: None), charge=charge)
     kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
     results = Results(
         title=f"{data.name}: what its model tells, and what a private release tells",
@@ -140,20 +143,27 @@ class Job:
     """The stages of a run, each computed once, when it is first asked for."""
 
     data: RunData
-    spec: RunSpec
+    plan: Bounded
     model: Any
     tell: ProgressCallback
     charge: RunCharge | None = None
 
+    @property
+    def spec(self) -> RunSpec:
+        """As it is carried out."""
+        return self.plan.spec
+
     @cached_property
     def head(self) -> Any:
         """The model that would be published without protection."""
-        return unprotected_head(self.data, self.spec) if self.model is None else self.model
+        if self.model is not None:
+            return self.model
+        return unprotected_head(self.data, self.spec, tell=self.tell, chosen_on=self.plan.measured)
 
     @cached_property
     def adversaries(self) -> Adversaries:
         """Who attacks: the adversary with all that it has beforehand."""
-        return Adversaries(data=self.data, spec=self.spec, tell=self.tell)
+        return Adversaries(data=self.plan.measured, spec=self.spec, tell=self.tell)
 
     @cached_property
     def _before(self) -> tuple[Attacked, dict[str, float]]:
@@ -177,7 +187,7 @@ class Job:
     def estimates(self) -> Sensitivities:
         """Three ways to say how far one record moves a head."""
         self.tell("sensitivities", 0, 1)
-        found = sensitivities(self.data, self.spec)
+        found = sensitivities(self.data, self.spec, published=self.plan.published)
         self.tell("sensitivities", 1, 1)
         return found
 
@@ -201,7 +211,10 @@ class Job:
     @cached_property
     def kept(self) -> Release:
         """The release that is handed over, the one draw that a ledger is charged for."""
-        return self._recommended_kind.charged(self.charge)
+        self.tell("the release that is handed over", 0, 1)
+        kept = self._recommended_kind.charged(self.charge)
+        self.tell("the release that is handed over", 1, 1)
+        return kept
 
     @property
     def at_epsilon(self) -> dict[str, Drawn]:
@@ -212,7 +225,7 @@ class Job:
     @cached_property
     def audited(self) -> dict[str, Audit]:
         """Verdicts by the name of the release."""
-        return audits(self.at_epsilon, self.data, self.spec, self.estimates, self.tell)
+        return audits(self.at_epsilon, self.plan.measured, self.spec, self.estimates, self.tell)
 
     @cached_property
     def rows(self) -> dict[str, ReleaseRow]:
@@ -227,7 +240,12 @@ class Job:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was not done or done otherwise, and what the attacks found odd about the records."""
-        return (*self.estimates.notes, *audited_by_record(self.spec), *self._before[0].notes)
+        return (
+            *self.plan.notes,
+            *self.estimates.notes,
+            *audited_by_record(self.spec),
+            *self._before[0].notes,
+        )
 
     @property
     def recommended(self) -> ReleaseRow:
@@ -242,7 +260,9 @@ class Job:
 
     @cached_property
     def exposure(self) -> Exposure | None:
-        """Who is most exposed by Gaussian noise on the optimum."""
+        """Who is most exposed by Gaussian noise on the optimum; not where records are many."""
+        if not self.plan.exact:
+            return None
         for name, one in self.at_epsilon.items():
             if _is_gaussian(one) and _graded(one, Grade.PROVEN, Grade.DECLARED):
                 return self.adversaries.exposure(one.first, name)
@@ -251,7 +271,8 @@ class Job:
     def _attacks(self, name: str) -> tuple[str, ...]:
         """All on the recommended one, the exact one on Gaussian heads, else the strongest alone."""
         strongest = next(iter(self.strengths))
-        exact = (EXACT,) if name in self.at_epsilon and _is_gaussian(self.releases[name]) else ()
+        judged = self.plan.exact and name in self.at_epsilon
+        exact = (EXACT,) if judged and _is_gaussian(self.releases[name]) else ()
         return (*CANDIDATES, *exact) if name == self.chosen else (strongest, *exact)
 
 

@@ -6,7 +6,7 @@ publishes more than one has spent more than the printed ε.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -189,11 +189,10 @@ def _request(spec: RunSpec, recipe: str, mechanism: str, epsilon: float) -> Rele
 
 
 def _weights(data: RunData, request: ReleaseRequest) -> Draw:
-    """One fit, noised anew with each draw."""
-    terms = request.terms
+    """One fit, made with the first draw, and noised anew with each."""
     recipe = request.planned(data.features, len(data.private.classes))
-    head = fit_head(data.private, HeadSpec.of(recipe, terms))
-    return partial(release_weights, head, **request.budget)
+    fitted = cache(lambda: fit_head(data.private, HeadSpec.of(recipe, request.terms)))
+    return lambda **charged: release_weights(fitted(), **request.budget, **charged)
 
 
 def _estimated(estimates: Sensitivities, grade: Grade, request: ReleaseRequest) -> Draw:

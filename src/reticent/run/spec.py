@@ -21,6 +21,7 @@ from reticent.validation import InputError, count, open_probability, positive, p
 
 GRID = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Times the ε that is asked for."""
+_BLOCK = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,8 @@ class RunSpec:
             noise of half the scale needs, where that is affordable.
         seed: Of everything but protecting noise.
         jobs: Processes for shadow models.
+        unbounded: Measure on all records of a large table and repeat as often as of a small one
+            (``run.bounded``): hours, and tens of GiB.
     """
 
     epsilon: float
@@ -75,6 +78,7 @@ class RunSpec:
     audit_runs: int | None = None
     seed: int = 0
     jobs: int = 1
+    unbounded: bool = False
 
     def __post_init__(self) -> None:
         """Numbers in range; the grid holds the ε that is asked for."""
@@ -194,6 +198,16 @@ class RunData:
         """Features and the names of the classes."""
         data = getattr(self, role)
         return data.features.astype(np.float64), np.asarray(data.classes)[data.labels]
+
+
+def longest_row(data: Dataset) -> float:
+    """The largest norm of a row; infinite where it is beyond the range, to be refused."""
+    rows, longest = data.features, 0.0
+    with np.errstate(over="ignore"):
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK].astype(np.float64)
+            longest = max(longest, float(np.linalg.norm(block, axis=1).max()))
+    return longest
 
 
 def _first_rows(data: Dataset, max_records_per_person: int | None) -> Dataset:

@@ -1,6 +1,9 @@
 """Public maps of feature rows that keep every norm within a public bound, in float64."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -12,6 +15,8 @@ Norms = Literal["clip", "scale"]
 
 NORMS: tuple[Norms, ...] = ("clip", "scale")
 _UNIT = 2.0**-53
+_ROWS = 256
+"""Rows that are mapped while they are in the cache; no row depends on it."""
 
 
 def as_norms(value: object) -> Norms:
@@ -61,16 +66,37 @@ def _fitted(rows: Floats, bound: float, *, lengthen: bool) -> Floats:
     return fitted_rows(rows, bound / shrink(rows.shape[1]), lengthen=lengthen)
 
 
-def with_bias(rows: Floats, bias: float) -> Floats:
-    """The rows with a constant feature appended: the intercept is a weight like any other."""
-    longer = np.empty((rows.shape[0], rows.shape[1] + 1))  # in C order whatever the rows are in
-    longer[:, :-1], longer[:, -1] = rows, bias
-    return longer
-
-
 def radius(bound: float, intercept: float) -> float:
     """R = bound·√(1 + intercept²), rounded up."""
     return math.hypot(bound, intercept * bound) * (1 + 2.0**-50)
+
+
+class MappedRows:
+    """``public_map`` of rows that are too many to be held twice: mapped when they are asked for.
+
+    Each h is a function of its row alone, bit by bit, so it does not matter with which others, or
+    how often, it is mapped. It has a length, a shape and blocks, as an array has; the block that
+    was asked for last is kept, since a sum over records looks at each block twice.
+    """
+
+    def __init__(self, rows: Rows, mapped: Callable[[Floats], Floats]) -> None:
+        self._rows = rows
+        self._mapped = mapped
+        self.shape = (len(rows), mapped(rows[:0]).shape[1])
+        self._last: tuple[slice, Floats] | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, block: slice) -> Floats:
+        if self._last is None or self._last[0] != block:
+            self._last = None  # before the next one is made
+            self._last = block, self._mapped(self._rows[block])
+        return self._last[1]
+
+
+Rows = Floats | MappedRows
+"""Rows that are looked at block by block."""
 
 
 def public_map(
@@ -83,8 +109,15 @@ def public_map(
     2⁻¹⁰⁷⁴ rounds there); the halved bound and the doubling at the end are exact.
     """
     fitted = clip_rows if norms == "clip" else scale_rows
-    if centre is None:
-        rows = fitted(rows, bound)
-    else:
-        rows = 2 * fitted(rows / 2 - np.asarray(centre, dtype=np.float64) / 2, bound / 2)
-    return with_bias(rows, intercept * bound) if intercept else rows
+    count, width = rows.shape
+    mapped = np.empty((count, width + 1 if intercept else width))  # in C order whatever rows are in
+    half = None if centre is None else np.asarray(centre, dtype=np.float64) / 2
+    for start in range(0, count, _ROWS):
+        block = slice(start, start + _ROWS)
+        if half is None:
+            mapped[block, :width] = fitted(rows[block], bound)
+        else:
+            mapped[block, :width] = 2 * fitted(rows[block] / 2 - half, bound / 2)
+    if intercept:
+        mapped[:, width] = intercept * bound  # the intercept is a weight like any other
+    return mapped

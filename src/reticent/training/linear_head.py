@@ -6,10 +6,11 @@ penalty, the normaliser N and the tolerance τ. What is fitted is a function of 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from reticent.arrays import Array, ArrayLike, Floats
-from reticent.training.features import Norms, as_norms, public_map, radius
+from reticent.training.features import MappedRows, Norms, as_norms, public_map, radius
 from reticent.training.objective import LinearObjective
 from reticent.training.optimum import Optimum, certified_minimum
 from reticent.training.public_step import Enclosing, enclosing
@@ -27,6 +28,9 @@ Outputs = Literal["softmax", "sigmoid"]
 
 _SMALLEST, _LARGEST = 1e-75, 1e75
 """Within these no product of public numbers leaves the range of floats."""
+LARGEST_COPY = 2**28
+"""Bytes of rows that a fit maps once and keeps beside the rows themselves; more it maps block by
+block, with each look at them."""
 TOLERANCE_SHARE = 1e-3
 """The default τ in units of the gradient of one record over N: it adds 0.2 % to Δ."""
 
@@ -124,7 +128,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         """
         around = enclosing(self)
         choices = self._choices()
-        objective = self._loss_on(X, y, choices)
+        objective = self._loss_on(X, y, choices, largest_copy=LARGEST_COPY)
         numbers = self._numbers(objective, choices)
         optimum = certified_minimum(
             objective, tolerance=numbers.tolerance, start=_started(start, objective)
@@ -181,10 +185,15 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         return self._map(rows) @ self.weights_.T
 
-    def _loss_on(self, X: ArrayLike, y: ArrayLike, choices: Choices) -> LinearObjective:
+    def _loss_on(
+        self, X: ArrayLike, y: ArrayLike, choices: Choices, *, largest_copy: float = math.inf
+    ) -> LinearObjective:
         rows, targets = self._checked_data(X, y)
         self.classes_ = self._named(targets)
-        return self._objective(self._map(rows), targets, choices)
+        # What a search asks of its rows is their length, their width and their blocks.
+        few = rows.nbytes <= largest_copy
+        mapped = self._map(rows) if few else cast(Floats, MappedRows(rows, self._map))
+        return self._objective(mapped, targets, choices)
 
     @abstractmethod
     def _objective(self, h: Floats, targets: Array, choices: Choices) -> LinearObjective: ...

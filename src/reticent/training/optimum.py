@@ -146,6 +146,8 @@ class Line:
 
     here: Curvature
     direction: Floats
+    outputs: Sequence[Floats]
+    """V h of every record, a block at a time."""
     changes: Sequence[Floats]
     """D h of every record, a block at a time."""
     _slopes: dict[float, float] = field(default_factory=dict)
@@ -153,9 +155,7 @@ class Line:
     @classmethod
     def of(cls, here: Curvature, direction: Floats) -> Line:
         """The line from a point, against a direction."""
-        objective = here.objective
-        changes = [objective.rows[block] @ direction.T for block in objective.blocks()]
-        return cls(here, direction, changes)
+        return cls(here, direction, list(here.outputs), list(here.objective.products(direction)))
 
     def slope(self, t: float) -> float:
         """⟨∇J(V − tD), D⟩: how fast J falls at t."""
@@ -166,7 +166,7 @@ class Line:
     def _slope(self, t: float) -> float:
         objective = self.here.objective
         total = 0.0
-        blocks = zip(objective.blocks(), self.here.outputs, self.changes, strict=True)
+        blocks = zip(objective.blocks(), self.outputs, self.changes, strict=True)
         for block, outputs, changes in blocks:
             probabilities = objective.answers(outputs - t * changes)
             total += float(np.sum(objective.residual(block, probabilities) * changes))

@@ -192,6 +192,20 @@ def test_sums_of_products_are_exact_within_a_block():
     assert np.array_equal(found, statistics.second_moment(rows[::-1]))
 
 
+def test_class_sums_over_blocks_are_exact_and_hang_on_no_order():
+    """Three blocks, a class without records, and a class that one block lacks."""
+    rng = np.random.default_rng(9)
+    rows = unit_rows(rng.normal(size=(9000, 3)), np.zeros(3))
+    labels = rng.integers(3, size=9000)
+    labels[:5000][labels[:5000] == 2] = 0
+    found = statistics.class_sums(rows, labels, 4)
+    for label in range(4):
+        for column in range(3):
+            exact = sum(map(Fraction, rows[labels == label, column].tolist()), Fraction())
+            assert Fraction(found[label, column]) == exact
+    assert np.array_equal(found, statistics.class_sums(rows[::-1], labels[::-1], 4))
+
+
 def test_a_symmetric_matrix_keeps_its_norm_and_comes_back():
     matrix = np.random.default_rng(7).normal(size=(6, 6))
     matrix += matrix.T

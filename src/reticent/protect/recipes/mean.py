@@ -25,7 +25,7 @@ from reticent.protect.recipe import (
     Tensors,
 )
 from reticent.protect.terms import Terms
-from reticent.training.features import clip_rows
+from reticent.training.features import Rows, clip_rows
 from reticent.validation import InputError, positive
 
 MEAN: Final = "mean"
@@ -43,6 +43,8 @@ STATED: Final = (
     "nothing else computed from the private data is published",
 )
 _GRID_BITS = 20
+_BLOCK = 4096
+"""Rows that are clipped at a time; the sum is exact, whatever it is."""
 """Rows are cut to bound·2⁻²⁰ or less: with 2³² of them the sum still fits a float exactly."""
 
 
@@ -128,13 +130,16 @@ def checked_bound(value: object) -> float:
     return bound
 
 
-def exact_sum(rows: Floats, bound: float) -> Floats:
+def exact_sum(rows: Rows, bound: float) -> Floats:
     """The sum of clipped rows without a rounding error, so that one row moves it by ≤ bound.
 
     Cutting towards zero onto a grid of a power of two shortens a row and never lengthens it; the
     whole multiples add up in 64-bit integers, and their sum times the step is a float again.
     """
     step = math.ldexp(1.0, math.frexp(bound)[1] - 1 - _GRID_BITS)
-    multiples = np.trunc(clip_rows(rows, bound) / step).astype(np.int64)
-    total: Floats = multiples.sum(axis=0) * step
+    multiples = np.zeros(rows.shape[1], dtype=np.int64)
+    for start in range(0, len(rows), _BLOCK):
+        clipped = clip_rows(rows[start : start + _BLOCK], bound)
+        multiples += np.trunc(clipped / step).astype(np.int64).sum(axis=0)
+    total: Floats = multiples.astype(np.float64) * step
     return total

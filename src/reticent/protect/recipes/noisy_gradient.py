@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from reticent import bounds
-from reticent.arrays import Floats, Integers
+from reticent.arrays import Floats, Floats32, Integers
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.recipe import Affine, Plan, PlannedStep, Step, Tensors
@@ -25,6 +25,7 @@ from reticent.protect.recipes.preconditioner import (
     preconditioner,
 )
 from reticent.protect.terms import Terms
+from reticent.training.features import MappedRows, Rows
 
 _BLOCK = 2048
 _WORTH_IT = 0.06
@@ -104,10 +105,12 @@ class GradientRecipe(LinearRecipe):
 
     def learn(self, rows: Floats, labels: Integers, plan: Plan) -> Tensors:
         """Count, mean, second moment, then T noisy steps with momentum."""
-        unit = unit_rows(rows, np.zeros(rows.shape[1]))
+        unit = MappedRows(rows, lambda block: unit_rows(block, np.zeros(rows.shape[1])))
         records = max(_released(plan, COUNT, float(len(rows))).item(), 10.0 * self.classes)
         mean = _released(plan, MEAN, exact_sum(unit, 1.0)) / records
-        centred = _with_intercept(unit_rows(unit, mean), self.intercept)
+        centred = MappedRows(
+            unit, lambda block: _with_intercept(unit_rows(block, mean), self.intercept)
+        )
         white = _preconditioned(centred, self, plan, records)
         turned = on_grid(white.matrix, white.norm)
         weights = _descent(_turned(centred, turned), labels, self, plan, records, white.spread)
@@ -183,7 +186,7 @@ def _released(plan: Plan, name: str, value: Floats | float) -> Floats:
 
 
 def _preconditioned(
-    rows: Floats, recipe: GradientRecipe, plan: Plan, records: float
+    rows: Rows, recipe: GradientRecipe, plan: Plan, records: float
 ) -> Preconditioner:
     width = recipe.width
     if not recipe.preconditioned:
@@ -209,10 +212,13 @@ def _symmetric_release(total: Floats, step: PlannedStep) -> Floats:
     return matrix + matrix.T + np.diag(released[: len(total)])
 
 
-def _turned(rows: Floats, matrix: Floats) -> Floats:
-    """Rows times the preconditioner, exactly, and brought to norm 1 again."""
+def _turned(rows: Rows, matrix: Floats) -> Floats32:
+    """Rows times the preconditioner, exactly, and brought to norm 1 again.
+
+    Entries are multiples of 2⁻²⁰ up to 1: float32 holds them without error, in half the memory.
+    """
     origin = np.zeros(len(matrix))
-    turned = np.empty_like(rows)
+    turned = np.empty(rows.shape, dtype=np.float32)
     for start in range(0, len(rows), _BLOCK):
         block = slice(start, start + _BLOCK)
         turned[block] = unit_rows(rows[block] @ matrix, origin)
@@ -220,7 +226,7 @@ def _turned(rows: Floats, matrix: Floats) -> Floats:
 
 
 def _descent(
-    rows: Floats,
+    rows: Floats32,
     labels: Integers,
     recipe: GradientRecipe,
     plan: Plan,
@@ -246,11 +252,12 @@ def _kept(weights: Floats) -> Floats:
     return weights if norm <= REACH / 2 else weights * (REACH / 2 / norm)
 
 
-def _gradient(rows: Floats, labels: Integers, weights: Floats, clip: float) -> Floats:
+def _gradient(rows: Floats | Floats32, labels: Integers, weights: Floats, clip: float) -> Floats:
     """Σ x rᵀ with ‖r‖ ≤ clip (and ‖x‖ ≤ 1), r = p − e_y scaled down where it is longer."""
-    total = np.zeros_like(weights)
+    total, doubles = np.zeros_like(weights), np.empty((min(_BLOCK, len(rows)), rows.shape[1]))
     for start in range(0, len(rows), _BLOCK):
-        block = rows[start : start + _BLOCK]
+        block = doubles[: len(rows) - start]
+        block[:] = rows[start : start + _BLOCK]
         residual = block @ weights
         residual -= residual.max(axis=1, keepdims=True)
         np.exp(residual, out=residual)

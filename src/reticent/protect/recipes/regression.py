@@ -25,7 +25,7 @@ from reticent.protect.recipes.statistics import (
     symmetric,
 )
 from reticent.protect.terms import Terms
-from reticent.training.features import clip_rows
+from reticent.training.features import MappedRows, clip_rows
 from reticent.validation import positive
 
 TARGETS = 0.25
@@ -78,9 +78,9 @@ class RegressionRecipe(LinearRecipe):
 
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
         """Weights and offset, of rows over their bound and targets over theirs."""
-        short = _on_grid(within(rows, self.bound))
+        short = MappedRows(rows, lambda block: _on_grid(within(block, self.bound)))
         mean = released_mean(short, self, plan)
-        centred = _on_grid(clip_rows(short - mean.values, 1.0))
+        centred = MappedRows(short, lambda block: _on_grid(clip_rows(block - mean.values, 1.0)))
         targets = _on_grid(_within_one(labels, self.target_bound))[:, None]
         parts = [
             flat(second_moment(centred)),

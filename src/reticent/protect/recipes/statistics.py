@@ -22,6 +22,7 @@ from reticent.protect.recipe import Affine, Plan, PlannedStep, Recipe, Step, Ten
 from reticent.protect.recipes.exact_rows import unit_rows
 from reticent.protect.recipes.linear import LinearRecipe, layer_tensors
 from reticent.protect.terms import Terms
+from reticent.training.features import MappedRows, Rows
 
 MEAN, STATISTICS = "mean", "statistics"
 MEAN_COUNT = 0.25
@@ -140,13 +141,13 @@ class Statistics:
         return variance
 
 
-def released_mean(unit: Floats, recipe: Recipe, plan: Plan) -> Mean:
+def released_mean(unit: Rows, recipe: Recipe, plan: Plan) -> Mean:
     """The noisy mean, or none."""
     width = unit.shape[1]
     if MEAN not in plan:
         return Mean(values=np.zeros(width), records=float(recipe.records), length=1.0)
     noise = plan[MEAN].noise
-    answer = plan[MEAN].release(np.append(unit.sum(axis=0), MEAN_COUNT * len(unit)))
+    answer = plan[MEAN].release(np.append(_total(unit), MEAN_COUNT * len(unit)))
     std = noise.std_in(answer.size)
     records = max(answer[-1] / MEAN_COUNT, std / MEAN_COUNT, 1.0)
     values = answer[:-1] / records
@@ -159,12 +160,14 @@ def released_statistics(
     rows: Floats, labels: Integers, recipe: StatisticsRecipe, plan: Plan
 ) -> Statistics:
     """All that these learners ask of the records."""
-    unit = unit_rows(rows, np.zeros(rows.shape[1]))
+    unit = MappedRows(rows, lambda block: unit_rows(block, np.zeros(rows.shape[1])))
     mean = released_mean(unit, recipe, plan)
-    centred = unit_rows(unit, mean.values) if MEAN in plan else unit
+    centred = unit
+    if MEAN in plan:
+        centred = MappedRows(unit, lambda block: unit_rows(block, mean.values))
     noise, shape = plan[STATISTICS].noise, (recipe.classes, recipe.features)
     moment = second_moment(centred) if recipe.moment else np.zeros((0, 0))
-    sums = np.array([centred[labels == label].sum(axis=0) for label in range(recipe.classes)])
+    sums = class_sums(centred, labels, recipe.classes)
     counts = np.bincount(labels, minlength=recipe.classes).astype(np.float64)
     parts = [recipe.moment * flat(moment), recipe.sums * sums.ravel(), recipe.counts * counts]
     entries, products, numbers = split_release(plan[STATISTICS], parts)
@@ -198,18 +201,43 @@ def split_release(step: PlannedStep, parts: list[Floats]) -> list[Floats]:
     return np.split(answer, np.cumsum([part.size for part in parts])[:-1])
 
 
-def second_moment(rows: Floats) -> Floats:
+def second_moment(rows: Rows) -> Floats:
     """Σ x xᵀ: exact within blocks, whose totals round as the theorem counts."""
-    return cross_moment(rows, rows)
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for block in _blocks(rows):
+        part = rows[block]
+        total += part.T @ part
+    return total
 
 
-def cross_moment(rows: Floats, others: Floats) -> Floats:
+def cross_moment(rows: Rows, others: Rows) -> Floats:
     """Σ x yᵀ of two kinds of rows, block by block."""
     total = np.zeros((rows.shape[1], others.shape[1]))
-    for start in range(0, len(rows), EXACT_BLOCK):
-        block = slice(start, start + EXACT_BLOCK)
+    for block in _blocks(rows):
         total += rows[block].T @ others[block]
     return total
+
+
+def class_sums(rows: Rows, labels: Integers, classes: int) -> Floats:
+    """Σ x of each class, exact: multiples of 2⁻²⁰, none above 1, in whatever order."""
+    total = np.zeros((classes, rows.shape[1]))
+    for block in _blocks(rows):
+        order = np.argsort(labels[block], kind="stable")
+        present, starts = np.unique(labels[block][order], return_index=True)
+        total[present] += np.add.reduceat(rows[block][order], starts, axis=0)
+    return total
+
+
+def _total(rows: Rows) -> Floats:
+    """Σ x, exact as the sums of classes are."""
+    total = np.zeros(rows.shape[1])
+    for block in _blocks(rows):
+        total += rows[block].sum(axis=0)
+    return total
+
+
+def _blocks(rows: Rows) -> list[slice]:
+    return [slice(start, start + EXACT_BLOCK) for start in range(0, len(rows), EXACT_BLOCK)]
 
 
 def flat(matrix: Floats) -> Floats:
