@@ -177,8 +177,8 @@ class PrivateTraining:
             )
         assert self._gradients is not None
         total = self._gradients.of(batch)
-        noisy = noisy_query(self.noise, total) / (self.rate * self.records)
-        self._gradients.set_gradients(noisy)
+        noisy = noisy_query(self.noise, total)
+        self._gradients.set_gradients(noisy, divisor=self.rate * self.records)
         self.optimiser.step()
         self.taken += 1
         if self._decay is not None:

@@ -51,6 +51,7 @@ class GradientSum:
         self.model, self.loss, self.exact = model, loss, exact
         self.clip, self.physical = positive("clip", clip), count("physical", physical)
         self.clipper = Clipper(model)
+        self._trained = self.clipper.parameters
         check_gradients(self.clipper, loss, tuple(one[:_CHECKED] for one in example))
         if exact:
             self._refuse_inexact()
@@ -73,25 +74,21 @@ class GradientSum:
     @property
     def size(self) -> int:
         """The number of trainable entries."""
-        return sum(one.numel() for one in self.clipper.parameters)
+        return sum(one.numel() for one in self._trained)
 
     def of(self, batch: tuple[Any, ...]) -> Floats:
         """The sum over the records of a batch, which may be empty; a flat vector."""
-        records = len(batch[0])
-        total = torch.zeros(self.size, dtype=torch.float64 if self.exact else torch.float32)
-        for start in range(0, records, self.physical):
-            rows = tuple(one[start : start + self.physical] for one in batch)
-            self._add(total, rows)
-        return np.asarray(total.numpy(), dtype=np.float64)
+        total = torch.zeros(self.size, dtype=torch.float64)
+        for start in range(0, len(batch[0]), self.physical):
+            self._add(total, tuple(one[start : start + self.physical] for one in batch))
+        return np.asarray(total.numpy())
 
-    def set_gradients(self, mean: Floats) -> None:
-        """Hand a noisy gradient to the parameters, for an optimiser to read."""
-        flat = torch.from_numpy(mean)
-        start = 0
-        for one in self.clipper.parameters:
-            part = flat[start : start + one.numel()]
-            one.grad = part.view(one.shape).to(one.dtype)
-            start += one.numel()
+    def set_gradients(self, noisy: Floats, *, divisor: float = 1.0) -> None:
+        """Hand a noisy sum, divided, to the parameters, for an optimiser to read."""
+        for one, part in zip(self._trained, self._parts(torch.from_numpy(noisy)), strict=True):
+            if one.grad is None:
+                one.grad = torch.empty_like(one)
+            torch.div(part.view(one.shape), divisor, out=one.grad)
 
     def _alike(self, example: tuple[Tensor, ...]) -> int:
         """The first batch size at which no bit of a gradient depends on its slot.
@@ -123,8 +120,10 @@ class GradientSum:
         with self.clipper.watch(len(rows[0])):
             losses = self.loss(self.model, *rows)
         found = self.clipper.clipped_sums(losses, clip=self.clip, wide=self.exact, counted=counted)
-        start = 0
-        for one in self.clipper.parameters:
+        for one, part in zip(self._trained, self._parts(total), strict=True):
             if one in found.sums:
-                total[start : start + one.numel()] += found.sums[one].reshape(-1)
-            start += one.numel()
+                part += found.sums[one].reshape(-1)
+
+    def _parts(self, flat: Tensor) -> tuple[Tensor, ...]:
+        """Of a flat vector, one for each parameter."""
+        return flat.split([one.numel() for one in self._trained])
