@@ -23,8 +23,10 @@ class Case:
     build: Callable[[], nn.Module]
     inputs: Callable[[int], Tensor]
     batch: int
-    physical: int = 64
-    """Of exact mode: a whole gradient of each of these records is held at once."""
+    at_a_time: int
+    """Records whose gradients are computed together in fast mode."""
+    exact_at_a_time: int
+    """The same in exact mode, which holds a whole gradient of each."""
 
     def records(self) -> tuple[Tensor, Tensor]:
         """Random ones from a seed."""
@@ -116,12 +118,47 @@ def _mnist_network() -> nn.Module:
 
 
 CASES = (
-    Case(name="MLP 512-128-10", build=mlp, inputs=_images(512), batch=256),
-    Case(name="MNIST CNN", build=_mnist_network, inputs=_images(1, 28, 28), batch=256),
-    Case(name="MNIST CNN", build=_mnist_network, inputs=_images(1, 28, 28), batch=1024),
     Case(
-        name="ResNet-18, GroupNorm", build=resnet18, inputs=_images(3, 32, 32), batch=32, physical=8
+        name="MLP 512-128-10",
+        build=mlp,
+        inputs=_images(512),
+        batch=256,
+        at_a_time=256,
+        exact_at_a_time=256,
     ),
-    Case(name="BERT, 6×384", build=Classifier, inputs=_sentences, batch=32, physical=4),
-    Case(name="BERT, 6×384, LoRA", build=adapters, inputs=_sentences, batch=32, physical=32),
+    *(
+        Case(
+            name="MNIST CNN",
+            build=_mnist_network,
+            inputs=_images(1, 28, 28),
+            batch=batch,
+            at_a_time=256,
+            exact_at_a_time=256,
+        )
+        for batch in (256, 1024)
+    ),
+    Case(
+        name="ResNet-18, GroupNorm",
+        build=resnet18,
+        inputs=_images(3, 32, 32),
+        batch=32,
+        at_a_time=32,
+        exact_at_a_time=8,
+    ),
+    Case(
+        name="BERT, 6×384",
+        build=Classifier,
+        inputs=_sentences,
+        batch=32,
+        at_a_time=32,
+        exact_at_a_time=8,
+    ),
+    Case(
+        name="BERT, 6×384, LoRA",
+        build=adapters,
+        inputs=_sentences,
+        batch=32,
+        at_a_time=32,
+        exact_at_a_time=32,
+    ),
 )

@@ -208,7 +208,7 @@ class AdditiveMechanism(Mechanism):
         std/2¹⁴ and std/2¹², roughly) and saturate at 2⁵² steps: values beyond 10¹¹ scales need a
         coarser grid. Each call is a release and composes.
         """
-        return self._rounded(validation.float_array("value", value), grid)
+        return self._rounded(validation.float_array("value", value, copy=False), grid)
 
     def log_density(self, noise: ArrayLike) -> Floats:
         """The log density of noise vectors; the last axis is the vector."""
@@ -224,7 +224,8 @@ class AdditiveMechanism(Mechanism):
         return CORRECTLY_ROUNDED
 
     @abstractmethod
-    def _rounded(self, value: Floats, grid: float | None) -> Floats: ...
+    def _rounded(self, value: Floats, grid: float | None) -> Floats:
+        """The noisy copy; ``value`` may be the caller's own array, and is only read."""
 
     @abstractmethod
     def _log_density(self, noise: Floats) -> Floats: ...

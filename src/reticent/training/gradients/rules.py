@@ -141,7 +141,7 @@ def convolution(call: Call) -> Iterator[Contribution]:
         if gram < direct * _GRAM_SHARE or too_large:
             yield geometry.by_gram(inputs, gradients)
             return
-    if direct > _ONE_BY_ONE or not geometry.has_patches:
+    if (direct > _ONE_BY_ONE and taps > 1) or not geometry.has_patches:
         yield KeptOneByOne(
             parameter=module.weight,
             wide=call.wide,
