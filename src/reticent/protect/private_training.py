@@ -182,7 +182,7 @@ class PrivateTraining:
         if self._total is None:
             self._total = np.empty(self._gradients.size)
         total = self._gradients.of(batch, out=self._total)
-        noisy = noisy_query(self.noise, total)
+        noisy = noisy_query(self.noise, total, over=True)
         self._gradients.set_gradients(noisy, divisor=self.rate * self.records)
         self.optimiser.step()
         self.taken += 1

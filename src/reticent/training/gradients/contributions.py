@@ -175,8 +175,8 @@ class OuterProducts(Contribution):
 class Summed(Contribution):
     """Squared norms that were found without the parts, and how to add the parts up.
 
-    ``add`` takes inputs, gradients of the outputs (already weighted) and gives the sum; ``square``
-    the squared norms. Both have the records first.
+    ``add`` takes inputs and gradients of the outputs, of which one is weighted, and gives the sum;
+    ``square`` the squared norms. Both have the records first.
     """
 
     inputs: Tensor
@@ -190,8 +190,11 @@ class Summed(Contribution):
         return self.square(self.inputs, self.gradients)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
-        """As one gradient of the module, with weighted gradients of its output."""
-        return self.add(self.inputs, weighted(self.gradients, weights))
+        """As one gradient of the module, linear in either side: the smaller one is weighted."""
+        inputs, gradients = self.inputs, self.gradients
+        if inputs.is_floating_point() and inputs.numel() < gradients.numel():
+            return self.add(weighted(inputs, weights), gradients)
+        return self.add(inputs, weighted(gradients, weights))
 
     def parts(self) -> Tensor:
         """Multiplied out."""
