@@ -125,7 +125,7 @@ def plain(case: Case, records: tuple[Tensor, Tensor]) -> Step:
 
     def take() -> None:
         optimiser.zero_grad()
-        functional.cross_entropy(model(inputs), labels).backward()
+        torch.autograd.backward(functional.cross_entropy(model(inputs), labels))
         optimiser.step()
 
     return Step(take=take)
@@ -183,7 +183,7 @@ def stored_gradients(
 
     def take() -> None:
         private.zero_grad()
-        functional.cross_entropy(wrapped(inputs), labels).backward()
+        torch.autograd.backward(functional.cross_entropy(wrapped(inputs), labels))
         private.step()
 
     return Step(take=take)

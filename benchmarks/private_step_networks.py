@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -62,8 +63,7 @@ def resnet18() -> nn.Module:
     """He et al. 2016 with GroupNorm and the first layer of small images: 11.2 million weights."""
     widths = (64, 64, 64, 128, 128, 256, 256, 512, 512)
     blocks = [
-        Block(before, after, 1 if before == after else 2)
-        for before, after in zip(widths, widths[1:], strict=False)
+        Block(before, after, 1 if before == after else 2) for before, after in pairwise(widths)
     ]
     first = (nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.GroupNorm(16, 64), nn.ReLU())
     last = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, CLASSES))

@@ -87,7 +87,7 @@ class GradientSum:
         It is written to ``out`` where that is given: fresh memory costs as much as the addition.
         """
         total = np.empty(self.size) if out is None else out
-        places = torch.from_numpy(total).split(self._sizes)
+        places = torch.split(torch.from_numpy(total), self._sizes)
         for start in range(0, len(batch[0]), self.physical):
             sums = self._sums(tuple(one[start : start + self.physical] for one in batch))
             for place, one in zip(places, sums, strict=True):
@@ -99,7 +99,7 @@ class GradientSum:
     def set_gradients(self, noisy: Floats, *, divisor: float = 1.0) -> None:
         """Hand a noisy sum, divided, to the parameters, for an optimiser to read."""
         self._gradients.copy_(torch.from_numpy(noisy)).div_(divisor)
-        for one, part in zip(self._trained, self._gradients.split(self._sizes), strict=True):
+        for one, part in zip(self._trained, torch.split(self._gradients, self._sizes), strict=True):
             one.grad = part.view(one.shape).to(one.dtype)
 
     def _alike(self, example: tuple[Tensor, ...]) -> int:

@@ -1,8 +1,8 @@
 """Norms and weighted sums of float32 rows with books in float64, without a copy in float64.
 
-The product of two float32 numbers is exact in float64. Sums may be added in any order (docs/theory.md
-E.5 counts roundings, not their order), so the compiler may reorder them; a NaN or an infinity stays
-what it is. The order depends on the length of a row alone.
+The product of two float32 numbers is exact in float64. docs/theory.md E.5 counts roundings, in
+whatever order: so the compiler may reorder the squares of a row, by its length alone. A NaN or an
+infinity stays what it is.
 """
 
 from __future__ import annotations
