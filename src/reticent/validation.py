@@ -122,13 +122,14 @@ def lines(name: str, value: object) -> tuple[str, ...]:
     return tuple(line(name, item) for item in texts(name, value))
 
 
-def float_array(name: str, value: ArrayLike) -> Floats:
+def float_array(name: str, value: ArrayLike, *, copy: bool = True) -> Floats:
     """A non-empty float64 array of finite numbers, of any shape; nothing is lost on the way.
 
-    No entry is named in the message: entries are private.
+    No entry is named in the message: entries are private. Without ``copy`` it may be the very
+    array that was given: for whoever only reads it.
     """
     array = _array(name, value, kinds="iuf", of="real numbers")
-    result: Floats = array.astype(np.float64)
+    result: Floats = array.astype(np.float64, copy=copy)
     if not np.isfinite(result).all():
         raise InputError(f"{name} must be finite, got {_not_finite(result)}")
     if array.dtype.kind in "iu" and _beyond_exact(array):

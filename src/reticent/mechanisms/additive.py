@@ -148,6 +148,9 @@ class Mechanism(ABC):
         )
 
 
+_PART = 2**18
+"""Entries that are released at a time where a vector is written over."""
+
 CORRECTLY_ROUNDED = (
     "each output is the grid point nearest to value + noise in exact real arithmetic, so no "
     "floating-point attack applies"
@@ -208,7 +211,17 @@ class AdditiveMechanism(Mechanism):
         std/2¹⁴ and std/2¹², roughly) and saturate at 2⁵² steps: values beyond 10¹¹ scales need a
         coarser grid. Each call is a release and composes.
         """
-        return self._rounded(validation.float_array("value", value), grid)
+        return self._rounded(validation.float_array("value", value, copy=False), grid)
+
+    def release_over(self, value: Floats) -> Floats:
+        """``release`` of a vector, written over it: no exact entry stays behind.
+
+        In parts where every entry has noise of its own: the same law, and no second array.
+        """
+        step = len(value) if self.is_joint else _PART
+        for start in range(0, len(value), step):
+            value[start : start + step] = self.release(value[start : start + step])
+        return value
 
     def log_density(self, noise: ArrayLike) -> Floats:
         """The log density of noise vectors; the last axis is the vector."""
@@ -224,7 +237,8 @@ class AdditiveMechanism(Mechanism):
         return CORRECTLY_ROUNDED
 
     @abstractmethod
-    def _rounded(self, value: Floats, grid: float | None) -> Floats: ...
+    def _rounded(self, value: Floats, grid: float | None) -> Floats:
+        """The noisy copy; ``value`` may be the caller's own array, and is only read."""
 
     @abstractmethod
     def _log_density(self, noise: Floats) -> Floats: ...

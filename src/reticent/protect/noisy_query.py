@@ -16,7 +16,7 @@ import numpy as np
 from reticent.arrays import Array, Floats, Integers
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
-from reticent.mechanisms import Mechanism
+from reticent.mechanisms import AdditiveMechanism, Mechanism
 from reticent.randomness import secret_sample
 
 NoiseFunction = Callable[[Any, Floats], Array]
@@ -28,13 +28,18 @@ _FUNCTION: ContextVar[NoiseFunction | None] = ContextVar("noise function", defau
 _RATE: ContextVar[float] = ContextVar("sampling rate", default=1.0)
 
 
-def noisy_query(noise: Mechanism, value: Floats, *, sampling_rate: float = 1.0) -> Array:
+def noisy_query(
+    noise: Mechanism, value: Floats, *, sampling_rate: float = 1.0, over: bool = False
+) -> Array:
     """The value with the mechanism's own noise, or what an audit answers in its place.
 
-    ``sampling_rate`` is that of the Poisson sample that the value was computed from.
+    ``sampling_rate`` is that of the Poisson sample that the value was computed from. With ``over``
+    the noisy vector may be written over the exact one, which nobody needs any more.
     """
     function = _FUNCTION.get()
     if function is None:
+        if over and isinstance(noise, AdditiveMechanism):
+            return noise.release_over(value)
         return noise.release(value)
     before = _RATE.set(sampling_rate)
     try:

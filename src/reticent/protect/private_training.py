@@ -24,6 +24,7 @@ import numpy as np
 from reticent import bounds
 from reticent.accounting.account import PrivacyCost, account
 from reticent.accounting.calibration import calibrate_noise
+from reticent.arrays import Floats
 from reticent.guarantee import Event, Guarantee, PoissonSampled, Relation, Repeated
 from reticent.guarantee.grade import as_relation
 from reticent.mechanisms import AdditiveMechanism
@@ -121,6 +122,8 @@ class PrivateTraining:
         self.taken = 0
         self._example, self._charge, self._charged = example, charge, charge is None
         self._gradients: GradientSum | None = None
+        self._total: Floats | None = None
+        """Memory of the exact sum, as private as the records; used again by each step."""
         self._pending: tuple[Any, ...] | None = None
         self.noise = self._calibrated(mechanism)
         self._decay = None if average is None else probability("average", average)
@@ -176,9 +179,11 @@ class PrivateTraining:
                 " calibrated for its samples"
             )
         assert self._gradients is not None
-        total = self._gradients.of(batch)
-        noisy = noisy_query(self.noise, total) / (self.rate * self.records)
-        self._gradients.set_gradients(noisy)
+        if self._total is None:
+            self._total = np.empty(self._gradients.size)
+        total = self._gradients.of(batch, out=self._total)
+        noisy = noisy_query(self.noise, total, over=True)
+        self._gradients.set_gradients(noisy, divisor=self.rate * self.records)
         self.optimiser.step()
         self.taken += 1
         if self._decay is not None:

@@ -71,6 +71,39 @@ def test_small_products_take_a_batch_size_at_which_slots_are_alike() -> None:
     assert gradients.physical in (33, 64, 32, 16, 8, 1)
 
 
+@pytest.mark.parametrize("records", [50, 0])
+def test_the_sum_is_written_to_memory_that_is_given(
+    batch: tuple[torch.Tensor, torch.Tensor], records: int
+) -> None:
+    gradients, some = _sum(_model(), physical=16), tuple(one[:records] for one in batch)
+    memory = np.full(gradients.size, np.nan)
+    assert gradients.of(some, out=memory) is memory
+    assert memory.tolist() == gradients.of(some).tolist()
+
+
+def test_parameters_that_no_record_reaches_have_a_sum_of_zero(
+    batch: tuple[torch.Tensor, torch.Tensor],
+) -> None:
+    model = _model()
+    model.register_module("idle", nn.Linear(4, 2))
+    model.forward = lambda rows: model[2](model[1](model[0](rows)))  # type: ignore[method-assign]
+    gradients = _sum(model, physical=16)
+    total = gradients.of(batch, out=np.full(gradients.size, np.nan))
+    assert total[:-10].all()
+    assert not total[-10:].any()
+
+
+def test_a_noisy_sum_is_divided() -> None:
+    model = _model()
+    gradients = _sum(model)
+    noisy = np.arange(gradients.size, dtype=np.float64)
+    for divisor in (4.0, 2.0):  # the second step has the memory of the first
+        gradients.set_gradients(noisy, divisor=divisor)
+        flat = torch.cat([one.grad.flatten() for one in model.parameters() if one.grad is not None])
+        assert flat.tolist() == (noisy / divisor).tolist()
+    assert noisy[1] == 1.0
+
+
 def test_gradients_are_handed_to_the_parameters_in_their_order() -> None:
     model = _model()
     gradients = _sum(model)

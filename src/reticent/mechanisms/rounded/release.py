@@ -60,15 +60,21 @@ def rounded_gaussian(value: Floats, *, scale: float, grid: float | None = None) 
 
 
 def release_block(
-    values: Floats, words: Words, extra_bits: ExtraBits, noise: Noise, grid: Frame
+    values: Floats,
+    words: Words,
+    extra_bits: ExtraBits,
+    noise: Noise,
+    grid: Frame,
+    out: Floats | None = None,
 ) -> Floats:
     """The release as a function of its random words and of the bits that may have to follow.
 
-    ``words`` are as many as the values, made even: Gaussian noise comes in pairs.
+    ``words`` are as many as the values, made even: Gaussian noise comes in pairs. The release is
+    written to ``out`` where that is given.
     """
     draws, errors = np.empty(words.size), np.empty(words.size)
     noise.fill(words, draws, errors)
-    out = np.empty(values.size)
+    out = np.empty(values.size) if out is None else out
     if kernels.settle(values, draws, errors, grid, out):
         pool = Pool(words, extra_bits)
         for index in np.flatnonzero(np.isnan(out)):
@@ -84,7 +90,7 @@ def _release(value: Floats, noise: Noise, grid: Frame) -> Floats:
     for start in range(0, flat.size, BLOCK):
         part = flat[start : start + BLOCK]
         words = bits.words(part.size + part.size % 2)
-        out[start : start + BLOCK] = release_block(part, words, bits.extra_bits, noise, grid)
+        release_block(part, words, bits.extra_bits, noise, grid, out[start : start + BLOCK])
     return out.reshape(np.shape(value))
 
 

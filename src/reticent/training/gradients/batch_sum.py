@@ -51,6 +51,12 @@ class GradientSum:
         self.model, self.loss, self.exact = model, loss, exact
         self.clip, self.physical = positive("clip", clip), count("physical", physical)
         self.clipper = Clipper(model)
+        self._trained = self.clipper.parameters
+        self._sizes = [one.numel() for one in self._trained]
+        kinds = {one.dtype for one in self._trained}
+        self._gradients = torch.empty(
+            self.size, dtype=kinds.pop() if len(kinds) == 1 else torch.float64
+        )
         check_gradients(self.clipper, loss, tuple(one[:_CHECKED] for one in example))
         if exact:
             self._refuse_inexact()
@@ -73,25 +79,28 @@ class GradientSum:
     @property
     def size(self) -> int:
         """The number of trainable entries."""
-        return sum(one.numel() for one in self.clipper.parameters)
+        return sum(self._sizes)
 
-    def of(self, batch: tuple[Any, ...]) -> Floats:
-        """The sum over the records of a batch, which may be empty; a flat vector."""
-        records = len(batch[0])
-        total = torch.zeros(self.size, dtype=torch.float64 if self.exact else torch.float32)
-        for start in range(0, records, self.physical):
-            rows = tuple(one[start : start + self.physical] for one in batch)
-            self._add(total, rows)
-        return np.asarray(total.numpy(), dtype=np.float64)
+    def of(self, batch: tuple[Any, ...], *, out: Floats | None = None) -> Floats:
+        """The sum over the records of a batch, which may be empty; a flat vector.
 
-    def set_gradients(self, mean: Floats) -> None:
-        """Hand a noisy gradient to the parameters, for an optimiser to read."""
-        flat = torch.from_numpy(mean)
-        start = 0
-        for one in self.clipper.parameters:
-            part = flat[start : start + one.numel()]
+        It is written to ``out`` where that is given: fresh memory costs as much as the addition.
+        """
+        total = np.empty(self.size) if out is None else out
+        places = torch.split(torch.from_numpy(total), self._sizes)
+        for start in range(0, len(batch[0]), self.physical):
+            sums = self._sums(tuple(one[start : start + self.physical] for one in batch))
+            for place, one in zip(places, sums, strict=True):
+                (place.copy_ if start == 0 else place.add_)(one)
+        if len(batch[0]) == 0:
+            total[:] = 0.0
+        return total
+
+    def set_gradients(self, noisy: Floats, *, divisor: float = 1.0) -> None:
+        """Hand a noisy sum, divided, to the parameters, for an optimiser to read."""
+        self._gradients.copy_(torch.from_numpy(noisy)).div_(divisor)
+        for one, part in zip(self._trained, torch.split(self._gradients, self._sizes), strict=True):
             one.grad = part.view(one.shape).to(one.dtype)
-            start += one.numel()
 
     def _alike(self, example: tuple[Tensor, ...]) -> int:
         """The first batch size at which no bit of a gradient depends on its slot.
@@ -114,7 +123,8 @@ class GradientSum:
                     " exact in float64"
                 )
 
-    def _add(self, total: Tensor, rows: tuple[Tensor, ...]) -> None:
+    def _sums(self, rows: tuple[Tensor, ...]) -> list[Tensor]:
+        """Over a physical batch, one flat vector for each parameter: float64 in exact mode."""
         counted = len(rows[0])
         if self.exact:  # always at the same addresses, whatever the place in the sample
             for place, one in zip(self._buffer, rows, strict=True):
@@ -123,8 +133,8 @@ class GradientSum:
         with self.clipper.watch(len(rows[0])):
             losses = self.loss(self.model, *rows)
         found = self.clipper.clipped_sums(losses, clip=self.clip, wide=self.exact, counted=counted)
-        start = 0
-        for one in self.clipper.parameters:
-            if one in found.sums:
-                total[start : start + one.numel()] += found.sums[one].reshape(-1)
-            start += one.numel()
+        zero = torch.zeros(())
+        return [
+            found.sums[one].reshape(-1) if one in found.sums else zero.expand(one.numel())
+            for one in self._trained
+        ]

@@ -96,6 +96,8 @@ class Clipper:
         """Calls whose output has no dimension for records: a table of positions."""
         self._units: dict[str, Unit] = {}
         self._seen: list[Seen] = []
+        self._calls: dict[str, int] = {}
+        """How often each module was called in this forward pass."""
         self._records = 0
         self._hooks = [
             module.register_forward_hook(self._hook(name, module), with_kwargs=True)
@@ -127,7 +129,7 @@ class Clipper:
     @contextmanager
     def watch(self, records: int) -> Iterator[None]:
         """Around the forward pass of so many records."""
-        self._seen, self._records = [], records
+        self._seen, self._calls, self._records = [], {}, records
         try:
             yield
         finally:
@@ -260,21 +262,22 @@ class Clipper:
         def hook(_: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
             if not self._records or not torch.is_grad_enabled():
                 return None
-            order = sum(call.name == name for call in self._seen)
+            order = self._calls.get(name, 0)
+            self._calls[name] = order + 1
             replaced = (
                 self._with_records(output, (name, order)) if name not in self._units else None
             )
             tensors = tensors_of(output if replaced is None else replaced)
             if not any(one.requires_grad for one in tensors):
                 return None
-            arguments = tree_map(_detached, (args, kwargs))
+            arguments = _without_graph(args, kwargs)
             self._seen.append(
                 Seen(
                     name=name,
                     module=module,
                     order=order,
                     arguments=arguments,
-                    versions=[(one, one._version) for one in tensors_of(arguments)],
+                    versions=[(one, one._version) for one in _tensors(arguments)],
                     edges=[
                         get_gradient_edge(one) if one.requires_grad else None for one in tensors
                     ],
@@ -322,6 +325,18 @@ def _total(tensors: list[Tensor]) -> Tensor:
 
 def _frozen(module: nn.Module) -> bool:
     return not any(one.requires_grad for one in module.parameters(recurse=False))
+
+
+def _without_graph(args: Any, kwargs: Any) -> Any:
+    """The arguments of a call, of which most are one tensor."""
+    if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+        return (args[0].detach(),), {}
+    return tree_map(_detached, (args, kwargs))
+
+
+def _tensors(arguments: Any) -> list[Tensor]:
+    args, kwargs = arguments
+    return tensors_of(args[0] if len(args) == 1 and not kwargs else arguments)
 
 
 def _detached(leaf: Any) -> Any:

@@ -13,11 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
+from reticent.arrays import Floats32
 from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.gradients import wide_kernels
+from reticent.validation import InputError
 
 Tensor = torch.Tensor
-_CHUNK = 2**22
-"""Numbers that are widened to float64 at a time."""
 
 
 @dataclass(kw_only=True)
@@ -58,30 +61,37 @@ class Kept(Contribution):
         """By a sum of squares; in float64 each product of two float32 is exact."""
         if not self.wide:
             return _squares(self.rows)
-        return torch.cat([block.double().square().sum(1) for block in self._blocks()])
+        return torch.from_numpy(wide_kernels.squared_norms(_float32(self.rows)))
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
         """One product of a row of weights and the matrix of parts."""
         if not self.wide:
-            return (weights @ self.rows).view(self.parameter.shape)
+            return self._shaped(weights @ self.rows)
         total = torch.zeros(self.rows.shape[1], dtype=torch.float64)
-        start = 0
-        for block in self._blocks():
-            total += weights[start : start + len(block)] @ block.double()
-            start += len(block)
-        return total.view(self.parameter.shape)
+        wide_kernels.add_weighted(_float32(self.rows), weights.numpy(), total.numpy())
+        return self._shaped(total)
 
     def parts(self) -> Tensor:
         """As they are."""
-        return self.rows.view(len(self.rows), *self.parameter.shape)
+        return self._shaped(self.rows)
 
     def without(self, dropped: Tensor) -> Self:
         """With rows of zeros."""
         return dataclasses.replace(self, rows=_zeroed(self.rows, dropped))
 
-    def _blocks(self) -> list[Tensor]:
-        step = max(1, _CHUNK // max(1, self.rows.shape[1]))
-        return [self.rows[start : start + step] for start in range(0, len(self.rows), step)]
+    def _shaped(self, rows: Tensor) -> Tensor:
+        """Rows, or one of them, in the shape of the parameter."""
+        return rows.view(*rows.shape[:-1], *self.parameter.shape)
+
+
+@dataclass(kw_only=True)
+class KeptPatches(Kept):
+    """The parts of a convolution, a row each, in which channels come last."""
+
+    def _shaped(self, rows: Tensor) -> Tensor:
+        outputs, channels, height, width = self.parameter.shape
+        shaped = rows.view(*rows.shape[:-1], outputs, height, width, channels)
+        return shaped.movedim(-1, -3)
 
 
 @dataclass(kw_only=True)
@@ -92,15 +102,23 @@ class KeptOneByOne(Contribution):
 
     def squared_norms(self) -> Tensor:
         """Tensor by tensor."""
-        kind = torch.float64 if self.wide else self.parameter.dtype
-        flat = [part.reshape(-1).to(kind) for part in self.tensors]
-        return torch.stack([torch.dot(part, part) for part in flat])
+        flat = [part.reshape(1, -1) for part in self.tensors]
+        if not self.wide:
+            return torch.stack([torch.dot(part[0], part[0]) for part in flat])
+        found = [wide_kernels.squared_norms(_float32(part))[0] for part in flat]
+        return torch.tensor(found, dtype=torch.float64)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
         """Added up tensor by tensor."""
         total = torch.zeros_like(self.parameter, dtype=weights.dtype)
-        for part, weight in zip(self.tensors, weights.tolist(), strict=True):
-            total.add_(part.view(total.shape), alpha=weight)
+        if not self.wide:
+            for part, weight in zip(self.tensors, weights.tolist(), strict=True):
+                total.add_(part.view(total.shape), alpha=weight)
+            return total
+        flat, each = total.view(-1).numpy(), weights.numpy()
+        for place, part in enumerate(self.tensors):
+            rows = _float32(part.reshape(1, -1))
+            wide_kernels.add_weighted(rows, each[place : place + 1], flat)
         return total
 
     def parts(self) -> Tensor:
@@ -157,8 +175,8 @@ class OuterProducts(Contribution):
 class Summed(Contribution):
     """Squared norms that were found without the parts, and how to add the parts up.
 
-    ``add`` takes inputs, gradients of the outputs (already weighted) and gives the sum; ``square``
-    the squared norms. Both have the records first.
+    ``add`` takes inputs and gradients of the outputs, of which one is weighted, and gives the sum;
+    ``square`` the squared norms. Both have the records first.
     """
 
     inputs: Tensor
@@ -172,8 +190,11 @@ class Summed(Contribution):
         return self.square(self.inputs, self.gradients)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
-        """As one gradient of the module, with weighted gradients of its output."""
-        return self.add(self.inputs, weighted(self.gradients, weights))
+        """As one gradient of the module, linear in either side: the smaller one is weighted."""
+        inputs, gradients = self.inputs, self.gradients
+        if inputs.is_floating_point() and inputs.numel() < gradients.numel():
+            return self.add(weighted(inputs, weights), gradients)
+        return self.add(inputs, weighted(gradients, weights))
 
     def parts(self) -> Tensor:
         """Multiplied out."""
@@ -196,6 +217,14 @@ def weighted(gradients: Tensor, weights: Tensor) -> Tensor:
 def _squares(rows: Tensor) -> Tensor:
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
     return norms.square_()
+
+
+def _float32(rows: Tensor) -> Floats32:
+    """As the kernels read them: contiguous, and float32, whose products float64 holds exactly."""
+    found: Floats32 = rows.detach().contiguous().numpy()
+    if found.dtype != np.float32:
+        raise InputError(f"gradients must be float32 in exact mode, got {found.dtype}")
+    return found
 
 
 def _zeroed(rows: Tensor, dropped: Tensor) -> Tensor:

@@ -139,6 +139,8 @@ class _Again:
 
 def tensors_of(output: Any) -> list[Tensor]:
     """The tensors of floats in an output, whatever it is made of."""
+    if isinstance(output, Tensor):
+        return [output] if output.is_floating_point() else []
     return [
         leaf
         for leaf in tree_flatten(output)[0]
