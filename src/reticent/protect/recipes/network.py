@@ -20,7 +20,7 @@ from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Relation
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH
-from reticent.protect.noisy_query import sampled_records
+from reticent.protect.noisy_query import is_replaced, sampled_records
 from reticent.protect.recipe import Plan, Recipe, Step, Tensors
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
 from reticent.protect.terms import Terms
@@ -29,6 +29,7 @@ from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
     from reticent.training.encoders.torch_extra import nn, torch
+    from reticent.training.gradients import GradientSum
 
 GRADIENTS: Final = "gradients"
 _EXAMPLES: Final = 64
@@ -264,6 +265,11 @@ class NetworkRecipe(Recipe):
         return flat.reshape(len(rows), *self.record_shape)
 
 
+_AUDITED: Final[dict[NetworkRecipe, GradientSum]] = {}
+"""The last that an audit or a shadow ran: what it runs again is not checked again. Whatever is
+released is."""
+
+
 class _Run:
     """What training changes: weights, momentum and their moving average."""
 
@@ -286,7 +292,11 @@ class _Run:
             ),
             physical=recipe.slots,
             exact=recipe.exact,
+            like=_AUDITED.get(recipe) if is_replaced() else None,
         )
+        if is_replaced():
+            _AUDITED.clear()
+            _AUDITED[recipe] = self.gradients
         if self.gradients.size != recipe.size:
             raise InputError(f"{recipe.architecture} must build one network, got two sizes")
         self.optimiser = torch.optim.SGD(
