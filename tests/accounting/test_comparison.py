@@ -92,7 +92,8 @@ def test_logistic_dp_sgd_is_never_below_its_loss_distribution(noise, steps, rate
 
 def test_the_table_of_accountants_claims_the_tightest():
     table = dp_sgd.accountants()
-    assert [row[0] for row in table.rows] == ["PLD", "RDP", "GDP", "zCDP", "advanced", "naive"]
+    assert [row[0] for row in table.rows[:2]] == ["PLD", "RDP"]
+    assert {row[0] for row in table.rows[2:]} == {"GDP", "zCDP", "advanced", "naive"}
     claimed = [[row[0] for row in table.rows if row[column].endswith("*")] for column in (1, 2)]
     assert claimed == [["PLD"], ["RDP"]]
     gaussians = [float(row[1].rstrip("*")) for row in table.rows]

@@ -66,8 +66,8 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
     "beyond": {
         "logistic-noise": exact_in("dp_sgd", "logistic_noise"),
         "answers": trained_in("answers", ("digits",)),
-        "audits": trained_in("audits", ("digits",)),
-        "end-to-end": trained_in("end_to_end", ("built",)),
+        "audits": trained_in("audits", ("digits", "network")),
+        "end-to-end": trained_in("end_to_end", ("built", "network")),
         "demonstration": trained_in("demonstration", ("mnist-test",), ("mnist-test",)),
         "plan-grid": trained_in(
             "plan_fit", ("digits", *_FOLDER, "shoppers"), (*_FOLDER, "shoppers")

@@ -1,5 +1,6 @@
 """DP-SGD before any training: one plan by all accountants, and what logistic noise costs."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,8 +30,8 @@ class Plan:
     """Poisson samples of a public number of records."""
 
     records: int = 60_000
-    batch: int = 512
-    epochs: int = 8
+    batch: int = 1024
+    epochs: int = 5
     epsilon: float = 3.0
     delta: float = 1e-5
 
@@ -88,7 +89,7 @@ def accountants() -> Table:
             *(_shown(found[kind][name].epsilon, least[kind] == name) for kind in _KINDS),
             found["gaussian"][name].note or "amplified by sampling",
         )
-        for name in reversed(found["gaussian"])
+        for name in sorted(found["gaussian"], key=lambda name: _size(found["gaussian"][name]))
     ]
     return Table(
         title=f"ε of one plan at δ = {upper_text(plan.delta)}: batch {plan.batch} of "
@@ -105,8 +106,8 @@ def accountants() -> Table:
 
 PLANS = (
     Plan(),
-    Plan(epsilon=1.0),
-    Plan(epochs=40),
+    Plan(batch=2048, epsilon=1.0),
+    Plan(batch=512, epochs=40),
     Plan(batch=4096, epochs=25, epsilon=1.0),
     Plan(records=50_000, batch=8192, epochs=60, epsilon=2.0),
 )
@@ -156,8 +157,11 @@ _ONE = Sensitivity(l2=1.0, relation=_RELATION, source="the clip")
 
 
 def _tightest(found: Mapping[str, Compared]) -> str:
-    sizes = {name: one.epsilon for name, one in found.items() if one.epsilon is not None}
-    return min(sizes, key=lambda name: sizes[name])
+    return min(found, key=lambda name: _size(found[name]))
+
+
+def _size(one: Compared) -> float:
+    return math.inf if one.epsilon is None else one.epsilon
 
 
 def _shown(epsilon: float | None, claimed: bool) -> str:

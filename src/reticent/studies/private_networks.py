@@ -13,31 +13,11 @@ from reticent.protect import Release, ReleaseRequest, release_table
 from reticent.protect.recipe import with_scales
 from reticent.protect.recipes.network import GRADIENTS, NetworkRecipe
 from reticent.results.table import Table
+from reticent.studies.attacked_networks import AttackedNetworks, Training, attacked
 from reticent.studies.losses import bare
+from reticent.studies.membership import Victim
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run
-
-
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """The constants of one network, as ``reticent train`` takes them."""
-
-    architecture: str
-    shape: str | None
-    batch: int
-    epochs: float
-    learning_rate: float
-    clip: float = 0.1
-    momentum: float = 0.9
-    average: float = 0.95
-
-    def __str__(self) -> str:
-        """For a note below a table."""
-        return (
-            f"{self.architecture}: batch {self.batch}, {self.epochs:g} epochs, learning rate "
-            f"{self.learning_rate:g}, momentum {self.momentum:g}, clip {self.clip:g}, moving "
-            f"average {self.average:g}"
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +71,7 @@ _CONV = Training(
 )
 _NOISIER = dataclasses.replace(_CONV, batch=2048)
 _DIGITS = Training(architecture="mlp", shape=None, batch=512, epochs=40.0, learning_rate=1.0)
-SPECS: Mapping[str, PrivateNetworks] = {
+SPECS: Mapping[str, PrivateNetworks | AttackedNetworks] = {
     "mnist": PrivateNetworks(
         on="mnist",
         records=60_000,
@@ -111,6 +91,14 @@ SPECS: Mapping[str, PrivateNetworks] = {
             "published run, so the learning rate was raised. Nothing else was tried.",
         ),
     ),
+    "location": AttackedNetworks(
+        on="location",
+        members=2_500,
+        training=Training(
+            architecture="mlp", shape=None, batch=625, epochs=12.0, learning_rate=2.0, average=0.9
+        ),
+        victim=Victim(),
+    ),
     "digits": PrivateNetworks(
         on="digits",
         records=1_400,
@@ -124,11 +112,13 @@ SPECS: Mapping[str, PrivateNetworks] = {
 }
 
 
-def study(spec: PrivateNetworks, run: Run) -> Outcome:
-    """Networks by DP-SGD, proven: accuracy at equal (ε, δ), Gaussian and logistic noise.
+def study(spec: PrivateNetworks | AttackedNetworks, run: Run) -> Outcome:
+    """Networks by DP-SGD, proven: accuracy on images; an attack before and after (location).
 
-    One table of accuracies.
+    One table for each data set.
     """
+    if isinstance(spec, AttackedNetworks):
+        return Outcome(specifications=(spec,), tables=(attacked(spec, run),))
     run.steps.plan(sum(row.draws for row in spec.rows))
     data = task(spec.on, records=spec.records, seed=0, folder=run.folder)
     drawn: dict[Row, list[dict[str, Any]]] = {row: [] for row in spec.rows}
