@@ -47,9 +47,7 @@ class Compared:
     note: str = ""
 
 
-def side_by_side(
-    event: Event, *, relation: Relation | str, delta: float
-) -> Mapping[str, Compared]:
+def side_by_side(event: Event, *, relation: Relation | str, delta: float) -> Mapping[str, Compared]:
     """Every accountant with a bound on the ε of ``event`` at δ; all hold, so the least is claimed.
 
     >>> from reticent.guarantee import GaussianEvent, Repeated

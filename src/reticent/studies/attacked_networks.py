@@ -152,8 +152,7 @@ def _shown(spec: AttackedNetworks, cells: dict[float | None, list[dict[str, Any]
             f"{upper_text(spec.delta)}, add-remove, one record. {spec.training}.",
             f"LiRA is online, with {spec.shadows} shadow models on halves of the scored records, "
             "made as the victim was, its noise included.",
-            "Constants were fixed before a network was trained on these data: learning rate × "
-            "steps × noise as in the published run on MNIST (Tramèr & Boneh 2021).",
+            "Constants were fixed before a network was trained on these data.",
             READING.format(seeds=spec.seeds),
         ),
     )

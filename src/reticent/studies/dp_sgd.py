@@ -98,8 +98,9 @@ def accountants() -> Table:
         rows=tuple(rows),
         notes=(
             f"Noise of scale {multipliers['gaussian']:.4f} and {multipliers['logistic']:.4f} times "
-            f"the clip, each the least for ε = {plan.epsilon:g}; * is claimed, the others hold too. "
-            "A dash: no theorem covers logistic noise under an L2 bound. Neighbours: add-remove.",
+            f"the clip, each the least for ε = {plan.epsilon:g}; * is claimed, the others hold "
+            "too. A dash: no theorem covers logistic noise under an L2 bound. Neighbours: "
+            "add-remove.",
         ),
     )
 
@@ -147,8 +148,8 @@ def logistic_noise() -> Table:
         notes=(
             "Deviations over the clip, and by how much the variance of logistic noise is above "
             "that of Gaussian noise by either accountant. Under an L2 bound logistic noise is "
-            "accounted by RDP alone, as a Gaussian with σ² = 3s² (docs/theory.md C.2), whose variance "
-            "is 9/π² of its own. PLD is what is claimed for Gaussian noise.",
+            "accounted by RDP alone, as a Gaussian with σ² = 3s² (docs/theory.md C.2), whose "
+            "variance is 9/π² of its own. PLD is what is claimed for Gaussian noise.",
         ),
     )
 

@@ -27,7 +27,7 @@ class _MaxPool(nn.MaxPool2d):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """The largest of each window."""
-        pooled = super().forward(images.contiguous(memory_format=torch.channels_last))
+        pooled: torch.Tensor = super().forward(images.contiguous(memory_format=torch.channels_last))
         return pooled.contiguous()
 
 

@@ -39,7 +39,7 @@ class GradientSum:
         like: One of the same model on this machine that was checked: its checks are not repeated.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument for each thing a caller chooses
         self,
         model: nn.Module,
         loss: Loss,
