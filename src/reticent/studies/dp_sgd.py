@@ -21,6 +21,7 @@ from reticent.results.table import Table
 
 _RELATION = Relation.ADD_REMOVE
 _KINDS = ("gaussian", "logistic")
+_GRADE = "Grade declared; neighbours: add-remove; unit: one record."
 _NAMES = {"basic": "naive", "zcdp": "zCDP", "gdp": "GDP", "rdp": "RDP", "pld": "PLD"}
 """Of accountants, as papers write them."""
 
@@ -99,8 +100,8 @@ def accountants() -> Table:
         notes=(
             f"Noise of scale {multipliers['gaussian']:.4f} and {multipliers['logistic']:.4f} times "
             f"the clip, each the least for ε = {plan.epsilon:g}; * is claimed, the others hold "
-            "too. A dash: no theorem covers logistic noise under an L2 bound. Neighbours: "
-            "add-remove.",
+            "too. A dash: no theorem covers logistic noise under an L2 bound.",
+            _GRADE,
         ),
     )
 
@@ -150,6 +151,7 @@ def logistic_noise() -> Table:
             "that of Gaussian noise by either accountant. Under an L2 bound logistic noise is "
             "accounted by RDP alone, as a Gaussian with σ² = 3s² (docs/theory.md C.2), whose "
             "variance is 9/π² of its own. PLD is what is claimed for Gaussian noise.",
+            _GRADE,
         ),
     )
 
