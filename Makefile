@@ -130,6 +130,7 @@ bench: $(VENV)/.bench
 audits: $(VENV)/.demo
 	@$(BIN)/reticent reproduce beyond end-to-end --jobs 2 --out results/end-to-end.json
 	@$(BIN)/reticent reproduce beyond audits --jobs 2 --out results/audits.json $(AUDITS)
+	@$(BIN)/reticent reproduce beyond audits --on network --jobs 2 --out results/audits-network.json
 
 # Goes on where it was cut off; MUTANTS="--count 20 --only accounting" for a part.
 mutants: $(VENV)/.test

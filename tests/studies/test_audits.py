@@ -15,7 +15,9 @@ from reticent.audit.release import audit_release
 from reticent.protect import release_weights
 from reticent.studies import audits
 from reticent.studies.audit_trials import (
+    BOTH,
     LEARNERS,
+    NETWORK,
     TOGETHER,
     WEIGHTS,
     Kind,
@@ -29,6 +31,7 @@ from reticent.studies.trained import Cells, Run
 from reticent.training import SoftmaxHead
 
 SPEC = audits.SPECS["digits"]
+NETWORKS = audits.SPECS["network"]
 RESULT = Path(__file__).parents[2] / "results" / "audits.json"
 
 
@@ -43,7 +46,7 @@ def rows_of(table):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", SPEC.kinds, ids=lambda kind: "-".join(map(str, audits._terms(kind)))
+    "kind", [*SPEC.kinds, *NETWORKS.kinds], ids=lambda kind: "-".join(map(str, audits._terms(kind)))
 )
 def test_audits_of_each_proven_release_do_not_refute_it(kind):
     """On digits and on built data; each is wrong once in a million."""
@@ -56,10 +59,11 @@ def test_audits_of_each_proven_release_do_not_refute_it(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [WEIGHTS, "class-means", TOGETHER])
+@pytest.mark.parametrize("what", [WEIGHTS, "class-means", TOGETHER, NETWORK])
 def test_the_same_audits_refute_far_too_little_noise(what):
     """A thousandth of the noise: only 16 runs that chose a threshold badly miss it (0.4¹⁶)."""
-    kind = Kind(what=what, epsilons=(0.25,), runs=80)
+    relation = "add-remove" if what == NETWORK else BOTH
+    kind = Kind(what=what, epsilons=(0.25,), relation=relation, runs=80)
     assert audited(Trial(kind=kind, place=1, beta=0.05, share=1e-3, built=True))["refuted"]
 
 
@@ -168,3 +172,15 @@ def test_built_data_reach_nineteen_twentieths_of_the_bound(tables):
     assert 0.95 <= float(built["tightness"]) <= 1
     assert float(digits["tightness"]) < float(built["tightness"])
     assert float(built["measured"]) <= float(built["analytic"]) <= 1
+
+
+def test_dp_sgd_was_not_refuted_and_half_of_its_noise_was():
+    path = RESULT.with_name("audits-network.json")
+    proven, planted = json.loads(path.read_text(encoding="utf-8"))["tables"]
+    for row in rows_of(proven):
+        assert (row["release"], row["able"]) == (NETWORK, row["audits"])
+        assert int(row["runs"]) >= 200
+        assert not wrong_too_often(int(row["refuted"]), int(row["audits"]), beta=NETWORKS.beta)
+    shares = {row["noise left"]: int(row["refuted"]) for row in rows_of(planted)}
+    assert set(shares) == {"0.25", "0.5"}
+    assert min(shares.values()) > 0

@@ -44,3 +44,10 @@ def test_a_small_audit(monkeypatch):
     assert [row[0] for row in by_release.rows] == [*few, "all"]
     assert [row[1] for row in by_release.rows] == ["12", "12", "24"]
     assert len(by_format.rows) == 12
+
+
+def test_one_recipe_alone_goes_through_its_own_ways():
+    asked = set(end_to_end._asked(end_to_end.SPECS["network"]))
+    assert asked == {"network", "network, arrays", "protect network (command)"}
+    assert end_to_end.SPECS["network"].pairs >= 20
+    assert end_to_end.SPECS["network"].command_pairs >= 20

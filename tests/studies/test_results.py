@@ -20,6 +20,7 @@ from reticent.studies import (
     end_to_end,
     learners,
     plan_fit,
+    private_networks,
     slides_table,
 )
 from reticent.studies.lu import alpha, findings, oaro
@@ -38,6 +39,9 @@ SPECS = {
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
     "answers-digits": answers.SPECS["digits"],
     "audits": (audits.SPECS["digits"],),
+    "audits-network": (audits.SPECS["network"],),
+    "private-networks-mnist": (private_networks.SPECS["mnist"],),
+    "private-networks-location": (private_networks.SPECS["location"],),
     "demonstration": (demonstration.SPECS["mnist-test"],),
     "end-to-end": (end_to_end.SPECS["built"],),
     "lu-alpha-location": (alpha.SPECS["location"],),

@@ -5,5 +5,13 @@ Every accountant covers the events it has a theorem for and refuses the others b
 
 from reticent.accounting.account import ACCOUNTANTS, PrivacyCost, account
 from reticent.accounting.calibration import Calibration, calibrate_noise
+from reticent.accounting.comparison import side_by_side
 
-__all__ = ["ACCOUNTANTS", "Calibration", "PrivacyCost", "account", "calibrate_noise"]
+__all__ = [
+    "ACCOUNTANTS",
+    "Calibration",
+    "PrivacyCost",
+    "account",
+    "calibrate_noise",
+    "side_by_side",
+]

@@ -1,5 +1,6 @@
 """``reticent account``: the ε of a composition."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -58,7 +59,7 @@ def account(
     pure: Pure = False,
     json: Json = False,
 ) -> None:
-    """The ε of a composition of releases, by every method that covers it."""
+    """The ε of a composition of releases, by every method side by side."""
     from reticent import accounting
 
     if (mechanism is None) == (events is None):
@@ -74,10 +75,14 @@ def account(
         event = sampled_steps(release, times, sampling_rate, sample_size, population)
     found = accounting.account(event, relation=relation_of(relation), delta=delta_of(delta, pure))
     claim = found.guarantee()
+    compared = accounting.side_by_side(event, relation=found.relation, delta=found.delta)
     if json:
-        print_json(found.to_dict() | {"guarantee": claim.to_dict()})
+        side = {name: asdict(one) for name, one in compared.items()}
+        print_json(found.to_dict() | {"side_by_side": side, "guarantee": claim.to_dict()})
         return
-    rows = [(name, upper_text(epsilon), "") for name, epsilon in found.epsilons.items()]
-    rows += [(name, "–", reason) for name, reason in found.refusals.items()]
-    print_table(f"ε at δ = {found.delta}", ("method", "ε", "why not"), rows)
+    rows = [
+        (name, "–" if one.epsilon is None else upper_text(one.epsilon), one.note)
+        for name, one in compared.items()
+    ]
+    print_table(f"ε at δ = {found.delta}", ("method", "ε", "counted as, or why not"), rows)
     print_line(f"best by {found.method}: {claim}")

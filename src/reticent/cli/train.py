@@ -52,7 +52,7 @@ Shape = Annotated[
 Batch = Annotated[
     int | None,
     typer.Option(
-        help="Records that a step sees on average; by default 256, under replace-one all.",
+        help="Records that a step sees on average; by default 512, under replace-one all.",
         show_default=False,
     ),
 ]
@@ -86,8 +86,8 @@ def train(
     shape: Shape = None,
     batch: Batch = None,
     epochs: Epochs = 20.0,
-    clip: Clip = 1.0,
-    learning_rate: Rate = 0.5,
+    clip: Clip = 0.1,
+    learning_rate: Rate = 1.0,
     momentum: Momentum = 0.9,
     average: Average = 0.0,
     mechanism: Noise = "gaussian",

@@ -265,7 +265,7 @@ class PrivateNetwork(Learner):
         architecture: "mlp", "conv", or ``package.module:function`` of a function that is called
             with the shape of a record and the number of classes and returns a torch module.
         shape: Of a record, as "1x28x28"; one vector where nothing is said.
-        batch: How many of N records a step sees on average: by default 256, or all of them where
+        batch: How many of N records a step sees on average: by default 512, or all of them where
             the relation or persons with several records rule samples out.
         epochs: How many times N records are seen.
         clip: The norm to which each record's gradient is clipped.
@@ -308,8 +308,8 @@ class PrivateNetwork(Learner):
         shape: str = "",
         batch: int | None = None,
         epochs: float = 20.0,
-        clip: float = 1.0,
-        learning_rate: float = 0.5,
+        clip: float = 0.1,
+        learning_rate: float = 1.0,
         momentum: float = 0.9,
         average: float = 0.0,
         exact: bool = True,

@@ -50,6 +50,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
     "lu": {
         **{name: exact_in("lu.formulas", name) for name in _FORMULAS},
         "verdicts": exact_in("lu.verdicts", "verdicts"),
+        "accountants": exact_in("dp_sgd", "accountants"),
         "oaro": trained_in("lu.oaro", ("digits",)),
         "findings": trained_in("lu.findings", ("all", "digits"), ("all",)),
         "alpha": trained_in("lu.alpha", ("location", "digits"), ("location",)),
@@ -63,12 +64,16 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         for name in _REFUTATIONS
     },
     "beyond": {
+        "logistic-noise": exact_in("dp_sgd", "logistic_noise"),
         "answers": trained_in("answers", ("digits",)),
-        "audits": trained_in("audits", ("digits",)),
-        "end-to-end": trained_in("end_to_end", ("built",)),
+        "audits": trained_in("audits", ("digits", "network")),
+        "end-to-end": trained_in("end_to_end", ("built", "network")),
         "demonstration": trained_in("demonstration", ("mnist-test",), ("mnist-test",)),
         "plan-grid": trained_in(
             "plan_fit", ("digits", *_FOLDER, "shoppers"), (*_FOLDER, "shoppers")
+        ),
+        "private-networks": trained_in(
+            "private_networks", ("mnist", "location", "digits"), ("mnist", "location")
         ),
         "learners": trained_in("learners", ("digits", "mnist5k", *_FOLDER), _FOLDER),
     },

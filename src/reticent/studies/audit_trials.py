@@ -133,6 +133,7 @@ def _pooled(pixels: int) -> tuple[Floats, Integers]:
 
 
 WEIGHTS, CENTRED, TOGETHER = "weights", "weights after a mean", "mean and weights"
+NETWORK = protect.PrivateNetwork.recipe.name
 LEARNERS = {
     "class-means": protect.ClassMeansHead,
     "lda": protect.LDAHead,
@@ -229,10 +230,26 @@ def _learner(trial: Trial) -> TranscriptAudit:
     return audit_learner(learner, *worlds, draw=_drawn(trial.share), **trial.effort)
 
 
+def _network(trial: Trial) -> TranscriptAudit:
+    """Two steps of DP-SGD, on samples of half of the records or on all of them, in turn."""
+    worlds = learner_worlds(trial.place, built=trial.built, replaced=False, targets=False)
+    records, half = 8 + trial.place % 25, trial.place // 2 % 2 == 0
+    network = protect.PrivateNetwork(
+        classes=range(3),
+        records=records,
+        batch=-(-records // 2) if half else records,
+        epochs=1.0 if half else 2.0,
+        clip=1.0,
+        **trial.terms,
+    )
+    return audit_learner(network, *worlds, draw=_drawn(trial.share), **trial.effort)
+
+
 _AUDITS: Mapping[str, Callable[[Trial], ReleaseAudit | TranscriptAudit]] = {
     WEIGHTS: _weights,
     CENTRED: _weights,
     TOGETHER: _together,
+    NETWORK: _network,
 }
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from reticent.audit.end_to_end.pairs import Combination, audit_pair, combinations
+from reticent.audit.end_to_end.releases import Audited
 from reticent.guarantee.rounding import upper_text
 from reticent.parallel import map_tasks
 from reticent.results.table import Table
@@ -32,7 +33,14 @@ class EndToEnd:
     job_limit: float = 300.0
 
 
-SPECS = {"built": EndToEnd()}
+@dataclass(frozen=True, kw_only=True)
+class OneRecipe(EndToEnd):
+    """The same for the ways to one recipe alone: function, arrays and command."""
+
+    recipe: str
+
+
+SPECS = {"built": EndToEnd(), "network": OneRecipe(recipe="network", pairs=20)}
 
 
 def study(spec: EndToEnd, run: Run) -> Outcome:
@@ -41,7 +49,7 @@ def study(spec: EndToEnd, run: Run) -> Outcome:
     All pairs, and the largest figures of each release.
     """
     cells: Cells = {}
-    every = every_release() | WHOLE_JOB
+    every = _asked(spec)
     run.steps.plan(len(combinations(every)))
     for name, audited in every.items():  # one at a time: what is done stays done after a stop
         asked = combinations({name: audited})
@@ -49,6 +57,15 @@ def study(spec: EndToEnd, run: Run) -> Outcome:
         compute = partial(map_tasks, _audited, tasks, jobs=run.jobs)
         cells |= dict(zip(asked, run.cell((spec, name), compute, steps=len(asked)), strict=True))
     return Outcome(specifications=(spec,), tables=(_table(cells), _formats(cells)))
+
+
+def _asked(spec: EndToEnd) -> dict[str, Audited]:
+    every = every_release() | WHOLE_JOB
+    if not isinstance(spec, OneRecipe):
+        return every
+    return {
+        name: one for name, one in every.items() if spec.recipe in name.replace(",", " ").split()
+    }
 
 
 def _effort(name: str, spec: EndToEnd) -> tuple[int, float]:

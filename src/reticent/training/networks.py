@@ -22,6 +22,15 @@ def mlp(shape: tuple[int, ...], classes: int) -> nn.Module:
     )
 
 
+class _MaxPool(nn.MaxPool2d):
+    """The same numbers with the channels last in memory, where torch is five times as fast."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """The largest of each window."""
+        pooled: torch.Tensor = super().forward(images.contiguous(memory_format=torch.channels_last))
+        return pooled.contiguous()
+
+
 def conv(shape: tuple[int, ...], classes: int) -> nn.Module:
     """Two convolutions with tanh, as in Papernot et al. 2021; 26,010 weights at 1×28×28."""
     if len(shape) != 3:
@@ -29,10 +38,10 @@ def conv(shape: tuple[int, ...], classes: int) -> nn.Module:
     features = nn.Sequential(
         nn.Conv2d(shape[0], 16, 8, stride=2, padding=2),
         nn.Tanh(),
-        nn.MaxPool2d(2, 1),
+        _MaxPool(2, 1),
         nn.Conv2d(16, 32, 4, stride=2),
         nn.Tanh(),
-        nn.MaxPool2d(2, 1),
+        _MaxPool(2, 1),
         nn.Flatten(),
     )
     try:

@@ -36,9 +36,10 @@ class GradientSum:
             in exact mode some dozens of many sizes and all classes.
         physical: How many records are computed at a time; exact mode may have to take fewer.
         exact: Which of the two.
+        like: One of the same model on this machine that was checked: its checks are not repeated.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument for each thing a caller chooses
         self,
         model: nn.Module,
         loss: Loss,
@@ -47,6 +48,7 @@ class GradientSum:
         example: tuple[Tensor, ...],
         physical: int = 64,
         exact: bool = True,
+        like: GradientSum | None = None,
     ) -> None:
         self.model, self.loss, self.exact = model, loss, exact
         self.clip, self.physical = positive("clip", clip), count("physical", physical)
@@ -57,13 +59,22 @@ class GradientSum:
         self._gradients = torch.empty(
             self.size, dtype=kinds.pop() if len(kinds) == 1 else torch.float64
         )
-        check_gradients(self.clipper, loss, tuple(one[:_CHECKED] for one in example))
-        if exact:
+        if like is not None:
+            self.physical = like.physical
+            self.clipper.layouts = like.clipper.layouts
+            self.clipper.without_records = like.clipper.without_records
+        else:
+            self._check(example)
+        places = torch.arange(self.physical) % len(example[0])
+        self._buffer = tuple(one[places].contiguous() for one in example)
+
+    def _check(self, example: tuple[Tensor, ...]) -> None:
+        """Refuse what clipping would not protect; find the number of slots and all layouts."""
+        check_gradients(self.clipper, self.loss, tuple(one[:_CHECKED] for one in example))
+        if self.exact:
             self._refuse_inexact()
             with self.one_thread_if_small():
                 self.physical = self._alike(example)
-        places = torch.arange(self.physical) % len(example[0])
-        self._buffer = tuple(one[places].contiguous() for one in example)
 
     @contextmanager
     def one_thread_if_small(self) -> Iterator[None]:

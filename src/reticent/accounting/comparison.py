@@ -1,0 +1,142 @@
+"""One event by every accountant, side by side, those included that lack a rule for it.
+
+Where an accountant does not cover an event it may cover one that is never less: a sampled release
+without its sampling, and noise without an (ε, δ) of its own by one of its many. Such bounds are
+what is commonly published (Lu et al. 2022, Table 4); they hold, and are never the smallest.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from reticent.accounting.account import ACCOUNTANTS, account, epsilon_by
+from reticent.accounting.advanced import ADVANCED
+from reticent.accounting.basic import BASIC
+from reticent.accounting.gdp import GDP
+from reticent.accounting.zcdp import ZCDP
+from reticent.guarantee.events import (
+    ApproximateEvent,
+    Composed,
+    Event,
+    Mixture,
+    Parallel,
+    PoissonSampled,
+    PostProcessed,
+    Repeated,
+    SampledWithoutReplacement,
+)
+from reticent.guarantee.grade import Relation, as_relation
+from reticent.validation import NotCoveredError, probability
+
+UNSAMPLED: Final = "without amplification: as if every step saw all records"
+SPLIT: Final = "each release as one (ε₀, δ₀)"
+_SHARES: Final = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99)
+"""Of δ, for the steps' own δ₀ in advanced composition; each gives a bound that holds."""
+_ROUNDING: Final = 1 - 1e-9
+_TRIAL: Final = 2.0**-40
+_LEAST_SPLIT: Final = ("gdp", "zcdp", "rdp")
+"""Accountants of one step: the loss distribution of a single release adds nothing to these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """The ε of one accountant, or None; ``note`` says what was counted instead, or why not."""
+
+    epsilon: float | None
+    note: str = ""
+
+
+def side_by_side(event: Event, *, relation: Relation | str, delta: float) -> Mapping[str, Compared]:
+    """Every accountant with a bound on the ε of ``event`` at δ; all hold, so the least is claimed.
+
+    >>> from reticent.guarantee import GaussianEvent, Repeated
+    >>> step = PoissonSampled(event=GaussianEvent(noise_multiplier=1.0), rate=0.01)
+    >>> found = side_by_side(Repeated(event=step, count=500), relation="add-remove", delta=1e-5)
+    >>> [name for name in sorted(found, key=lambda name: found[name].epsilon)]
+    ['pld', 'rdp', 'advanced', 'gdp', 'zcdp', 'basic']
+    """
+    relation, delta = as_relation(relation), probability("delta", delta)
+    return MappingProxyType({name: _one(name, event, relation, delta) for name in ACCOUNTANTS})
+
+
+def _one(name: str, event: Event, relation: Relation, delta: float) -> Compared:
+    try:
+        return Compared(epsilon=epsilon_by(name, event, relation=relation, delta=delta))
+    except NotCoveredError as refusal:
+        try:
+            return _INSTEAD[name](event, relation, delta)
+        except (NotCoveredError, KeyError):
+            return Compared(epsilon=None, note=str(refusal))
+
+
+def _without_sampling(name: str) -> Callable[[Event, Relation, float], Compared]:
+    """A release on a sample is a mixture over samples, and divergences are jointly convex."""
+
+    def bound(event: Event, relation: Relation, delta: float) -> Compared:
+        whole = _unsampled(event)
+        return Compared(
+            epsilon=epsilon_by(name, whole, relation=relation, delta=delta), note=UNSAMPLED
+        )
+
+    return bound
+
+
+def _split(name: str, shares: tuple[float, ...]) -> Callable[[Event, Relation, float], Compared]:
+    """Each release has an (ε₀, δ₀) for every δ₀; that with the same δ₀ for all of them."""
+
+    def bound(event: Event, relation: Relation, delta: float) -> Compared:
+        trial = _with_leaves(event, lambda _: ApproximateEvent(epsilon=0.0, delta=_TRIAL))
+        spent = BASIC.value(trial, relation).delta / _TRIAL  # an event's own δ counts as one more
+        epsilons = []
+        for share in shares:
+            each = min(delta * share * _ROUNDING / spent, 0.5)
+            parts = _with_leaves(event, lambda leaf, each=each: _approximate(leaf, each, relation))  # type: ignore[misc]
+            epsilons.append(epsilon_by(name, parts, relation=relation, delta=delta))
+        sampled = _unsampled(event) != event
+        return Compared(epsilon=min(epsilons), note=SPLIT + (", amplified" if sampled else ""))
+
+    return bound
+
+
+_INSTEAD: Final[Mapping[str, Callable[[Event, Relation, float], Compared]]] = MappingProxyType(
+    {
+        ZCDP.name: _without_sampling(ZCDP.name),
+        GDP.name: _without_sampling(GDP.name),
+        BASIC.name: _split(BASIC.name, (1.0,)),
+        ADVANCED.name: _split(ADVANCED.name, _SHARES),
+    }
+)
+
+
+def _approximate(leaf: Event, delta: float, relation: Relation) -> Event:
+    cost = account(leaf, relation=relation, delta=delta, methods=_LEAST_SPLIT)
+    return ApproximateEvent(epsilon=cost.epsilon, delta=delta)
+
+
+def _unsampled(event: Event) -> Event:
+    """The same tree without its samples."""
+    if isinstance(event, PoissonSampled | SampledWithoutReplacement):
+        return _unsampled(event.event)
+    return _rebuilt(event, _unsampled)
+
+
+def _with_leaves(event: Event, leaf: Callable[[Event], Event]) -> Event:
+    """The same tree with others in the place of releases that have no (ε, δ) of their own."""
+    rebuilt = _rebuilt(event, lambda part: _with_leaves(part, leaf))
+    if rebuilt is not event:
+        return rebuilt
+    try:
+        BASIC.release(event)
+    except NotCoveredError:
+        return leaf(event)
+    return event
+
+
+def _rebuilt(event: Event, part: Callable[[Event], Event]) -> Event:
+    """With each event directly below replaced; a release, which has none, as it is."""
+    if isinstance(event, Composed | Parallel | Mixture):
+        return replace(event, events=tuple(part(one) for one in event.events))
+    if isinstance(event, Repeated | PostProcessed | PoissonSampled | SampledWithoutReplacement):
+        return replace(event, event=part(event.event))
+    return event
