@@ -70,6 +70,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "plan-grid": trained_in(
             "plan_fit", ("digits", *_FOLDER, "shoppers"), (*_FOLDER, "shoppers")
         ),
+        "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
         "learners": trained_in("learners", ("digits", "mnist5k", *_FOLDER), _FOLDER),
     },
 }

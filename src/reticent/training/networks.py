@@ -52,7 +52,7 @@ def conv(shape: tuple[int, ...], classes: int) -> nn.Module:
 
 
 def minilm(part: str) -> Builder:
-    """MiniLM with adapters (LoRA) in all layers or the last two, or with a head alone."""
+    """MiniLM with adapters (LoRA) in all layers or the last one, or with a head alone."""
 
     def build(shape: tuple[int, ...], classes: int) -> nn.Module:
         from reticent.training.fine_tuning.texts import text_network

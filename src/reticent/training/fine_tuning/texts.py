@@ -31,7 +31,7 @@ PARTS: Final[tuple[Part, ...]] = ("lora", "lora-last", "head")
 LENGTH: Final = 32
 """Tokens of a text where nothing is said."""
 RANK: Final = 8
-LAST: Final = 2
+LAST: Final = 1
 """Layers that ``lora-last`` trains in."""
 _SHORTEST: Final = 8
 _PROJECTIONS: Final = ("query", "value", "q_lin", "v_lin", "q_proj", "v_proj")
@@ -165,13 +165,13 @@ class _AllLayers(TextNetwork):
 
 
 class _LastLayers(TextNetwork):
-    """Adapters in the last layers; the states below are computed once."""
+    """Adapters in the last layer; the states below are computed once."""
 
     def _build(self, encoder: Any) -> None:
         layers = getattr(getattr(encoder, "encoder", None), "layer", None)
         if not isinstance(layers, nn.ModuleList) or len(layers) <= LAST:
             raise InputError(
-                f"lora-last must be asked of an encoder with more than {LAST} layers in"
+                f"lora-last must be asked of an encoder with more than {LAST} layer in"
                 " encoder.layer, as BERT's, got another: say lora or head"
             )
         self.layers = layers[-LAST:]
