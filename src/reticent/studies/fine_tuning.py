@@ -197,17 +197,14 @@ def _interval(hits: Array, others: Array | None) -> tuple[str, ...]:
     random = seeded("fine-tuning", *map(str, hits.shape))
     less = np.zeros((1, hits.shape[1])) if others is None else others
 
-    def mean(draws: Array, other: Array, queries: Array) -> float:
-        return float(hits[draws][:, queries].mean() - less[other][:, queries].mean())
+    def drawn(size: int) -> Array:
+        return random.integers(0, size, (size,))
 
-    resampled = [
-        mean(
-            random.integers(0, len(hits), len(hits)),
-            random.integers(0, len(less), len(less)),
-            random.integers(0, hits.shape[1], hits.shape[1]),
-        )
-        for _ in range(_RESAMPLED)
-    ]
+    resampled = []
+    for _ in range(_RESAMPLED):
+        queries = drawn(hits.shape[1])
+        ours, theirs = (one[drawn(len(one))][:, queries].mean() for one in (hits, less))
+        resampled.append(ours - theirs)
     low, high = np.quantile(resampled, (0.025, 0.975))
     value = float(hits.mean() - less.mean())
     return tuple(bare(one, 3) for one in (value, float(low), float(high)))

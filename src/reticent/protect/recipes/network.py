@@ -125,7 +125,7 @@ class NetworkRecipe(Recipe):
 
         sampled = terms.relation is Relation.ADD_REMOVE and terms.records_touched == 1
         public = public_weights(options.get("architecture", "mlp"))
-        otherwise = {
+        otherwise: dict[str, Any] = {
             "batch": 256 if sampled else numbers["records"],
             "physical": _PHYSICAL_PUBLIC if public else 64,
         }

@@ -8,7 +8,20 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertModel
 
-WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "who", "where", "is", "was", "the", "king", "city", "?")
+WORDS = (
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "who",
+    "where",
+    "is",
+    "was",
+    "the",
+    "king",
+    "city",
+    "?",
+)
 
 
 def tokenizer() -> Tokenizer:
