@@ -14,6 +14,7 @@ from reticent.protect import PrivateNetwork, Release, Terms, load, release_recor
 from reticent.protect.network_run import NetworkRun
 from reticent.protect.recipe import noise_plan, replay, tensors_of
 from reticent.protect.recipes.network import NetworkRecipe
+from reticent.training.encoders.torch_encoder import read_sealed, write_sealed
 from reticent.training.networks import public_weights, token_encoder
 from reticent.validation import InputError
 from tests.training.fine_tuning.tiny_bert import write_tiny_bert
@@ -124,13 +125,14 @@ def test_the_estimator_takes_rows_of_tokens(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
-def test_a_stopped_optimiser_goes_on_where_it_was(optimiser: str) -> None:
+def test_a_stopped_optimiser_goes_on_where_it_was(optimiser: str, tmp_path: Path) -> None:
     small = recipe("mlp", optimiser=optimiser, exact=False, learning_rate=0.01)
     first, second = (NetworkRun(small, small._network()) for _ in range(2))
     gradient = np.random.default_rng(0).normal(size=(3, small.size))
     for one in gradient[:2]:
         first.step(one)
-    second.restore({name: one.clone() for name, one in first.state().items()})
+    write_sealed(tmp_path / "state", first.state(), {}, format="a state")
+    second.restore(read_sealed(tmp_path / "state", format="a state")[1])
     for run in (first, second):
         run.step(gradient[2])
     for name, one in first.released().items():
