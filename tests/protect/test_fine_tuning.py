@@ -137,3 +137,23 @@ def test_a_stopped_optimiser_goes_on_where_it_was(optimiser: str, tmp_path: Path
         run.step(gradient[2])
     for name, one in first.released().items():
         assert torch.equal(one, second.released()[name])
+
+
+def test_records_of_several_lengths_keep_their_places(folder: Path) -> None:
+    """Sums and scores are those of each record by itself, whatever the others' lengths."""
+    mixed = recipe(folder, features=16, exact=False, clip=0.1)
+    texts = np.array(["who ?", "where is the city " * 3, "king", "the king was where " * 3])
+    inputs = token_encoder(str(folder), 16).encode(texts).astype(np.float64)
+    labels = torch.tensor([0, 1, 1, 0])
+    run, scores = NetworkRun(mixed, mixed._network()), []
+    tensors = {name: np.asarray(one, np.float64) for name, one in run.released().items()}
+    expected = np.zeros(mixed.size)
+    for place in (0, 1, 3):
+        alone = slice(place, place + 1)
+        records = run.prepared(mixed._tensors(inputs[alone]), labels[alone])
+        expected += run.total(records, np.array([0]))
+        scores.append(mixed.scores(tensors, inputs[alone])[0])
+    records = run.prepared(mixed._tensors(inputs), labels)
+    assert len(records) == 2
+    np.testing.assert_allclose(run.total(records, np.array([0, 1, 3])), expected, atol=1e-6)
+    np.testing.assert_allclose(mixed.scores(tensors, inputs)[[0, 1, 3]], scores, atol=1e-6)

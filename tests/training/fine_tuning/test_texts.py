@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,6 +138,24 @@ def test_no_bit_of_a_gradient_depends_on_a_neighbours_padding(
     for one, other in zip(*found, strict=True):
         assert torch.equal(one[0], other[0])
         assert not torch.equal(one[1], other[1])
+
+
+@pytest.mark.parametrize("part", ["lora", "lora-last"])
+def test_no_neighbours_padding_chooses_the_kernel(
+    source: TextSource, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Left alone, transformers drops the mask of a batch in which no text is padded."""
+    attention, masks = functional.scaled_dot_product_attention, []
+
+    def spy(*args: Any, **kwargs: Any) -> torch.Tensor:
+        masks.append(kwargs.get("attn_mask"))
+        return attention(*args, **kwargs)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", spy)
+    model = built(source, part)
+    model(model.public_part(torch.ones(1, 16)))
+    assert len(masks) == 3
+    assert all(one is not None for one in masks)
 
 
 def test_a_text_runs_at_its_own_length(source: TextSource, folder: Path) -> None:
