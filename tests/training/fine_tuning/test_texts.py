@@ -169,6 +169,17 @@ def test_a_text_runs_at_its_own_length(source: TextSource, folder: Path) -> None
     assert lengths == {0: 8, 1: 8, 2: 16, 3: 24, 4: 8, 5: 8}
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_what_is_public_of_a_record_depends_on_it_alone(
+    source: TextSource, folder: Path, part: str
+) -> None:
+    model, rows = built(source, part), tokens(folder)
+    for places, inputs in grouped(model, rows):
+        for place, seen in zip(places.tolist(), inputs, strict=True):
+            ((_, alone),) = grouped(model, rows[place : place + 1])
+            assert torch.equal(alone[0], seen)
+
+
 def test_batches_have_the_same_bits_in_every_slot(source: TextSource) -> None:
     model = built(source, "lora")
     for rows in model.examples(12):

@@ -253,7 +253,7 @@ class NetworkRecipe(Recipe):
         from reticent.training.encoders.torch_extra import torch
 
         run = NetworkRun(self, self._network())
-        records = run.prepared(self._tensors(rows), torch.from_numpy(np.asarray(labels, np.int64)))
+        records = run.prepared(self._tensors(rows), torch.from_numpy(np.array(labels, np.int64)))
         with (
             training_progress(self, plan, run, (rows, labels)) as progress,
             run.gradients.one_thread_if_small(),

@@ -76,7 +76,7 @@ def _computed(model: PartlyTrained, rows: Tensor) -> list[Group]:
     by_shape: dict[tuple[int, ...], tuple[list[int], list[Tensor]]] = {}
     with torch.no_grad():
         for place in range(len(rows)):
-            seen = model.public_part(rows[place : place + 1])
+            seen = model.public_part(rows[place : place + 1].clone())  # at an address of its own
             places, parts = by_shape.setdefault(tuple(seen.shape[1:]), ([], []))
             places.append(place)
             parts.append(seen)
