@@ -1,11 +1,15 @@
 """train: a network on a user's own file, stopped at any moment and gone on with."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 from reticent.cli.main import BAD_INPUT, run
 from reticent.protect import verify
+from tests.training.fine_tuning.tiny_bert import write_questions, write_tiny_bert
 from tools.training_kills import kill_many
 
 CLASSES = ",".join(map(str, range(10)))
@@ -78,3 +82,55 @@ def test_a_stopped_training_must_be_gone_on_with_by_its_name(digits, tmp_path, c
     (tmp_path / ".net.training").write_bytes(b"")
     assert run(training(digits, tmp_path / "net")) == BAD_INPUT
     assert "is a training that was stopped: go on with --resume" in capsys.readouterr().err
+
+
+TEXTS = "--label kind --text question --classes person,place --shape 16 --records 60 --batch 20"
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("questions")
+    write_tiny_bert(folder / "bert", layers=2)
+    return write_questions(folder / "questions.csv")
+
+
+def fine_tuning(questions, out, more=""):
+    return (
+        f"train --private {questions} {TEXTS} --model {questions.parent / 'bert'} --epsilon 8"
+        f" --delta 1e-4 --relation add-remove --epochs 1 --optimiser adam --out {out} {more}"
+    ).split()
+
+
+def test_an_encoder_is_fine_tuned_on_a_column_of_texts(questions, tmp_path, capsys):
+    out = tmp_path / "net"
+    assert run(fine_tuning(questions, out, "--fast")) == 0
+    assert "(declared; neighbours: add-remove" in capsys.readouterr().out
+    assert verify(out).problems == ()
+    assert run(f"predict {out} --queries {questions} --label kind --text question".split()) == 0
+    assert "on 60 rows" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_fresh_process_verifies_and_reads_texts(questions, tmp_path, capsys):
+    out = tmp_path / "net"
+    assert run(fine_tuning(questions, out)) == 0
+    assert "(proven; neighbours: add-remove" in capsys.readouterr().out
+    for command in (f"verify {out}", f"predict {out} --queries {questions} --text question"):
+        subprocess.run([sys.executable, "-m", "reticent", *command.split()], check=True)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--model ./nowhere", "a folder of transformers, got 'nowhere', which is none"),
+        ("--model mlp", "texts must be given to an encoder of texts, got the model 'mlp'"),
+        ("--text nothing", "text must be a column of questions.csv, got 'nothing'"),
+        ("--shape 4x4", "--shape must be a number of tokens"),
+        ("--shape 65", "shape must be a number of tokens up to 64"),
+        ("--encoder minilm", "--encoder must not be given beside --text"),
+        ("--optimiser lion", "optimiser must be sgd or adam, got 'lion'"),
+    ],
+)
+def test_texts_that_no_network_reads(questions, tmp_path, capsys, more, message):
+    assert run(fine_tuning(questions, tmp_path / "net", more)) == BAD_INPUT
+    assert message in " ".join(capsys.readouterr().err.split())

@@ -368,7 +368,10 @@ def test_without_pyarrow(tmp_path, monkeypatch, ending):
     ("arguments", "message"),
     [
         ({"label": ""}, "label must be a non-empty text"),
-        ({"label": "kind", "person": "kind"}, "label, person, embedding must be different columns"),
+        (
+            {"label": "kind", "person": "kind"},
+            "label, person, embedding, text must be different columns",
+        ),
         (
             {"label": "kind", "person": "who", "classes": []},
             "classes must be a list of all classes",
@@ -453,3 +456,16 @@ def test_a_record_in_the_place_of_the_header_is_not_shown(tmp_path, content, hin
         read_table(path, label="outcome")
     assert hint in str(error.value)
     assert not any(cell in str(error.value) for cell in ("P-0017", "1.635", "0.438", "ill"))
+
+
+def test_a_column_of_texts(tmp_path):
+    """Each text as it stands, an empty one too; other columns are not looked at."""
+    path = tmp_path / "texts.csv"
+    path.write_text('text,other,kind\n"who, me?",x,a\n,2,b\n01,,a\n', encoding="utf-8")
+    data = read_table(path, label="kind", classes=["a", "b"], text_column="text")
+    assert data.texts.tolist() == ["who, me?", "", "01"]
+    with pytest.raises(InputError, match="embedding must not be given beside text"):
+        read_table(path, label="kind", text_column="text", embedding="other")
+    path.write_text("text,kind\n", encoding="utf-8")
+    empty = read_table(path, label="kind", classes=["a", "b"], text_column="text")
+    assert empty.texts.shape == (0,)

@@ -52,6 +52,15 @@ EncoderName = Annotated[
         show_default=False,
     ),
 ]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--text",
+        help="The column of texts, for a --model that reads texts: each is cut into tokens by"
+        " itself, 32 of them or as many as --shape says.",
+        show_default=False,
+    ),
+]
 Norms = Annotated[
     str | None,
     typer.Option(
@@ -88,6 +97,34 @@ def read_private(
 
     with progress_line("encoding") as progress:
         return cached_features(data, encoder_of(encoder), progress=progress)
+
+
+def refuse_beside_text(text: str | None, **given: str | None) -> None:
+    """A record is a text or something else."""
+    for name, value in given.items():
+        if text is not None and value is not None:
+            raise InputError(f"--{name} must not be given beside --text, got both")
+
+
+def read_texts(
+    path: Path,
+    *,
+    text: str,
+    model: str,
+    length: int,
+    label: str | None = None,
+    person: str | None = None,
+    classes: list[str] | None = None,
+) -> Dataset:
+    """The table with its texts as the rows of tokens that a model reads, each text by itself."""
+    from dataclasses import replace
+
+    from reticent.data import read_table
+    from reticent.training.networks import token_encoder
+
+    encoder = token_encoder(model, length)
+    data = read_table(path, label=label, person=person, classes=classes, text_column=text)
+    return replace(data, inputs=encoder.encode(data.inputs), columns=())
 
 
 def listed(classes: str | None) -> list[str]:

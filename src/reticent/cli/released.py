@@ -9,7 +9,15 @@ import typer
 
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
-from reticent.cli.private_table import Embedding, EncoderName, Person, read_private
+from reticent.cli.private_table import (
+    Embedding,
+    EncoderName,
+    Person,
+    TextColumn,
+    read_private,
+    read_texts,
+    refuse_beside_text,
+)
 from reticent.cli.protect import print_assumptions
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
@@ -77,11 +85,13 @@ def predict(
     person: Person = None,
     embedding: Embedding = None,
     encoder: EncoderName = None,
+    text: TextColumn = None,
     json: Json = False,
 ) -> None:
     """Classify with a released head; free, because the head is public."""
     from reticent.protect import load
 
+    refuse_beside_text(text, embedding=embedding, encoder=encoder)
     head = load(released)
     if head.recipe.task != "classification":
         if label is not None:
@@ -91,14 +101,26 @@ def predict(
         rows = read_private(queries, person=person, embedding=embedding, encoder=encoder)
         _print_numbers(head.predict(rows.features), str(head.guarantee), json)
         return
-    data = read_private(
-        queries,
-        label=label,
-        person=person,
-        embedding=embedding,
-        classes=None if label is None else [str(name) for name in head.classes_],
-        encoder=encoder,
-    )
+    names = None if label is None else [str(name) for name in head.classes_]
+    if text is None:
+        data = read_private(
+            queries,
+            label=label,
+            person=person,
+            embedding=embedding,
+            classes=names,
+            encoder=encoder,
+        )
+    else:
+        data = read_texts(
+            queries,
+            text=text,
+            model=str(head.recipe.to_dict().get("architecture", head.recipe.name)),
+            length=head.features,
+            label=label,
+            person=person,
+            classes=names,
+        )
     chosen = head.predict(data.features)
     truth = None if data.labels is None else head.classes_[data.labels]
     _print_predictions(head, chosen, truth, json)

@@ -27,8 +27,11 @@ from reticent.cli.private_table import (
     Label,
     Private,
     Records,
+    TextColumn,
     listed,
     read_private,
+    read_texts,
+    refuse_beside_text,
     said_records,
 )
 from reticent.cli.progress import progress_line
@@ -41,13 +44,19 @@ if TYPE_CHECKING:
 Model = Annotated[
     str,
     typer.Option(
-        help="mlp: one hidden layer; conv: two convolutions for images; or package.module:function"
-        " of a function from the shape of a record and the number of classes to a torch module."
+        help="mlp: one hidden layer; conv: two convolutions for images; from public weights"
+        " minilm-lora, minilm-lora-last or minilm-head for texts, efficientnet-lite0-last for"
+        " images, or a FOLDER of transformers (FOLDER#lora-last, FOLDER#head); or"
+        " package.module:function of a function from the shape of a record and the number of"
+        " classes to a torch module."
     ),
 ]
 Shape = Annotated[
     str | None,
-    typer.Option(help="Of a record, as 1x28x28: channels first.", show_default=False),
+    typer.Option(
+        help="Of a record, as 1x28x28: channels first; of a text its tokens, as 32.",
+        show_default=False,
+    ),
 ]
 Batch = Annotated[
     int | None,
@@ -58,8 +67,9 @@ Batch = Annotated[
 ]
 Epochs = Annotated[float, typer.Option(help="How many times all records are seen.")]
 Clip = Annotated[float, typer.Option(help="The norm to which each record's gradient is clipped.")]
-Rate = Annotated[float, typer.Option(help="Of the optimiser, SGD.")]
-Momentum = Annotated[float, typer.Option(help="Of the optimiser.")]
+Rate = Annotated[float, typer.Option(help="Of the optimiser.")]
+Momentum = Annotated[float, typer.Option(help="Of SGD; of Adam the decay of its first moment.")]
+Optimiser = Annotated[str, typer.Option(help="sgd or adam.")]
 Average = Annotated[
     float, typer.Option(help="Decay of a moving average of the weights, which is then released.")
 ]
@@ -89,12 +99,14 @@ def train(
     clip: Clip = 0.1,
     learning_rate: Rate = 1.0,
     momentum: Momentum = 0.9,
+    optimiser: Optimiser = "sgd",
     average: Average = 0.0,
     mechanism: Noise = "gaussian",
     fast: Fast = False,
     seed: Seed = 0,
     embedding: Embedding = None,
     encoder: EncoderName = None,
+    text: TextColumn = None,
     ledger: LedgerPath = None,
     data_set: DataSet = None,
     open_account: OpenAccount = False,
@@ -119,11 +131,13 @@ def train(
             "clip": clip,
             "learning_rate": learning_rate,
             "momentum": momentum,
+            "optimiser": optimiser,
             "average": average,
             "exact": not fast,
             "seed": seed,
         },
     )
+    refuse_beside_text(text, embedding=embedding, encoder=encoder)
     charged = charger(ledger, data_set, open_account)
     refuse_unwritable(out)
     signer = signer_of(sign)
@@ -134,7 +148,15 @@ def train(
         charge = partial(charged, terms, f"network, {mechanism} noise")
     elif charged is None:
         _goes_on(checkpoint, resume, [ledger, data_set])
-    data = read_private(private, label=label, embedding=embedding, classes=names, encoder=encoder)
+    if text is None:
+        data = read_private(
+            private, label=label, embedding=embedding, classes=names, encoder=encoder
+        )
+    else:
+        length = _tokens(shape)
+        data = read_texts(
+            private, text=text, model=model, length=length, label=label, classes=names
+        )
     released = _trained(data, request, checkpoint, charge, [ledger, data_set])
     weights, certificate = save(released, out, sign=signer)
     checkpoint.unlink(missing_ok=True)
@@ -155,6 +177,16 @@ def _trained(
         follow_training(progress=progress, checkpoint=checkpoint, note={"charged": charged_to}),
     ):
         return release_table(data, request, charge=charge)
+
+
+def _tokens(shape: str | None) -> int:
+    from reticent.training.fine_tuning.texts import LENGTH
+
+    if shape is None:
+        return LENGTH
+    if not (shape.isascii() and shape.isdigit()):
+        raise InputError(f"--shape must be a number of tokens for texts, got {shape!r}")
+    return int(shape)
 
 
 def _goes_on(checkpoint: Path, resume: bool, charged_to: list[str | None]) -> bool:

@@ -22,6 +22,7 @@ def read_table(
     person: str | None = None,
     embedding: str | None = None,
     classes: Sequence[str | int] | None = None,
+    text_column: str | None = None,
 ) -> Dataset:
     """A data set from .npz, .csv (.csv.gz) or .parquet; no pickle is ever opened.
 
@@ -30,16 +31,15 @@ def read_table(
     private, and a proven release refuses it. With declared classes a table without records is read
     as well: it is a neighbour of a table with one, and a release may not tell them apart.
     ``embedding`` names a column of lists (in CSV a JSON list) or an array of an .npz file; without
-    it all other columns are features, in file order. Features are float64, each the nearest to its
-    own cell, so that no record changes another; images stay bytes, or are float32.
+    it all other columns are features, in file order. ``text_column`` names a column of texts, which
+    are the inputs then; an empty one is a text as well. Features are float64, each the nearest to
+    its own cell, so that no record changes another; images stay bytes, or are float32.
     """
-    roles = {"label": label, "person": person, "embedding": embedding}
+    roles = {"label": label, "person": person, "embedding": embedding, "text": text_column}
     table = _opened(Path(path), roles, public_classes=classes is not None)
     names, labels = _labelled(table, label, classes)
     persons = None if person is None else _identities(table, person, role="person")
-    columns, inputs = (
-        _all_features(table, {label, person}) if embedding is None else _embedding(table, embedding)
-    )
+    columns, inputs = _inputs(table, roles)
     if labels is not None and len(inputs) != len(labels):
         raise InputError(
             f"{table.file} must have a label for each record, got {len(labels)} labels"
@@ -71,7 +71,7 @@ def _opened(path: Path, roles: dict[str, str | None], *, public_classes: bool) -
     table = open_columns(
         path,
         texts=set(given.values()) - guessed,
-        guessed=None if "embedding" in given else guessed,  # then other columns are not looked at
+        guessed=None if {"embedding", "text"} & set(given) else guessed,  # others are not read then
         said=given.values(),
     )
     for role, name in given.items():
@@ -128,6 +128,29 @@ def _numbered(table: Columns, found: Array, classes: tuple[str, ...], label: str
             f" got another in {where(int(wrong[0]))}, column {label!r}"
         )
     return labels.astype(np.int64)
+
+
+def _inputs(table: Columns, roles: dict[str, str | None]) -> tuple[tuple[str, ...], Array]:
+    """The features, by their names where they have some; or the texts."""
+    embedding, texts = roles["embedding"], roles["text"]
+    if texts is not None and embedding is not None:
+        raise InputError("embedding must not be given beside text, got both: records are one thing")
+    if texts is not None:
+        return (), _texts(table, texts)
+    if embedding is not None:
+        return _embedding(table, embedding)
+    return _all_features(table, {roles["label"], roles["person"]})
+
+
+def _texts(table: Columns, name: str) -> Array:
+    values = table.column(name, role="text")
+    if values.shape == (0,):
+        return values.astype(np.str_)
+    if values.ndim != 1 or values.dtype.kind != "U":
+        raise InputError(
+            f"text column {name!r} must hold texts, got {values.dtype} of shape {values.shape}"
+        )
+    return values
 
 
 def _embedding(table: Columns, name: str) -> tuple[tuple[str, ...], Array]:

@@ -262,18 +262,23 @@ class PrivateNetwork(Learner):
     """A network by DP-SGD; takes the arguments of every learner, and these.
 
     Args:
-        architecture: "mlp", "conv", or ``package.module:function`` of a function that is called
-            with the shape of a record and the number of classes and returns a torch module.
+        architecture: "mlp", "conv"; "minilm-lora", "minilm-lora-last", "minilm-head",
+            "efficientnet-lite0-last" or a folder of transformers, which start from public weights;
+            or ``package.module:function`` of a function that is called with the shape of a record
+            and the number of classes and returns a torch module. Texts become rows by
+            ``reticent.training.networks.token_encoder``.
         shape: Of a record, as "1x28x28"; one vector where nothing is said.
         batch: How many of N records a step sees on average: by default 512, or all of them where
             the relation or persons with several records rule samples out.
         epochs: How many times N records are seen.
         clip: The norm to which each record's gradient is clipped.
-        learning_rate: Of the optimiser, SGD.
-        momentum: Of the optimiser.
+        learning_rate: Of the optimiser.
+        momentum: Of SGD; of Adam the decay of its first moment.
+        optimiser: "sgd" or "adam".
         average: Decay of a moving average of the weights, which is released; 0 for none.
         exact: With books in float64 the guarantee is proven; without, faster and declared.
-        physical: How many records are computed at a time.
+        physical: How many records are computed at a time; by default 64, or 8 where training
+            starts from public weights.
         seed: Of the public first weights.
 
     >>> from sklearn.datasets import load_digits
@@ -311,9 +316,10 @@ class PrivateNetwork(Learner):
         clip: float = 0.1,
         learning_rate: float = 1.0,
         momentum: float = 0.9,
+        optimiser: str = "sgd",
         average: float = 0.0,
         exact: bool = True,
-        physical: int = 64,
+        physical: int | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__(
@@ -334,6 +340,7 @@ class PrivateNetwork(Learner):
         self.clip = clip
         self.learning_rate = learning_rate
         self.momentum = momentum
+        self.optimiser = optimiser
         self.average = average
         self.exact = exact
         self.physical = physical

@@ -75,6 +75,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "private-networks": trained_in(
             "private_networks", ("mnist", "location", "digits"), ("mnist", "location")
         ),
+        "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
         "learners": trained_in("learners", ("digits", "mnist5k", *_FOLDER), _FOLDER),
     },
 }

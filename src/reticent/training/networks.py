@@ -1,15 +1,24 @@
-"""Small networks by name, for private training: tanh, no batch norms, a public seed."""
+"""Networks by name, for private training.
+
+Small ones (tanh, no batch norms, a public seed), and encoders that start from public weights, of
+which a part is trained (``fine_tuning``).
+"""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Callable
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from reticent.training.encoders.named import imported
+from reticent.training.encoders.pretrained import EFFICIENTNET_FILE, MINILM_FILES, load_minilm
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.validation import InputError
+
+if TYPE_CHECKING:
+    from reticent.training.fine_tuning.texts import TextSource, TokenEncoder
 
 Builder = Callable[[tuple[int, ...], int], nn.Module]
 """From the shape of a record and the number of classes."""
@@ -51,16 +60,47 @@ def conv(shape: tuple[int, ...], classes: int) -> nn.Module:
     return nn.Sequential(*features, nn.Linear(width, 32), nn.Tanh(), nn.Linear(32, classes))
 
 
-NETWORKS: Final[dict[str, Builder]] = {"mlp": mlp, "conv": conv}
+def minilm(part: str) -> Builder:
+    """MiniLM with adapters (LoRA) in all layers or the last one, or with a head alone."""
+
+    def build(shape: tuple[int, ...], classes: int) -> nn.Module:
+        from reticent.training.fine_tuning.texts import text_network
+
+        return text_network(_minilm_source(), part, shape, classes)
+
+    return build
+
+
+def efficientnet(shape: tuple[int, ...], classes: int) -> nn.Module:
+    """EfficientNet-Lite0 whose last block is trained, with a head."""
+    from reticent.training.fine_tuning.images import EfficientNetLast
+
+    return EfficientNetLast(shape, classes)
+
+
+NETWORKS: Final[dict[str, Builder]] = {
+    "mlp": mlp,
+    "conv": conv,
+    "minilm-lora": minilm("lora"),
+    "minilm-lora-last": minilm("lora-last"),
+    "minilm-head": minilm("head"),
+    "efficientnet-lite0-last": efficientnet,
+}
+_PUBLIC: Final = {
+    **{name: MINILM_FILES for name in NETWORKS if name.startswith("minilm-")},
+    "efficientnet-lite0-last": EFFICIENTNET_FILE,
+}
 
 
 def network(name: str, shape: tuple[int, ...], classes: int, *, seed: int) -> nn.Module:
     """A network with its first weights drawn from a public seed.
 
-    ``name`` is one of ``NETWORKS`` or ``package.module:function`` of a function that is called with
-    the shape of a record and the number of classes.
+    ``name`` is one of ``NETWORKS``; a folder of transformers, perhaps with ``#lora-last`` or
+    ``#head``; or ``package.module:function`` of a function that is called with the shape of a
+    record and the number of classes.
     """
-    builder = NETWORKS.get(name) or imported(name, kind="network")
+    builder = NETWORKS.get(name) or (_folder_builder(name) if _is_folder(name) else None)
+    builder = builder or imported(name, kind="network")  # type: ignore[assignment]
     if not callable(builder):
         raise InputError(f"network {name!r} must be a function, got {type(builder).__name__}")
     with torch.random.fork_rng(devices=[]):
@@ -69,3 +109,77 @@ def network(name: str, shape: tuple[int, ...], classes: int, *, seed: int) -> nn
     if not isinstance(model, nn.Module):
         raise InputError(f"{name} must return a torch module, got {type(model).__name__}")
     return model.to(torch.float32).train()
+
+
+def public_weights(name: str) -> str:
+    """The files of public weights that a network starts from, with their SHA-256; "" for none."""
+    if name in NETWORKS or not _is_folder(name):
+        return _PUBLIC.get(name, "")
+    from reticent.training.fine_tuning.folder import folder_weights, split_name
+
+    return folder_weights(split_name(name)[0])
+
+
+def trained_shapes(
+    name: str, shape: tuple[int, ...], classes: int, public: str
+) -> dict[str, tuple[int, ...]]:
+    """Of the trainable parameters; computed once where the network is one of public weights."""
+    return dict(
+        _shapes_of_public(name, shape, classes, public) if public else _shapes(name, shape, classes)
+    )
+
+
+def token_encoder(name: str, length: int) -> TokenEncoder:
+    """From texts to the rows that the named network reads, of so many tokens each.
+
+    >>> token_encoder("minilm-lora", 8).encode(["Who?"]).tolist()
+    [[102.0, 2041.0, 1030.0, 103.0, 0.0, 0.0, 0.0, 0.0]]
+    """
+    from reticent.training.fine_tuning.texts import TokenEncoder
+
+    if name in NETWORKS or not _is_folder(name):
+        if not name.startswith("minilm-"):
+            raise InputError(f"texts must be given to an encoder of texts, got the model {name!r}")
+        return TokenEncoder(_minilm_source(), length)
+    from reticent.training.fine_tuning.folder import folder_source, split_name
+
+    return TokenEncoder(folder_source(split_name(name)[0]), length)
+
+
+def _is_folder(name: str) -> bool:
+    """Whether it is meant as a path: package.module:function has a colon."""
+    return ":" not in name or "/" in name
+
+
+def _folder_builder(name: str) -> Builder:
+    def build(shape: tuple[int, ...], classes: int) -> nn.Module:
+        from reticent.training.fine_tuning.folder import folder_source, split_name
+        from reticent.training.fine_tuning.texts import text_network
+
+        folder, part = split_name(name)
+        return text_network(folder_source(folder), part, shape, classes)
+
+    return build
+
+
+def _minilm_source() -> TextSource:
+    from reticent.training.fine_tuning.texts import TextSource
+
+    model = load_minilm()
+    return TextSource(encoder=model.network, tokenizer=model.tokenizer, public_weights=MINILM_FILES)
+
+
+def _shapes(name: str, shape: tuple[int, ...], classes: int) -> dict[str, tuple[int, ...]]:
+    return {
+        parameter: tuple(one.shape)
+        for parameter, one in network(name, shape, classes, seed=0).named_parameters()
+        if one.requires_grad
+    }
+
+
+@lru_cache(maxsize=16)
+def _shapes_of_public(
+    name: str, shape: tuple[int, ...], classes: int, public: str
+) -> dict[str, tuple[int, ...]]:
+    del public  # part of the key: other weights may have other shapes
+    return _shapes(name, shape, classes)

@@ -20,7 +20,7 @@ from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Relation
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH
-from reticent.protect.noisy_query import is_replaced, sampled_records
+from reticent.protect.noisy_query import sampled_records
 from reticent.protect.recipe import Plan, Recipe, Step, Tensors
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
 from reticent.protect.terms import Terms
@@ -29,15 +29,15 @@ from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
     from reticent.training.encoders.torch_extra import nn, torch
-    from reticent.training.gradients import GradientSum
 
 GRADIENTS: Final = "gradients"
 BATCH: Final = 512
 """Where nothing is said. Batch, clip and momentum are those of Tramèr & Boneh 2021 for the network
 ``conv`` on MNIST; the learning rate is twice theirs, for fewer epochs."""
-_EXAMPLES: Final = 64
-_SPREAD: Final = 3
-"""Random records for the checks, and between which powers of two their sizes are."""
+_QUERIES: Final = 1024
+_PHYSICAL_PUBLIC: Final = 8
+"""Queries at a time; and records at a time through an encoder, whose check takes the longer the
+more they are."""
 _SLOTS = checked_by(
     "a record's gradient has the same bits in every slot of a batch, whatever the others hold",
     "training.gradients.check.check_slots",
@@ -72,6 +72,11 @@ _CUSTOM: Final = (
     "the network's own code keeps no state, draws no random numbers and has no other output than "
     "its scores"
 )
+_PUBLIC: Final = (
+    "the public weights, which the certificate names by their hash, were neither trained on the"
+    " private records nor chosen by looking at them"
+)
+_OPTIMISERS: Final = ("sgd", "adam")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +92,7 @@ class NetworkRecipe(Recipe):
         "clip",
         "learning_rate",
         "momentum",
+        "optimiser",
         "average",
         "exact",
         "physical",
@@ -105,19 +111,29 @@ class NetworkRecipe(Recipe):
     clip: float = 0.1
     learning_rate: float = 1.0
     momentum: float = 0.9
+    """Of SGD; of Adam the decay of its first moment."""
+    optimiser: str = "sgd"
     average: float = 0.0
     """Decay of an exponential moving average of the weights, which is then released; 0 for none."""
     exact: bool = True
     physical: int = 64
     seed: int = 0
+    public_weights: str = ""
+    """The files that training starts from, each with its SHA-256; none where nothing is said."""
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
         """With a batch of all records where nothing is said and no theorem covers samples."""
-        if options.get("batch") is None:
-            sampled = terms.relation is Relation.ADD_REMOVE and terms.records_touched == 1
-            options = {**options, "batch": BATCH if sampled else numbers["records"]}
-        return cls(**numbers, **options)
+        from reticent.training.networks import public_weights
+
+        sampled = terms.relation is Relation.ADD_REMOVE and terms.records_touched == 1
+        public = public_weights(options.get("architecture", "mlp"))
+        otherwise: dict[str, Any] = {
+            "batch": BATCH if sampled else numbers["records"],
+            "physical": _PHYSICAL_PUBLIC if public else 64,
+        }
+        said = {name: value for name, value in options.items() if value is not None}
+        return cls(**numbers, **(otherwise | said), public_weights=public)
 
     def __post_init__(self) -> None:
         """Numbers that do not go together are refused before anything is planned."""
@@ -130,6 +146,8 @@ class NetworkRecipe(Recipe):
             raise InputError("batch, physical and seed must be below 2**53, got a larger number")
         if not 0 < self.epochs * self.records / self.batch < 1e9:
             raise InputError(f"epochs must give between 1 and 10⁹ steps, got {self.epochs}")
+        if self.optimiser not in _OPTIMISERS:
+            raise InputError(f"optimiser must be sgd or adam, got {self.optimiser!r}")
         if not self.momentum < 1 or not self.average < 1:
             raise InputError("momentum and average must be below 1, got a larger number")
 
@@ -163,7 +181,8 @@ class NetworkRecipe(Recipe):
         """What the user states; of code that is not the package's own too."""
         from reticent.training.networks import NETWORKS
 
-        return _STATED if self.architecture in NETWORKS else (*_STATED, _CUSTOM)
+        custom = () if self.architecture in NETWORKS else (_CUSTOM,)
+        return (*_STATED, *custom, *((_PUBLIC,) if self.public_weights else ()))
 
     @property
     def unproven(self) -> tuple[str, ...]:
@@ -217,26 +236,33 @@ class NetworkRecipe(Recipe):
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Of every trainable parameter, by the name that the network has for it."""
-        return {
-            name: tuple(one.shape)
-            for name, one in self._network().named_parameters()
-            if one.requires_grad
-        }
+        from reticent.training.networks import trained_shapes
+
+        return trained_shapes(
+            self.architecture, self.record_shape, self.classes, self.public_weights
+        )
+
+    def misfits(self, terms: Terms) -> list[str]:
+        """Where the public weights that are here are not those that were trained from."""
+        from reticent.training.networks import public_weights
+
+        del terms
+        same = self.public_weights == public_weights(self.architecture)
+        return [] if same else [f"the public weights of {self.architecture} are not those here"]
 
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
         """Noisy steps from the public first weights; progress and checkpoints as they are asked."""
+        from reticent.protect.network_run import NetworkRun
         from reticent.training.encoders.torch_extra import torch
 
-        model = self._network()
-        images, targets = self._tensors(rows), torch.from_numpy(np.asarray(labels, np.int64))
-        run = _Run(self, model)
+        run = NetworkRun(self, self._network())
+        records = run.prepared(self._tensors(rows), torch.from_numpy(np.array(labels, np.int64)))
         with (
             training_progress(self, plan, run, (rows, labels)) as progress,
             run.gradients.one_thread_if_small(),
         ):
             for _ in progress.steps(self.steps_taken):
-                taken = torch.from_numpy(sampled_records(rows, labels, self.rate))
-                total = run.gradients.of((images[taken], targets[taken]))
+                total = run.total(records, sampled_records(rows, labels, self.rate))
                 run.step(plan[GRADIENTS].release(total) / (self.rate * self.records))
         return {
             name: np.asarray(one.numpy(), dtype=np.float64) for name, one in run.released().items()
@@ -245,14 +271,17 @@ class NetworkRecipe(Recipe):
     def scores(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
         """The network's logits."""
         from reticent.training.encoders.torch_extra import torch
+        from reticent.training.fine_tuning.partly import grouped
 
         model = self._network().eval()
         weights = {name: torch.from_numpy(np.array(one)) for name, one in tensors.items()}
         model.load_state_dict(weights, strict=False)
+        logits = torch.zeros(len(rows), self.classes)
         with torch.no_grad():
-            images = self._tensors(rows)
-            parts = [model(images[i : i + 1024]) for i in range(0, len(rows), 1024)]
-        logits = torch.cat(parts) if parts else torch.zeros(0, self.classes)
+            for places, inputs in grouped(model, self._tensors(rows)):
+                for start in range(0, len(places), _QUERIES):
+                    part = slice(start, start + _QUERIES)
+                    logits[places[part]] = model(inputs[part])
         return np.asarray(logits.numpy(), dtype=np.float64)
 
     def _network(self) -> nn.Module:
@@ -266,89 +295,3 @@ class NetworkRecipe(Recipe):
         with np.errstate(over="ignore"):  # beyond float32 a number is infinite, its gradient zero
             flat = torch.from_numpy(np.asarray(rows, dtype=np.float32))
         return flat.reshape(len(rows), *self.record_shape)
-
-
-_AUDITED: Final[dict[NetworkRecipe, GradientSum]] = {}
-"""The last that an audit or a shadow ran: what it runs again is not checked again. Whatever is
-released is."""
-
-
-class _Run:
-    """What training changes: weights, momentum and their moving average."""
-
-    def __init__(self, recipe: NetworkRecipe, model: nn.Module) -> None:
-        from reticent.training.encoders.torch_extra import functional, torch
-        from reticent.training.gradients import GradientSum, random_batch
-
-        def loss(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-            return functional.cross_entropy(model(images), labels, reduction="none")
-
-        shape = recipe.record_shape
-        like = (torch.zeros(shape), torch.zeros((), dtype=torch.int64))
-        self.model = model
-        self.gradients = GradientSum(
-            model,
-            loss,
-            clip=recipe.clip,
-            example=random_batch(
-                like, _EXAMPLES if recipe.exact else 6, values=recipe.classes, spread=_SPREAD
-            ),
-            physical=recipe.slots,
-            exact=recipe.exact,
-            like=_AUDITED.get(recipe) if is_replaced() else None,
-        )
-        if is_replaced():
-            _AUDITED.clear()
-            _AUDITED[recipe] = self.gradients
-        if self.gradients.size != recipe.size:
-            raise InputError(f"{recipe.architecture} must build one network, got two sizes")
-        self.optimiser = torch.optim.SGD(
-            self.gradients.clipper.parameters, lr=recipe.learning_rate, momentum=recipe.momentum
-        )
-        self.decay = recipe.average
-        self.averages = {name: one.clone() for name, one in self._weights().items()}
-
-    def step(self, mean: Floats) -> None:
-        """One step of the optimiser along a noisy gradient."""
-        from reticent.training.encoders.torch_extra import torch
-
-        self.gradients.set_gradients(mean)
-        self.optimiser.step()
-        if self.decay:
-            with torch.no_grad():
-                for name, one in self._weights().items():
-                    self.averages[name].lerp_(one, 1 - self.decay)
-
-    def released(self) -> dict[str, torch.Tensor]:
-        """The weights, or their average."""
-        return self.averages if self.decay else self._weights()
-
-    def state(self) -> dict[str, torch.Tensor]:
-        """All that the next step depends on beside the records."""
-        found = {f"weights.{name}": one for name, one in self._weights().items()}
-        found |= {f"averages.{name}": one for name, one in self.averages.items()}
-        momenta = self.optimiser.state_dict()["state"]
-        found |= {
-            f"momentum.{place}": one["momentum_buffer"]
-            for place, one in momenta.items()
-            if one.get("momentum_buffer") is not None
-        }
-        return found
-
-    def restore(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Go back to a saved state."""
-        from reticent.training.encoders.torch_extra import torch
-
-        with torch.no_grad():
-            for name, one in self._weights().items():
-                one.copy_(state[f"weights.{name}"])
-                self.averages[name].copy_(state[f"averages.{name}"])
-        parameters = self.gradients.clipper.parameters
-        for place, parameter in enumerate(parameters):
-            if f"momentum.{place}" in state:
-                self.optimiser.state[parameter]["momentum_buffer"] = state[f"momentum.{place}"]
-
-    def _weights(self) -> dict[str, torch.Tensor]:
-        return {
-            name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad
-        }

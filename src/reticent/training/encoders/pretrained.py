@@ -34,6 +34,7 @@ HIGHEST: Final = 6.0  # of ReLU6, and so of a mean of its values
 _SIDE: Final = 224  # pixels: what the model was trained on
 _MEAN, _SPREAD = 127.0, 128.0  # of a pixel in 0 … 255, as in its training: not those of torchvision
 _EFFICIENTNET_WEIGHTS: Final = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+EFFICIENTNET_FILE: Final = f"efficientnet-lite0.pth sha256:{_EFFICIENTNET_WEIGHTS}"
 _EFFICIENTNET_MAP: Final = (
     "efficientnet-lite0; 224 px bilinear, no antialiasing; (x-127)/128; mean; float32"
 )
@@ -77,6 +78,11 @@ class EfficientNetLite0:
 
     @cached_property
     def _model(self) -> Any:
+        return self.network()
+
+    @staticmethod
+    def network() -> Any:
+        """The network of the package with the pinned weights, in evaluation mode."""
         try:
             import torch
             from efficientnet_lite_pytorch import EfficientNet
@@ -115,7 +121,15 @@ def _prepared(image: Array) -> torch.Tensor:
     import torch
 
     scale = np.float32(1 if image.dtype == np.uint8 else 255)
-    pixels = torch.from_numpy(image.astype(np.float32) * scale).permute(2, 0, 1)[None]
+    return prepared_pixels(
+        torch.from_numpy(image.astype(np.float32) * scale).permute(2, 0, 1)[None]
+    )
+
+
+def prepared_pixels(pixels: torch.Tensor) -> torch.Tensor:
+    """Pixels (1, channels, height, width) in 0 … 255 as the network wants them."""
+    import torch
+
     resized = torch.nn.functional.interpolate(
         pixels, size=(_SIDE, _SIDE), mode="bilinear", align_corners=False, antialias=False
     )
@@ -127,6 +141,9 @@ _TOKENS: Final = 256  # the model's own limit: what follows is cut off
 _BATCH: Final = 32
 _MINILM_WEIGHTS: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _VOCABULARY: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+MINILM_FILES: Final = (
+    f"model.safetensors sha256:{_MINILM_WEIGHTS}; tokenizer.json sha256:{_VOCABULARY}"
+)
 _MINILM_MAP: Final = (
     "all-minilm-l6-v2; 256 tokens; mean over tokens; length 1; batches of 32; float32"
 )
@@ -166,7 +183,7 @@ class MiniLM:
 
     @cached_property
     def _model(self) -> _Model:
-        return _load()
+        return load_minilm()
 
 
 @dataclass(frozen=True)
@@ -199,7 +216,8 @@ def _file(name: str, sha256: str) -> bytes:
     return weights(packaged, sha256=sha256, encoder="minilm")
 
 
-def _load() -> _Model:
+def load_minilm() -> _Model:
+    """The tokenizer and the network of the pinned files; both are the caller's own."""
     try:
         import torch
         from safetensors.torch import load

@@ -80,7 +80,7 @@ class GradientSum:
     def one_thread_if_small(self) -> Iterator[None]:
         """Products of small matrices are slower by two threads than by one."""
         before = torch.get_num_threads()
-        if self.size < _SMALL:
+        if sum(one.numel() for one in self.model.parameters()) < _SMALL:
             torch.set_num_threads(1)
         try:
             yield

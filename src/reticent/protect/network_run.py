@@ -1,0 +1,138 @@
+"""One training of the recipe ``network``: weights, optimiser, and the sums of clipped gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from reticent.arrays import Array, Floats
+from reticent.protect.noisy_query import is_replaced
+from reticent.training.encoders.torch_extra import functional, nn, torch
+from reticent.training.fine_tuning.partly import PartlyTrained, example_batches, grouped
+from reticent.training.gradients import GradientSum, random_batch
+from reticent.validation import InputError
+
+if TYPE_CHECKING:
+    from reticent.protect.recipes.network import NetworkRecipe
+
+Records = tuple[GradientSum, torch.Tensor, torch.Tensor, torch.Tensor]
+"""Of one shape: how their sum is found, their places among all, inputs and labels."""
+_EXAMPLES: Final = 64
+_SPREAD: Final = 3
+"""Random records for the checks, and between which powers of two their sizes are."""
+_AUDITED: Final[dict[tuple[NetworkRecipe, tuple[int, ...]], GradientSum]] = {}
+"""The last that an audit or a shadow ran: what it runs again is not checked again. Whatever is
+released is."""
+
+
+class NetworkRun:
+    """What training changes: weights, what the optimiser keeps, and the weights' moving average.
+
+    Records of each shape have batches, and checks, of their own.
+    """
+
+    def __init__(self, recipe: NetworkRecipe, model: nn.Module) -> None:
+        def loss(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            return functional.cross_entropy(model(images), labels, reduction="none")
+
+        self.model = model
+        self.sums = {
+            shape: GradientSum(
+                model,
+                loss,
+                clip=recipe.clip,
+                example=example,
+                physical=recipe.slots,
+                exact=recipe.exact,
+                like=_AUDITED.get((recipe, shape)) if is_replaced() else None,
+            )
+            for shape, example in _examples(recipe, model).items()
+        }
+        if is_replaced():
+            _AUDITED.clear()
+            _AUDITED.update({(recipe, shape): one for shape, one in self.sums.items()})
+        if self.gradients.size != recipe.size:
+            raise InputError(f"{recipe.architecture} must build one network, got two sizes")
+        rate, kept = recipe.learning_rate, recipe.momentum
+        parameters = self.gradients.clipper.parameters
+        self.optimiser: torch.optim.Optimizer = (
+            torch.optim.SGD(parameters, lr=rate, momentum=kept)
+            if recipe.optimiser == "sgd"
+            else torch.optim.Adam(parameters, lr=rate, betas=(kept, 0.999))
+        )
+        self.decay = recipe.average
+        self.averages = {name: one.clone() for name, one in self._weights().items()}
+
+    @property
+    def gradients(self) -> GradientSum:
+        """Of the records of one shape: for what is the same of all."""
+        return next(iter(self.sums.values()))
+
+    def prepared(self, rows: torch.Tensor, labels: torch.Tensor) -> list[Records]:
+        """All records as the trained part of the network sees them."""
+        return [
+            (self.sums[tuple(inputs.shape[1:])], places, inputs, labels[places])
+            for places, inputs in grouped(self.model, rows)
+        ]
+
+    def total(self, records: list[Records], taken: Array) -> Floats:
+        """The sum of the clipped gradients of the records at these places."""
+        total = np.zeros(self.gradients.size)
+        for gradients, places, inputs, labels in records:
+            rows = np.flatnonzero(np.isin(places.numpy(), taken))
+            total += gradients.of((inputs[rows], labels[rows]))
+        return total
+
+    def step(self, mean: Floats) -> None:
+        """One step of the optimiser along a noisy gradient."""
+        self.gradients.set_gradients(mean)
+        self.optimiser.step()
+        if self.decay:
+            with torch.no_grad():
+                for name, one in self._weights().items():
+                    self.averages[name].lerp_(one, 1 - self.decay)
+
+    def released(self) -> dict[str, torch.Tensor]:
+        """The weights, or their average."""
+        return self.averages if self.decay else self._weights()
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """All that the next step depends on beside the records."""
+        found = {f"weights.{name}": one for name, one in self._weights().items()}
+        found |= {f"averages.{name}": one for name, one in self.averages.items()}
+        found |= {
+            f"optimiser.{place}.{name}": value
+            for place, kept in self.optimiser.state_dict()["state"].items()
+            for name, value in kept.items()
+            if value is not None
+        }
+        return found
+
+    def restore(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Go back to a saved state."""
+        with torch.no_grad():
+            for name, one in self._weights().items():
+                one.copy_(state[f"weights.{name}"])
+                self.averages[name].copy_(state[f"averages.{name}"])
+        for place, parameter in enumerate(self.gradients.clipper.parameters):
+            prefix = f"optimiser.{place}."
+            for key in (one for one in state if one.startswith(prefix)):
+                self.optimiser.state[parameter][key.removeprefix(prefix)] = state[key]
+
+    def _weights(self) -> dict[str, torch.Tensor]:
+        return {
+            name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad
+        }
+
+
+def _examples(recipe: NetworkRecipe, model: nn.Module) -> dict[tuple[int, ...], Any]:
+    """Random records and labels for the checks, by the shape of a record."""
+    count = _EXAMPLES if recipe.exact else 6
+    like = (torch.zeros(recipe.record_shape), torch.zeros((), dtype=torch.int64))
+    rows, labels = random_batch(like, count, values=recipe.classes, spread=_SPREAD)
+    if not isinstance(model, PartlyTrained):
+        return {recipe.record_shape: (rows, labels)}
+    batches = example_batches(model, count)
+    return {shape: (inputs, labels) for shape, inputs in batches.items()}

@@ -1,0 +1,83 @@
+"""A network of which a part is trained: what is public below it is computed once for each record.
+
+The public part is a fixed function of one record, so what it gives is a record as well: caching it
+changes no neighbouring data sets. It is computed one record at a time. Records of several shapes
+(texts of several lengths) are kept apart, each shape with batches of its own: what a record is
+computed with depends on the record alone, never on how long its neighbours are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from typing import Final, NamedTuple, Self
+
+from reticent.training.encoders.torch_extra import nn, torch
+
+Tensor = torch.Tensor
+
+
+class PartlyTrained(nn.Module, ABC):
+    """Public weights, of which the parameters that take a gradient are trained and released.
+
+    It is never in training mode: no dropout, and batch norms are fixed affine maps. ``forward``
+    reads what ``public_part`` gives.
+    """
+
+    public_weights: str = ""
+    """The files that everything but the seed is read from, each with its SHA-256."""
+
+    def train(self, mode: bool = True) -> Self:  # noqa: ARG002 - of no effect by design
+        """Nothing changes: see above."""
+        return super().train(False)
+
+    @abstractmethod
+    def public_part(self, record: Tensor) -> Tensor:
+        """What the trained part sees of one record (1, …)."""
+
+    @abstractmethod
+    def examples(self, records: int) -> list[Tensor]:
+        """Random records as the trained part sees them: a batch for each shape there may be."""
+
+
+class Group(NamedTuple):
+    """Records of one shape: their places among all, and what the trained part sees of them."""
+
+    places: Tensor
+    inputs: Tensor
+
+
+_KEPT: dict[str, list[Group]] = {}
+"""What was computed of the last rows: a release that is drawn again reads the same."""
+_MOST_KEPT: Final = 2
+"""Records and queries."""
+
+
+def grouped(model: nn.Module, rows: Tensor) -> list[Group]:
+    """All records as the trained part sees them, those of one shape together."""
+    if not isinstance(model, PartlyTrained):
+        return [Group(torch.arange(len(rows)), rows)]
+    digest = hashlib.sha256(f"{model.public_weights}; {model!r}; {tuple(rows.shape)}".encode())
+    digest.update(rows.contiguous().numpy().data)
+    key = digest.hexdigest()
+    if key not in _KEPT:
+        while len(_KEPT) >= _MOST_KEPT:
+            del _KEPT[next(iter(_KEPT))]
+        _KEPT[key] = _computed(model, rows)
+    return _KEPT[key]
+
+
+def example_batches(model: PartlyTrained, records: int) -> dict[tuple[int, ...], Tensor]:
+    """The random batches by the shape of a record."""
+    return {tuple(one.shape[1:]): one for one in model.examples(records)}
+
+
+def _computed(model: PartlyTrained, rows: Tensor) -> list[Group]:
+    by_shape: dict[tuple[int, ...], tuple[list[int], list[Tensor]]] = {}
+    with torch.no_grad():
+        for place in range(len(rows)):
+            seen = model.public_part(rows[place : place + 1].clone())  # at an address of its own
+            places, parts = by_shape.setdefault(tuple(seen.shape[1:]), ([], []))
+            places.append(place)
+            parts.append(seen)
+    return [Group(torch.tensor(places), torch.cat(parts)) for places, parts in by_shape.values()]
