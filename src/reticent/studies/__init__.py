@@ -70,6 +70,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "plan-grid": trained_in(
             "plan_fit", ("digits", *_FOLDER, "shoppers"), (*_FOLDER, "shoppers")
         ),
+        "scattering": trained_in("scattering", ("mnist", "cifar10", "digits"), _FOLDER[:2]),
         "learners": trained_in("learners", ("digits", "mnist5k", *_FOLDER), _FOLDER),
     },
 }
