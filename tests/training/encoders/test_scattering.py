@@ -24,7 +24,12 @@ WHOLE = Scattering(grid=None)
 def maps(image):
     """Of one grey image, (81, places, places)."""
     pixels = np.asarray(image, dtype=np.float32)[None, :, :, None]
-    return WHOLE.encode(pixels)[0].reshape(WHOLE.shape(*pixels.shape[1:]))
+    return squares(WHOLE.encode(pixels)[0].reshape(WHOLE.shape(*pixels.shape[1:])))
+
+
+def squares(features):
+    """The means whose signed roots the features are."""
+    return features * np.abs(features)
 
 
 # The definition, in space: a wave under a Gaussian at whole pixels, wrapped around a torus.
@@ -98,11 +103,13 @@ def test_it_is_the_definition(shape):
 
 def test_colours_are_planes_and_cells_are_means():
     images = RNG.random((2, 32, 32, 3)).astype(np.float32)
-    whole = WHOLE.encode(images).reshape(2, 3, MAPS, 8, 8)
+    whole = squares(WHOLE.encode(images)).reshape(2, 3, MAPS, 8, 8)
     for colour in range(3):
         np.testing.assert_allclose(whole[1, colour], maps(images[1, :, :, colour]), atol=1e-6)
     cells = whole.reshape(2, 3, MAPS, 4, 2, 4, 2).mean(axis=(4, 6))
-    np.testing.assert_allclose(Scattering().encode(images), cells.reshape(2, -1), atol=1e-6)
+    features = Scattering().encode(images)
+    np.testing.assert_allclose(features, np.sqrt(cells).reshape(2, -1), atol=1e-6)
+    np.testing.assert_allclose(Scattering().encode(-images)[:, :16], -features[:, :16], atol=1e-6)
     assert Scattering().encode(images).dtype == np.float32
 
 

@@ -9,6 +9,9 @@ orientations, one colour plane x has 1 + 16 + 64 = 81 maps at a quarter of the r
 0.8·2ʲ (half as narrow along its crests), less as much of that Gaussian as makes its mean 0; φ is a
 Gaussian of width 1.6. The constants and the order of maps are those of the library kymatio. What
 was filtered by ψ(1, ·) is kept at half the resolution.
+
+Features are the maps' means over the cells of a grid, and of each mean v the root sign(v)·√|v|
+(power normalisation, Perronnin et al. 2010): entries with long tails become comparable.
 """
 
 import functools
@@ -43,7 +46,7 @@ class Scattering:
 
     Images are uint8, which are divided by 255, or real numbers, which are taken as they are; one
     channel or three, sides of 8 pixels or more. The maps are averaged over a grid of k × k cells
-    (fewer, where they have fewer places); None leaves them as they are, for a network on top.
+    (fewer, where they have fewer places); None takes every place, for a network on top.
 
     No image was needed to make it, so it tells of none. Each image is transformed by itself: its
     features are a function of that image alone, to the last bit, and two data sets that differ in
@@ -80,15 +83,16 @@ class Scattering:
         images = checked_images(inputs)
         shape = self.shape(*images.shape[1:])
         bank = filters(*images.shape[1:3])
-        pools = [_to_torch(pooling(full, cells)) for full, cells in zip(bank.places, shape[1:])]
+        sizes = zip(bank.places, shape[1:], strict=True)
+        above, beside = (_to_torch(pooling(places, cells)) for places, cells in sizes)
         features = np.empty((len(images), math.prod(shape)), dtype=np.float32)
         with torch.inference_mode():
             for row in range(len(images)):
                 maps = scattered(prepared(images[row : row + 1])[0], bank)
-                features[row] = (pools[0] @ maps @ pools[1].T).flatten().numpy()
+                features[row] = (above @ maps @ beside.T).flatten().numpy()
         if not np.isfinite(features).all():
             raise InputError("images must be small enough to be filtered in float32, got larger")
-        return features
+        return np.copysign(np.sqrt(np.abs(features)), features)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +176,7 @@ def _bump(sides: tuple[int, int], scale: int, angle: int, frequency: float) -> F
 
 
 def low_pass(side: int, step: int) -> Floats:
-    """(side/4 − 2, side/step): φ of a signal that was sampled each ``step`` pixels, then each fourth.
+    """(side/4 − 2, side/step): φ of a signal with a sample each ``step`` pixels; then each fourth.
 
     The first and the last place are padding, and left out.
     """
@@ -214,5 +218,6 @@ def _to_torch(values: Floats) -> "torch.Tensor":
 
 _MAP: Final = (
     "scattering 1: Morlet, J=2, L=8, orders 0 to 2 as in kymatio; padded by reflection;"
-    " bytes divided by 255, other numbers as they are; one image at a time; float32"
+    " bytes divided by 255, other numbers as they are; one image at a time;"
+    " signed roots of means; float32"
 )
