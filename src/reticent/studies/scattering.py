@@ -63,8 +63,8 @@ of noisy statistics, and by residual networks that were trained from scratch."""
 
 NOTES = (
     "Each image is encoded by itself, to the last bit, and no image, public or private, made the"
-    " encoder. Mechanism names the learner; all noise is Gaussian. Neighbours: add-remove; unit: one"
-    " image with its label.",
+    " encoder. Mechanism names the learner; all noise is Gaussian. Neighbours: add-remove; unit:"
+    " one image with its label.",
     "Wavelets are those of kymatio (J = 2, L = 8) on 4 × 4 cells, roots those that these studies"
     " take of other features too. The learner has its own constants, which were found on CIFAR-10"
     " through another encoder.",

@@ -125,7 +125,7 @@ def filters(height: int, width: int) -> Filters:
             *(before[0], sides[0] - height - before[0]),
         ),
         fine=_to_torch(fine),
-        coarse=_to_torch(coarse.reshape(halves) / 4).cfloat(),
+        coarse=_to_torch(coarse.reshape(halves) / 4) + 0j,
         smooth=(smooth[0], smooth[1]),
         smooth_half=(smooth_half[0], smooth_half[1]),
         places=(sides[0] // _STRIDE - 2, sides[1] // _STRIDE - 2),
@@ -158,7 +158,8 @@ def morlet(sides: tuple[int, int], scale: int, angle: int) -> Floats:
     """The spectrum of ψ(scale, θ) on a torus of that size; it is real, and 0 at frequency 0."""
     wave = _bump(sides, scale, angle, _FREQUENCY / 2**scale)
     envelope = _bump(sides, scale, angle, 0.0)
-    return wave - wave[0, 0] / envelope[0, 0] * envelope
+    spectrum: Floats = wave - wave[0, 0] / envelope[0, 0] * envelope
+    return spectrum
 
 
 def _bump(sides: tuple[int, int], scale: int, angle: int, frequency: float) -> Floats:
@@ -207,7 +208,8 @@ def _padded(side: int) -> int:
 
 
 def _frequencies(side: int) -> Floats:
-    return 2 * math.pi * np.fft.fftfreq(side)
+    """Those of a discrete Fourier transform, in radians a pixel."""
+    return np.asarray(2 * math.pi * np.fft.fftfreq(side), dtype=np.float64)
 
 
 def _to_torch(values: Floats) -> "torch.Tensor":
