@@ -104,7 +104,7 @@ class Filters:
     fine: "torch.Tensor"
     """Spectra of ψ(0, θ), one for each of 8 orientations."""
     coarse: "torch.Tensor"
-    """Those of ψ(1, θ), each axis in two halves: their sum is the spectrum at half resolution."""
+    """Those of ψ(1, θ), divided by 4: what is filtered by them is kept at half the resolution."""
     smooth: tuple["torch.Tensor", "torch.Tensor"]
     """φ and a sample of each fourth pixel, along rows and along columns."""
     smooth_half: tuple["torch.Tensor", "torch.Tensor"]
@@ -116,7 +116,6 @@ def filters(height: int, width: int) -> Filters:
     """The filters of images of that size; nothing but the size goes in."""
     sides = (_padded(height), _padded(width))
     before = ((sides[0] - height) // 2, (sides[1] - width) // 2)
-    halves = (ANGLES, 2, sides[0] // 2, 2, sides[1] // 2)
     fine, coarse = (np.stack([morlet(sides, scale, k) for k in range(ANGLES)]) for scale in (0, 1))
     smooth, smooth_half = (tuple(_to_torch(low_pass(s, step)) for s in sides) for step in (1, 2))
     return Filters(
@@ -125,7 +124,7 @@ def filters(height: int, width: int) -> Filters:
             *(before[0], sides[0] - height - before[0]),
         ),
         fine=_to_torch(fine),
-        coarse=_to_torch(coarse.reshape(halves) / 4) + 0j,
+        coarse=_to_torch(coarse / 4),
         smooth=(smooth[0], smooth[1]),
         smooth_half=(smooth_half[0], smooth_half[1]),
         places=(sides[0] // _STRIDE - 2, sides[1] // _STRIDE - 2),
@@ -134,23 +133,15 @@ def filters(height: int, width: int) -> Filters:
 
 def scattered(image: "torch.Tensor", bank: Filters) -> "torch.Tensor":
     """The maps (81·channels, places, places) of one image (channels, height, width)."""
+    from reticent.training.encoders.scattering_kernels import filtered_at_half, modulus
     from reticent.training.encoders.torch_extra import functional, torch
 
     planes = functional.pad(image[None], bank.padding, mode="reflect")[0]
-    halves = bank.coarse.shape
-    spectrum = torch.fft.fft2(planes)
-    fine = torch.fft.ifft2(spectrum[:, None] * bank.fine).abs()
-    coarse = torch.einsum("nasbt,kasbt->nkst", spectrum.view(-1, *halves[1:]), bank.coarse)
-    of_fine = torch.einsum(
-        "nlasbt,kasbt->nlkst", torch.fft.fft2(fine).view(-1, *halves), bank.coarse
-    )
-    second = torch.fft.ifft2(of_fine).abs().flatten(1, 2)
-    high = torch.cat([planes[:, None], fine], dim=1)
-    low = torch.cat([torch.fft.ifft2(coarse).abs(), second], dim=1)
-    smooth = [
-        rows @ maps @ columns.T
-        for maps, (rows, columns) in ((high, bank.smooth), (low, bank.smooth_half))
-    ]
+    fine = modulus(torch.fft.ifft2(torch.fft.fft2(planes)[:, None] * bank.fine))
+    high = torch.cat([planes[:, None], fine], dim=1)  # x and |x * ψ(0, θ)|
+    low = modulus(torch.fft.ifft2(filtered_at_half(torch.fft.fft2(high), bank.coarse)))
+    (rows, columns), (half_rows, half_columns) = bank.smooth, bank.smooth_half
+    smooth = (rows @ high @ columns.T, half_rows @ low.flatten(1, 2) @ half_columns.T)
     return torch.cat(smooth, dim=1).flatten(0, 1)
 
 
