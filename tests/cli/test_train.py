@@ -117,3 +117,47 @@ def test_a_stopped_training_must_be_gone_on_with_by_its_name(digits, tmp_path, c
     (tmp_path / ".net.training").write_bytes(b"")
     assert run(training(digits, tmp_path / "net")) == BAD_INPUT
     assert "is a training that was stopped: go on with --resume" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    path = tmp_path_factory.mktemp("images") / "images.npz"
+    X, y = load_digits(return_X_y=True)
+    pixels = (15 * X.reshape(-1, 8, 8)).astype(np.uint8)
+    np.savez(path, features=pixels[:600], label=y[:600].astype(str))
+    return path
+
+
+@pytest.mark.slow
+def test_a_scattering_head_is_protect_by_another_name(images, tmp_path, ledger, monkeypatch):
+    monkeypatch.setenv("RETICENT_CACHE", str(tmp_path / "cache"))
+    charged = f"--ledger {ledger} --data-set digits"
+    out, other = tmp_path / "head", tmp_path / "other"
+    assert run(training(images, out, f"--model scattering-head {charged}")) == 0
+    same = f"--encoder scattering --learner noisy-gradient {charged}"
+    assert run(["protect", *training(images, other, same)[1:]]) == 0
+    trained, protected = load(out), load(other)
+    assert trained.guarantee == protected.guarantee
+    assert trained.recipe == protected.recipe
+    assert trained.recipe.features == 81 * 2 * 2
+    assert verify(out).problems == ()
+    with Ledger.open(ledger) as book:
+        events = [entry.event for entry in book.entries("digits")]
+    assert len(events) == 2
+    assert events[0] == events[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--epochs 20", "--epochs must not be given to scattering-head, which has no use"),
+        ("--learning-rate 0.5", "--learning-rate must not be given to scattering-head"),
+        ("--fast", "--fast must not be given to scattering-head"),
+        ("--encoder minilm", "--encoder must be scattering for scattering-head, got 'minilm'"),
+    ],
+)
+def test_a_scattering_head_has_no_steps_of_dp_sgd(images, tmp_path, capsys, more, message):
+    out = tmp_path / "head"
+    assert run(training(images, out, f"--model scattering-head {more}")) == BAD_INPUT
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
