@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 from reticent.cli.main import BAD_INPUT, run
 from reticent.ledger import Ledger
 from reticent.protect import load, verify
+from reticent.studies import scattering
 
 CLASSES = ",".join(map(str, range(10)))
 KILLS = 5
@@ -134,12 +135,13 @@ def test_a_scattering_head_is_protect_by_another_name(images, tmp_path, ledger, 
     charged = f"--ledger {ledger} --data-set digits"
     out, other = tmp_path / "head", tmp_path / "other"
     assert run(training(images, out, f"--model scattering-head {charged}")) == 0
-    same = f"--encoder scattering --learner noisy-gradient {charged}"
+    same = f"--encoder scattering --learner noisy-gradient --longest-step 4 {charged}"
     assert run(["protect", *training(images, other, same)[1:]]) == 0
     trained, protected = load(out), load(other)
     assert trained.guarantee == protected.guarantee
     assert trained.recipe == protected.recipe
     assert trained.recipe.features == 81 * 2 * 2
+    assert trained.recipe.longest_step == scattering.SPECS["mnist"].longest_step == 4
     assert verify(out).problems == ()
     with Ledger.open(ledger) as book:
         events = [entry.event for entry in book.entries("digits")]

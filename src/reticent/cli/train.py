@@ -46,8 +46,8 @@ Model = Annotated[
     typer.Option(
         help="mlp: one hidden layer; conv: two convolutions for images; scattering-head: a linear"
         " head on fixed wavelet features of images, as protect --encoder scattering --learner"
-        " noisy-gradient; or package.module:function of a function from the shape of a record and"
-        " the number of classes to a torch module."
+        " noisy-gradient --longest-step 4; or package.module:function of a function from the shape"
+        " of a record and the number of classes to a torch module."
     ),
 ]
 Shape = Annotated[
@@ -79,6 +79,8 @@ Seed = Annotated[int, typer.Option(help="Of the public first weights.")]
 
 
 SCATTERING_HEAD = "scattering-head"
+SCATTERING_STEP = 4.0
+"""Scattering spreads over more directions than the features that the learner's own 2 is from."""
 _OF_DP_SGD = (
     *("shape", "batch", "epochs", "clip", "learning_rate", "momentum", "average"),
     *("fast", "seed", "resume"),
@@ -128,6 +130,7 @@ def train(
             classes=classes,
             records=records,
             learner="noisy-gradient",
+            longest_step=SCATTERING_STEP,
             mechanism=mechanism,
             embedding=embedding,
             encoder="scattering",
