@@ -48,7 +48,8 @@ EncoderName = Annotated[
     typer.Option(
         "--encoder",
         help="Encode images or texts first: FILE.safetensors of pretrain, efficientnet-lite0, "
-        "minilm or package.module:attribute. It must never have seen the private records.",
+        "minilm, scattering (wavelets: no weights; scattering-maps for a network on top) or "
+        "package.module:attribute. It must never have seen the private records.",
         show_default=False,
     ),
 ]

@@ -81,6 +81,12 @@ MeanBound = Annotated[
         help="Public bound on a row before it is centred; by default --bound.", show_default=False
     ),
 ]
+LongestStep = Annotated[
+    float | None,
+    typer.Option(
+        help="Of the learner noisy-gradient: no step is longer; by default 2.", show_default=False
+    ),
+]
 
 
 def protect(
@@ -101,6 +107,7 @@ def protect(
     norms: Norms = None,
     centre: Centre = "none",
     mean_bound: MeanBound = None,
+    longest_step: LongestStep = None,
     person: Person = None,
     max_records_per_person: Each = 1,
     embedding: Embedding = None,
@@ -120,7 +127,7 @@ def protect(
         relation=relation_of(relation),
         max_records_per_person=each_of(person, max_records_per_person),
     )
-    options = {"bound": bound, "penalty": penalty, "norms": norms}
+    options = {"bound": bound, "penalty": penalty, "norms": norms, "longest_step": longest_step}
     centred = _is_centred(centre, mean_bound)
     start = None
     if fit is None:
@@ -169,9 +176,8 @@ def _is_centred(centre: str, mean_bound: float | None) -> bool:
 def _refuse_idle(learner: str, options: dict[str, Any], centred: bool) -> None:
     """Options that the recipe takes none of, by the recipe's own list; and one that it needs."""
     taken = classifier_named(learner).options
-    idle = [
-        f"--{name}" for name, value in options.items() if value is not None and name not in taken
-    ]
+    said = [name for name, value in options.items() if value is not None]
+    idle = [_option(name) for name in said if name not in taken]
     if centred and "mean_bound" not in taken:
         idle.append("--centre mean")
     if idle:
@@ -188,7 +194,12 @@ def _refuse_with_fit(learner: str, given: dict[str, Any], centred: bool) -> None
         raise InputError("--centre mean must be said without --fit: the fit was not centred by it")
     twice = [name for name, value in given.items() if value is not None]
     if twice:
-        raise InputError(f"--{twice[0]} must not be given beside --fit, which holds it")
+        raise InputError(f"{_option(twice[0])} must not be given beside --fit, which holds it")
+
+
+def _option(name: str) -> str:
+    """As it is typed."""
+    return "--" + name.replace("_", "-")
 
 
 def _from_fit(path: Path, terms: Any, mechanism: str) -> tuple[list[str], ReleaseRequest, Any]:

@@ -1,4 +1,7 @@
-"""``reticent train``: a network by DP-SGD, released once, with a certificate."""
+"""``reticent train``: a network by DP-SGD, released once, with a certificate.
+
+``--model scattering-head`` is ``reticent protect`` by another name: no network is trained there.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ from reticent.cli.private_table import (
     said_records,
 )
 from reticent.cli.progress import progress_line
-from reticent.cli.protect import Out, print_released, refuse_unwritable
+from reticent.cli.protect import Out, print_released, protect, refuse_unwritable
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -44,11 +47,12 @@ if TYPE_CHECKING:
 Model = Annotated[
     str,
     typer.Option(
-        help="mlp: one hidden layer; conv: two convolutions for images; from public weights"
-        " minilm-lora, minilm-lora-last or minilm-head for texts, efficientnet-lite0-last for"
-        " images, or a FOLDER of transformers (FOLDER#lora-last, FOLDER#head); or"
-        " package.module:function of a function from the shape of a record and the number of"
-        " classes to a torch module."
+        help="mlp: one hidden layer; conv: two convolutions for images; scattering-head: a linear"
+        " head on fixed wavelet features of images, as protect --encoder scattering --learner"
+        " noisy-gradient --longest-step 4; from public weights minilm-lora, minilm-lora-last or"
+        " minilm-head for texts, efficientnet-lite0-last for images, or a FOLDER of transformers"
+        " (FOLDER#lora-last, FOLDER#head); or package.module:function of a function from the shape"
+        " of a record and the number of classes to a torch module."
     ),
 ]
 Shape = Annotated[
@@ -83,7 +87,18 @@ Resume = Annotated[
 Seed = Annotated[int, typer.Option(help="Of the public first weights.")]
 
 
+SCATTERING_HEAD = "scattering-head"
+SCATTERING_STEP = 4.0
+"""Scattering spreads over more directions than the features that the learner's own 2 is from."""
+_OF_DP_SGD = (
+    *("shape", "batch", "epochs", "clip", "learning_rate", "momentum", "optimiser"),
+    *("average", "fast", "seed", "resume", "text"),
+)
+"""Options that a head without DP-SGD has no use for."""
+
+
 def train(
+    context: typer.Context,
     private: Private,
     label: Label,
     epsilon: Epsilon,
@@ -117,6 +132,26 @@ def train(
     """Train a network with clipped, noisy gradients and release it once, with a proven ε."""
     from reticent.protect import ReleaseRequest, Terms, save
 
+    if model == SCATTERING_HEAD:
+        _refuse_idle(context, encoder)
+        protect(
+            *(private, label, epsilon, out),
+            delta=delta,
+            relation=relation,
+            classes=classes,
+            records=records,
+            learner="noisy-gradient",
+            longest_step=SCATTERING_STEP,
+            mechanism=mechanism,
+            embedding=embedding,
+            encoder="scattering",
+            ledger=ledger,
+            data_set=data_set,
+            open_account=open_account,
+            sign=sign,
+            json=json,
+        )
+        return
     terms = Terms(epsilon=epsilon, delta=delta_of(delta, False), relation=relation_of(relation))
     request = ReleaseRequest(
         terms=terms,
@@ -165,6 +200,20 @@ def train(
         print_line(f"signed by {signer.name}")
     if ledger is None and not json:
         print_warning(NOT_CHARGED)
+
+
+def _refuse_idle(context: typer.Context, encoder: str | None) -> None:
+    """What was said to a head that is not trained by DP-SGD, and would be ignored."""
+    for name in _OF_DP_SGD:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option} must not be given to {SCATTERING_HEAD}, which has no use")
+    if encoder not in (None, "scattering"):
+        raise InputError(
+            f"--encoder must be scattering for {SCATTERING_HEAD}, got {encoder!r}: for another take"
+            " reticent protect --learner noisy-gradient"
+        )
 
 
 def _trained(

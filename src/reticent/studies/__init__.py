@@ -76,6 +76,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
             "private_networks", ("mnist", "location", "digits"), ("mnist", "location")
         ),
         "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
+        "scattering": trained_in("scattering", ("mnist", "cifar10", "digits"), _FOLDER[:2]),
         "learners": trained_in("learners", ("digits", "mnist5k", *_FOLDER), _FOLDER),
     },
 }

@@ -10,9 +10,10 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from sklearn.datasets import load_digits
 
 from reticent import bounds
+from reticent.data import Dataset
 from reticent.guarantee import Grade, Relation
 from reticent.mechanisms.profiles import gaussian
-from reticent.protect import Terms, load, save, verify
+from reticent.protect import ReleaseRequest, Terms, load, release_table, save, verify
 from reticent.protect.estimators import NoisyGradientHead
 from reticent.protect.recipe import composed_epsilon, noise_plan
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
@@ -256,3 +257,28 @@ def test_an_intercept_keeps_each_row_its_record_s_own():
     alone = _with_intercept(rows[10:11], 0.05)
     assert np.array_equal(alone[0], longer[10])
     assert np.array_equal(longer * 2**20, np.trunc(longer * 2**20))
+
+
+def test_the_longest_step_is_said_certified_and_does_not_cost(digits, tmp_path):
+    """The weights move twice as far in the first step; ε, scales and sums stay what they were."""
+    X, y = digits
+    data = Dataset(
+        name="d", source="digits", inputs=X[:600], labels=y[:600], classes=tuple("0123456789")
+    )
+    request = ReleaseRequest.of(**TERMS | {"epsilon": 8.0}, records=600, recipe="noisy-gradient")
+    own, longer = (request.with_options(longest_step=step).planned(64, 10) for step in (None, 4.0))
+    assert (own.longest_step, longer.longest_step) == (2.0, 4.0)
+    assert own.steps(request.terms) == longer.steps(request.terms)
+    assert longer.step_length(0.01) == 2 * own.step_length(0.01) == 4.0
+    assert longer.step_length(1.1) == own.step_length(1.1) == 1.0  # the noise on a logit decides
+    released = release_table(data, request.with_options(longest_step=4.0))
+    save(released, tmp_path / "head")
+    assert verify(tmp_path / "head").problems == ()
+    assert load(tmp_path / "head").recipe.longest_step == 4.0
+    assert released.guarantee.grade is Grade.PROVEN
+
+
+@pytest.mark.parametrize("step", [0.0, -1.0, math.nan, math.inf])
+def test_a_step_has_a_length(step):
+    with pytest.raises(InputError, match="longest_step must be"):
+        recipe_of(records=100, features=3, classes=2, longest_step=step)

@@ -6,6 +6,7 @@ import pytest
 from reticent.training.encoders.base import FunctionEncoder
 from reticent.training.encoders.named import encoder_of
 from reticent.training.encoders.pretrained import EfficientNetLite0, MiniLM
+from reticent.training.encoders.scattering import Scattering
 from reticent.training.encoders.torch_encoder import TorchEncoder
 from reticent.validation import InputError
 
@@ -67,6 +68,8 @@ def test_pretrained_names():
     assert isinstance(encoder_of("efficientnet-lite0"), EfficientNetLite0)
     assert isinstance(encoder_of("minilm"), MiniLM)
     assert encoder_of("minilm").fingerprint() != encoder_of("efficientnet-lite0").fingerprint()
+    assert encoder_of("scattering").fingerprint() == Scattering(grid=4).fingerprint()
+    assert encoder_of("scattering-maps").fingerprint() == Scattering(grid=None).fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,7 @@ def test_a_checkpoint(tmp_path, code):
     ("text", "message"),
     [
         ("", "encoder must be a non-empty text"),
-        ("resnet", "encoder must be efficientnet-lite0, minilm, FILE.safetensors or package.mod"),
+        ("resnet", "encoder must be efficientnet-lite0, minilm, scattering, scattering-maps, FILE"),
         ("weights.pt", "must not be a pickle, .* got 'weights.pt': save it as safetensors"),
         ("/a/Weights.PTH", "must not be a pickle"),
         ("model.pkl", "save it as safetensors"),

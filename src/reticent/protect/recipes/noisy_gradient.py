@@ -26,6 +26,7 @@ from reticent.protect.recipes.preconditioner import (
 )
 from reticent.protect.terms import Terms
 from reticent.training.features import MappedRows, Rows
+from reticent.validation import positive
 
 _BLOCK = 2048
 _WORTH_IT = 0.06
@@ -54,17 +55,24 @@ class GradientRecipe(LinearRecipe):
     """A linear softmax head by noisy full-batch gradients on whitened unit rows."""
 
     name: ClassVar[str] = "noisy-gradient"
+    options: ClassVar[tuple[str, ...]] = ("longest_step",)
     stated: ClassVar[tuple[str, ...]] = (*STATED, EXP)
 
     steps_taken: int = 100
     clip: float = 0.1
     momentum: float = 0.8
     longest_step: float = 2.0
+    """Longer ones learn faster where rows spread over many directions (docs/guide/train.md); the
+    noise on a logit limits a step in any case."""
     logit_noise: float = 1.1
     preconditioned: bool = True
     mean_share: float = SMALLEST_MEAN
     intercept: float = 0.0
     """A constant entry beside unit rows, which are then scaled to norm 1 again; 0 for none."""
+
+    def __post_init__(self) -> None:
+        """The length of a step is public, and so is its refusal."""
+        positive("longest_step", self.longest_step)
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:

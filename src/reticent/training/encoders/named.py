@@ -4,20 +4,24 @@ import inspect
 import pkgutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
 from reticent.training.encoders.base import Encoder, FunctionEncoder
 from reticent.training.encoders.pretrained import EfficientNetLite0, MiniLM
+from reticent.training.encoders.scattering import Scattering
 from reticent.validation import InputError, line
 
-_PRETRAINED: Final[dict[str, Callable[[], Encoder]]] = {
+_NAMED: Final[dict[str, Callable[[], Encoder]]] = {
     "efficientnet-lite0": EfficientNetLite0,
     "minilm": MiniLM,
+    "scattering": Scattering,
+    "scattering-maps": partial(Scattering, grid=None),
 }
 _PICKLES: Final = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
 
-NAMES: Final = tuple(_PRETRAINED)
+NAMES: Final = tuple(_NAMED)
 
 
 def encoder_of(text: str) -> Encoder:
@@ -32,8 +36,8 @@ def encoder_of(text: str) -> Encoder:
     'd49fa773954c'
     """
     name = line("encoder", text)
-    if name in _PRETRAINED:
-        return _PRETRAINED[name]()
+    if name in _NAMED:
+        return _NAMED[name]()
     ending = Path(name).suffix.lower()
     if ending in _PICKLES:
         raise InputError(
