@@ -174,8 +174,9 @@ class TestDocument:
     def test_every_stage_is_told_to_its_end(self, told, results):
         ends = {stage: (done, whole) for stage, done, whole in told}
         assert list(ends) == [
-            "shadow models, online", "shadow models", "attacks", "sensitivities", "releases",
-            "attacks on releases", "audits",
+            "the release that is handed over", "penalty of the unprotected head",
+            "unprotected head", "shadow models, online", "shadow models", "attacks",
+            "sensitivities", "releases", "attacks on releases", "audits",
         ]  # fmt: skip
         assert all(done == whole for done, whole in ends.values())
         assert ends["releases"][1] == len(results.releases)

@@ -55,9 +55,9 @@ def unprotected_head(
     """
     some = data.private if chosen_on is None else chosen_on.private
     scores = {}
-    for number, penalty in enumerate(spec.penalties):
-        tell("penalty of the unprotected head", number, len(spec.penalties))
+    for number, penalty in enumerate(spec.penalties, start=1):
         scores[penalty] = _validated(some, spec, penalty)
+        tell("penalty of the unprotected head", number, len(spec.penalties))
     best = max(scores, key=lambda penalty: scores[penalty])
     tell("unprotected head", 0, 1)
     head = fit_head(data.private, head_spec(spec, best))

@@ -13,11 +13,12 @@ from reticent.attacks.context import ProgressCallback
 from reticent.attacks.shadow_models import is_convex
 from reticent.audit.attack_run import Attacked
 from reticent.files import writable_folder
-from reticent.guarantee import Grade
+from reticent.guarantee import Event, Grade
 from reticent.protect import Release, save
 from reticent.protect.sealed_pair import signature_path
 from reticent.protect.signing import Signer
 from reticent.protect.table import cap_rows_per_person, kept_each
+from reticent.protect.terms import Terms
 from reticent.results import (
     Attack,
     Audit,
@@ -46,6 +47,7 @@ from reticent.run.releases import (
 from reticent.run.spec import RunData, RunSpec
 from reticent.validation import InputError
 
+HANDED_OVER: Final = "the release that is handed over"
 KEPT: Final = "released"
 """The name of the files of the release that is handed over."""
 
@@ -211,10 +213,22 @@ class Job:
     @cached_property
     def kept(self) -> Release:
         """The release that is handed over, the one draw that a ledger is charged for."""
-        self.tell("the release that is handed over", 0, 1)
-        kept = self._recommended_kind.charged(self.charge)
-        self.tell("the release that is handed over", 1, 1)
+        kept = self._recommended_kind.charged(self._told_charge())
+        self.tell(HANDED_OVER, 1, 1)
         return kept
+
+    def _told_charge(self) -> RunCharge | None:
+        """The charge, after which the stage begins: nothing is told of before."""
+        charge = self.charge
+        if charge is None:
+            self.tell(HANDED_OVER, 0, 1)
+            return None
+
+        def charged(terms: Terms, purpose: str, event: Event) -> None:
+            charge(terms, purpose, event)
+            self.tell(HANDED_OVER, 0, 1)
+
+        return charged
 
     @property
     def at_epsilon(self) -> dict[str, Drawn]:
