@@ -29,7 +29,7 @@ TITLE = "A step of DP-SGD over a plain step of SGD"
 
 Tensor = torch.Tensor
 RATE, CLIP, SIGMA = 1e-4, 1.0, 1.0
-SECONDS, FEWEST, MOST = 30.0, 7, 201
+SECONDS, FEWEST, MOST = 30.0, 3, 201
 """Of all methods together for a network; and limits on the number of rounds."""
 
 
@@ -78,7 +78,7 @@ def measured(case: Case, *, quick: bool) -> list[Cell]:
     steps |= {mode: ours(case, records, exact=mode == "exact") for mode in ("fast", "exact")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Opacus, on hooks
-        best = fastest(case, records, 1 if quick else 3)
+        best = fastest(case, records)
         steps[best] = MODES[best](case, records)
     once = sum(spent[0] for spent in rounds(steps, 1).values())
     times = rounds(steps, 3 if quick else min(MOST, max(FEWEST, int(SECONDS / once))))
@@ -157,7 +157,7 @@ def ours(case: Case, records: tuple[Tensor, Tensor], *, exact: bool) -> Step:
     return Step(take=lambda: private.step(*batch[0]), before=draw)
 
 
-def fastest(case: Case, records: tuple[Tensor, Tensor], count: int) -> str:
+def fastest(case: Case, records: tuple[Tensor, Tensor]) -> str:
     """The mode of Opacus whose step on this network takes least; one is held at a time."""
     seconds = {}
     for name, mode in MODES.items():
@@ -168,7 +168,7 @@ def fastest(case: Case, records: tuple[Tensor, Tensor], count: int) -> str:
             reason = str(error).partition("\n")[0]
             print(f"{case.name}: Opacus' {name} refuses: {reason[:90]}", file=sys.stderr)
         else:
-            seconds[name] = statistics.median(rounds({name: step}, count)[name])
+            seconds[name] = rounds({name: step}, 1)[name][0]
         gc.collect()  # a wrapped module and its hooks hold each other
     return min(seconds, key=lambda name: seconds[name])
 
