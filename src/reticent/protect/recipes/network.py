@@ -285,6 +285,7 @@ class _Run:
 
         shape = recipe.record_shape
         like = (torch.zeros(shape), torch.zeros((), dtype=torch.int64))
+        known = _AUDITED.get(recipe) if is_replaced() else None
         self.model = model
         self.gradients = GradientSum(
             model,
@@ -295,12 +296,12 @@ class _Run:
             ),
             physical=recipe.slots,
             exact=recipe.exact,
-            like=_AUDITED.get(recipe) if is_replaced() else None,
+            like=known,
         )
         if is_replaced():
             _AUDITED.clear()
             _AUDITED[recipe] = self.gradients
-        if self.gradients.size != recipe.size:
+        if known is None and self.gradients.size != recipe.size:
             raise InputError(f"{recipe.architecture} must build one network, got two sizes")
         self.optimiser = torch.optim.SGD(
             self.gradients.clipper.parameters, lr=recipe.learning_rate, momentum=recipe.momentum
