@@ -132,11 +132,11 @@ SPECS: Mapping[str, Audits] = {
     "network": Audits(
         kinds=tuple(_networks(200)),
         planted=(
-            *(Planted(kind=kind, share=0.25, audits=3) for kind in _networks(200)),
+            *(Planted(kind=kind, share=0.25, audits=2) for kind in _networks(200)),
             *(Planted(kind=kind, share=0.5, audits=1) for kind in _networks(1_200)),
         ),
         tight=(),
-        audits=10,
+        audits=6,
     ),
 }
 

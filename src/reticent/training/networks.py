@@ -104,8 +104,10 @@ def network(name: str, shape: tuple[int, ...], classes: int, *, seed: int) -> nn
     if not callable(builder):
         raise InputError(f"network {name!r} must be a function, got {type(builder).__name__}")
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = copy.deepcopy(builder(shape, classes))  # a builder may give the same one twice
+        torch.random.default_generator.manual_seed(seed)
+        model = builder(shape, classes)
+        if name not in NETWORKS:
+            model = copy.deepcopy(model)  # a foreign builder may give the same one twice
     if not isinstance(model, nn.Module):
         raise InputError(f"{name} must return a torch module, got {type(model).__name__}")
     return model.to(torch.float32).train()
