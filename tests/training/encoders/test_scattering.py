@@ -139,6 +139,10 @@ def test_a_row_is_a_function_of_its_image_to_the_last_bit():
     assert np.array_equal(encoder.encode(images[1:]), rows[1:])
     assert np.array_equal(encoder.encode(np.asfortranarray(images[4:5])), rows[4:5])
     assert np.array_equal(encoder.encode(images.astype(np.float32) / np.float32(255)), rows)
+    for shift in range(1, 9):  # images that begin at any byte
+        moved = np.empty(images[:1].size + shift, dtype=np.uint8)[shift:].reshape(images[:1].shape)
+        moved[:] = images[:1]
+        assert np.array_equal(encoder.encode(moved), rows[:1])
 
 
 def test_a_constant_image_has_a_mean_and_nothing_else():

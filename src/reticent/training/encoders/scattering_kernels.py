@@ -1,21 +1,22 @@
-"""What scattering does between Fourier transforms, entry by entry; one order of summation."""
+"""What scattering does between Fourier transforms, entry by entry; one order of summation.
+
+Memory is torch's, which begins at multiples of 64 bytes: libraries of transforms and products may
+round differently in memory that is aligned otherwise.
+"""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.arrays import Floats32
 from reticent.mechanisms.rounded.kernels import compiled
 from reticent.training.encoders.torch_extra import torch
 
-Complex = NDArray[np.complex64]
-
 
 def modulus(signal: torch.Tensor) -> torch.Tensor:
     """|z| of each entry; several times faster than torch's, which guards against overflow."""
-    pairs = torch.view_as_real(signal.contiguous()).numpy().reshape(-1)
-    lengths = np.empty(len(pairs) // 2, dtype=np.float32)
-    _modulus(pairs, lengths)
-    return torch.from_numpy(lengths.reshape(signal.shape))
+    pairs = torch.view_as_real(signal.contiguous()).flatten()
+    lengths = torch.empty(signal.shape)
+    _modulus(pairs.numpy(), lengths.flatten().numpy())
+    return lengths
 
 
 def filtered_at_half(spectra: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
@@ -25,12 +26,11 @@ def filtered_at_half(spectra: torch.Tensor, filters: torch.Tensor) -> torch.Tens
     left to the filters.
     """
     *outer, height, width = spectra.shape
-    pairs = torch.view_as_real(spectra.contiguous()).numpy().reshape(-1, height, 2 * width)
+    pairs = torch.view_as_real(spectra.contiguous()).view(-1, height, 2 * width)
     twice = np.repeat(filters.numpy(), 2, axis=2)  # for real and imaginary parts
-    half = np.empty((len(pairs), len(twice), height // 2, width), dtype=np.float32)
-    _add_quarters(pairs, twice, half)
-    found: Complex = half.view(np.complex64)
-    return torch.from_numpy(found).view(*outer, *found.shape[1:])
+    half = torch.empty(*outer, len(twice), height // 2, width // 2, 2)
+    _add_quarters(pairs.numpy(), twice, half.view(-1, len(twice), height // 2, width).numpy())
+    return torch.view_as_complex(half)
 
 
 @compiled
