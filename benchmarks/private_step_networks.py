@@ -71,7 +71,7 @@ def resnet18() -> nn.Module:
 
 
 class Classifier(nn.Module):
-    """BERT of the size of MiniLM, random weights; a place for each token, as Opacus needs them."""
+    """BERT of the size of MiniLM, random weights; places in memory of each record, for Opacus."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class Classifier(nn.Module):
         self.bert: Any = BertForSequenceClassification(config)
 
     def forward(self, ids: Tensor) -> Tensor:
-        places = torch.arange(ids.shape[1]).expand_as(ids)
+        places = torch.arange(ids.shape[1]).expand_as(ids).contiguous()
         logits: Tensor = self.bert(ids, position_ids=places).logits
         return logits
 
