@@ -104,7 +104,7 @@ def network(name: str, shape: tuple[int, ...], classes: int, *, seed: int) -> nn
     if not callable(builder):
         raise InputError(f"network {name!r} must be a function, got {type(builder).__name__}")
     with torch.random.fork_rng(devices=[]):
-        torch.random.default_generator.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         model = builder(shape, classes)
         if name not in NETWORKS:
             model = copy.deepcopy(model)  # a foreign builder may give the same one twice
