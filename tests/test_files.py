@@ -1,8 +1,10 @@
 """Folders for long work: there before it, and gone where it failed."""
 
+import os
+
 import pytest
 
-from reticent.files import folder_for
+from reticent.files import folder_for, partial_folder
 from reticent.validation import InputError
 
 
@@ -34,3 +36,20 @@ def test_after_good_work_it_stays(tmp_path):
     with folder_for(tmp_path / "out") as folder:
         pass
     assert folder.is_dir()
+
+
+def test_a_folder_that_another_run_cleared_before_it_was_locked_is_made_again(
+    tmp_path, monkeypatch
+):
+    opened, cleared = os.open, []
+
+    def clearing(path, *arguments, **named):
+        if str(path).startswith(str(tmp_path)) and not cleared:
+            cleared.append(path)
+            os.rmdir(path)
+        return opened(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", clearing)
+    with partial_folder("work-", within=tmp_path) as folder:
+        assert folder.is_dir()
+    assert cleared == [folder]

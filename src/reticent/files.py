@@ -177,7 +177,11 @@ def _made(folder: Path) -> Iterator[None]:
     """A new folder that is locked; made again where another run took it for one that was left."""
     while True:
         folder.mkdir(mode=0o700)
-        with _locked(os.open(folder, os.O_RDONLY)):
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        with _locked(descriptor):
             if folder.exists():
                 yield
                 return
