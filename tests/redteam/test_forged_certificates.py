@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from reticent.protect import RECIPES, Terms, load, release_weights, save, verify
+from reticent.protect.recipes.network import NetworkRecipe
 from reticent.protect.release import release_records
 from reticent.protect.sealed_pair import paths_of, read_pair
 from reticent.training import SoftmaxHead
+from reticent.training.networks import TRUST_VARIABLE, mlp
 from reticent.validation import InputError
 from tests.redteam.forging import LIE, one_line, problems, rows
 
@@ -201,3 +203,40 @@ def test_ambiguous_json_is_refused_in_one_line(command, folder, name, old, new):
             words in error
             for words in ("got one twice", "finite numbers", "half of a surrogate pair")
         )
+
+
+CALLED = []
+
+
+def called(shape, classes):
+    """What a forger would like to have called."""
+    CALLED.append(shape)
+    return mlp(shape, classes)
+
+
+@pytest.fixture
+def network(tmp_path):
+    release = release_records(
+        NetworkRecipe(
+            records=60, features=3, classes=2, mechanism="gaussian", epochs=1.0, batch=60
+        ),
+        Terms(epsilon=2.0, delta=1e-5, relation="replace-one"),
+        *rows(),
+        classes=np.arange(2),
+    )
+    save(release, tmp_path / "net")
+    return tmp_path / "net"
+
+
+def test_code_that_a_certificate_names_is_not_called(network, monkeypatch):
+    name = f"{__name__}:called"
+
+    def forged(claims):
+        claims["numbers"]["architecture"] = name
+
+    with pytest.raises(InputError, match="must be trusted before it is called, got it from a file"):
+        problems(network, forged)
+    assert CALLED == []
+    monkeypatch.setenv(TRUST_VARIABLE, f"other:thing,{name}")
+    problems(network, forged)
+    assert CALLED == [(3,)] * len(CALLED) != []

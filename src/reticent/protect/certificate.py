@@ -250,13 +250,19 @@ def _claims(pair: Pair, path: str | Path) -> _Claims:
         raise InputError(f"{path} must have the fields of a certificate, got {odd[0]!r} wrong")
     _refuse_odd_version(values["version"])
     return _Claims(
-        recipe=RECIPES.named(values["recipe"]).from_dict(values["numbers"]),
+        recipe=_recipe(values["recipe"], values["numbers"]),
         terms=Terms.from_dict(values["terms"]),
         scales=_scales(values["scales"]),
         classes=class_names(values["classes"]),
         guarantee=Guarantee.from_dict(values["guarantee"]),
         grade=str(values["guarantee"].get("grade", Grade.DECLARED)),
     )
+
+
+def _recipe(name: object, numbers: object) -> Recipe:
+    recipe = RECIPES.named(name).from_dict(numbers)
+    recipe.refuse_foreign_code()
+    return recipe
 
 
 def _refuse_odd_version(value: object) -> None:

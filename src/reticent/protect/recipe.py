@@ -210,6 +210,9 @@ class Recipe(ABC):
         """What no theorem covers in the way these numbers ask for; with any, it is declared."""
         return ()
 
+    def refuse_foreign_code(self) -> None:  # noqa: B027 - most recipes run no code but their own
+        """Raise where these numbers, read from a file, name code that nobody here asked to run."""
+
     def misfits(self, terms: Terms) -> list[str]:
         """Where the numbers are not what the installed recipe plans for the same terms."""
         del terms

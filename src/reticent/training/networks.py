@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -86,6 +87,8 @@ NETWORKS: Final[dict[str, Builder]] = {
     "minilm-head": minilm("head"),
     "efficientnet-lite0-last": efficientnet,
 }
+TRUST_VARIABLE: Final = "RETICENT_TRUST_CODE"
+_trusted: set[str] = set()
 _PUBLIC: Final = {
     **{name: MINILM_FILES for name in NETWORKS if name.startswith("minilm-")},
     "efficientnet-lite0-last": EFFICIENTNET_FILE,
@@ -111,6 +114,25 @@ def network(name: str, shape: tuple[int, ...], classes: int, *, seed: int) -> nn
     if not isinstance(model, nn.Module):
         raise InputError(f"{name} must return a torch module, got {type(model).__name__}")
     return model.to(torch.float32).train()
+
+
+def trust_code(name: str) -> None:
+    """From now on ``package.module:function`` may be called in this process when a file names it.
+
+    Whoever trains a network by its name trusts it; whoever reads somebody's certificate says so
+    here, or in the environment: ``RETICENT_TRUST_CODE``, names with commas between them.
+    """
+    _trusted.add(name)
+
+
+def refuse_untrusted(name: str) -> None:
+    """Raise where a file names a function that nobody here has said to trust."""
+    known = name in NETWORKS or _is_folder(name) or name in _trusted
+    if not known and name not in os.environ.get(TRUST_VARIABLE, "").split(","):
+        raise InputError(
+            f"network {name!r} must be trusted before it is called, got it from a file alone: set "
+            f"{TRUST_VARIABLE} to it if you know the code"
+        )
 
 
 def public_weights(name: str) -> str:

@@ -124,8 +124,9 @@ class NetworkRecipe(Recipe):
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
         """With a batch of all records where nothing is said and no theorem covers samples."""
-        from reticent.training.networks import public_weights
+        from reticent.training.networks import public_weights, trust_code
 
+        trust_code(options.get("architecture", "mlp"))  # its user says it
         sampled = terms.relation is Relation.ADD_REMOVE and terms.records_touched == 1
         public = public_weights(options.get("architecture", "mlp"))
         otherwise: dict[str, Any] = {
@@ -241,6 +242,12 @@ class NetworkRecipe(Recipe):
         return trained_shapes(
             self.architecture, self.record_shape, self.classes, self.public_weights
         )
+
+    def refuse_foreign_code(self) -> None:
+        """A certificate may name any function of any package: none is called unasked."""
+        from reticent.training.networks import refuse_untrusted
+
+        refuse_untrusted(self.architecture)
 
     def misfits(self, terms: Terms) -> list[str]:
         """Where the public weights that are here are not those that were trained from."""
