@@ -20,6 +20,7 @@ from reticent.studies import (
     end_to_end,
     learners,
     plan_fit,
+    scattering,
     slides_table,
 )
 from reticent.studies.lu import alpha, findings, oaro
@@ -43,6 +44,7 @@ SPECS = {
     "lu-alpha-location": (alpha.SPECS["location"],),
     "lu-findings": (findings.SPECS["all"],),
     "lu-oaro": (oaro.SPECS["digits"],),
+    "scattering-mnist": (scattering.SPECS["mnist"],),
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_fit.SPECS.items()},
 }
