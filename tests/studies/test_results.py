@@ -21,6 +21,7 @@ from reticent.studies import (
     learners,
     plan_fit,
     private_networks,
+    scattering,
     slides_table,
 )
 from reticent.studies.lu import alpha, findings, oaro
@@ -47,6 +48,7 @@ SPECS = {
     "lu-alpha-location": (alpha.SPECS["location"],),
     "lu-findings": (findings.SPECS["all"],),
     "lu-oaro": (oaro.SPECS["digits"],),
+    "scattering-mnist": (scattering.SPECS["mnist"],),
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_fit.SPECS.items()},
 }
