@@ -53,5 +53,5 @@ def _ended_run(folder: Path, trial: int) -> tuple[float, list[int], bool]:
     process = started(["run", *tables, *RUN.split(), "--out", str(out)])
     wait_for_workers(process)
     time.sleep(Random(f"{SEED}:{trial}").uniform(0, 4))
-    seconds, left, _ = ended(process, signal.SIGTERM)
+    seconds, left, _ = ended(process, signal.SIGTERM, limit=5)
     return seconds, left, not out.exists()

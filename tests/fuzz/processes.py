@@ -35,11 +35,16 @@ def left_of(process: Program) -> list[int]:
     return [int(pid) for pid, of, state in rows if int(of) == process.pid and state[0] != "Z"]
 
 
-def ended(process: Program, number: signal.Signals) -> tuple[float, list[int], str]:
-    """Seconds until nobody is left, who is left after 5 seconds, and what was printed."""
+def ended(
+    process: Program, number: signal.Signals, *, limit: float = 20
+) -> tuple[float, list[int], str]:
+    """Seconds until nobody is left, who is left after ``limit``, and what was printed.
+
+    The promise is 5 seconds (``make bench`` measures it); a busy machine may take longer.
+    """
     begun = time.monotonic()
     os.kill(process.pid, number)
-    while (left := left_of(process)) and time.monotonic() - begun < 5:
+    while (left := left_of(process)) and time.monotonic() - begun < limit:
         time.sleep(0.02)
     seconds = time.monotonic() - begun
     for one in left:

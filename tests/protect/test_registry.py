@@ -39,6 +39,12 @@ def resealed(path, **changes):
     write_pair(path, claims, dict(pair.tensors))
 
 
+def _changed(value):
+    if isinstance(value, bool | str):
+        return f"{value}, changed" if isinstance(value, str) else not value
+    return type(value)(2 * value + 0.125)
+
+
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_every_constant_of_a_recipe_is_compared(kind, tmp_path):
     save(released_by(kind), tmp_path / "model")
@@ -47,7 +53,7 @@ def test_every_constant_of_a_recipe_is_compared(kind, tmp_path):
     own = {"records", "features", "classes", "mechanism", *kind.recipe.options}  # said by users
     for name in set(recipe) - own:
         value = recipe[name]
-        changed = not value if isinstance(value, bool) else type(value)(2 * value + 0.125)
+        changed = _changed(value)
         save(released_by(kind), tmp_path / "model")
         resealed(tmp_path / "model", **{name: changed})
         try:

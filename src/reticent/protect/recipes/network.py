@@ -255,7 +255,9 @@ class NetworkRecipe(Recipe):
 
         del terms
         same = self.public_weights == public_weights(self.architecture)
-        return [] if same else [f"the public weights of {self.architecture} are not those here"]
+        return (
+            [] if same else [f"public_weights is not that of the files of {self.architecture} here"]
+        )
 
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
         """Noisy steps from the public first weights; progress and checkpoints as they are asked."""
