@@ -74,8 +74,8 @@ SPECS: Mapping[str, PrivateNetworks | AttackedNetworks] = {
         on="mnist",
         records=60_000,
         rows=(
-            Row(epsilon=3.0, training=_CONV, published=_PAPERNOT),
-            Row(epsilon=1.0, training=_NOISIER),
+            Row(epsilon=3.0, training=_CONV, published=_PAPERNOT, draws=5),
+            Row(epsilon=1.0, training=_NOISIER, draws=5),
             Row(epsilon=3.0, training=_CONV, mechanism="logistic"),
         ),
         reasons=(
