@@ -7,6 +7,7 @@ normaliser.
 """
 
 import math
+from typing import Final
 
 from reticent.guarantee import Relation, Sensitivity
 from reticent.guarantee.grade import as_relation
@@ -15,6 +16,8 @@ from reticent.guarantee.rounding import up
 from reticent.validation import InputError, count, non_negative, positive
 
 _UNIT = 2.0**-53
+_LEAST_CLIP: Final = 1e-200
+"""Of gradients: no factor of clipping is subnormal then, whose rounding would not be relative."""
 ROOM = 2
 """A data set has at most this many times N records."""
 
@@ -79,6 +82,8 @@ def clipped_gradients(
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     clip, most = positive("clip", clip), ROOM * count("records", records)
+    if not _LEAST_CLIP <= clip <= 1 / _LEAST_CLIP:
+        raise InputError(f"clip must be between {_LEAST_CLIP} and {1 / _LEAST_CLIP}, got {clip}")
     each = count("max_records_per_person", max_records_per_person)
     touched = each * (1 if relation is Relation.ADD_REMOVE else 2)
     steps = (2 * most + 4 * count("size", size) + 200) * _UNIT

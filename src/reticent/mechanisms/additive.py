@@ -218,7 +218,7 @@ class AdditiveMechanism(Mechanism):
 
         In parts where every entry has noise of its own: the same law, and no second array.
         """
-        step = len(value) if self.is_joint else _PART
+        step = max(1, len(value)) if self.is_joint else _PART
         for start in range(0, len(value), step):
             value[start : start + step] = self.release(value[start : start + step])
         return value

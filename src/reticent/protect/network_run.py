@@ -55,6 +55,8 @@ class NetworkRun:
             _AUDITED.update({(recipe, shape): one for shape, one in self.sums.items()})
         if self.gradients.size != recipe.size:
             raise InputError(f"{recipe.architecture} must build one network, got two sizes")
+        if getattr(model, "public_weights", "") != recipe.public_weights:
+            raise InputError(f"{recipe.architecture} must keep its public weights, got others")
         rate, kept = recipe.learning_rate, recipe.momentum
         parameters = self.gradients.clipper.parameters
         self.optimiser: torch.optim.Optimizer = (

@@ -240,7 +240,8 @@ class PrivateTraining:
         if self._gradients is None:
             example = self._example
             if example is None:
-                example = random_batch(_first_shapes(data), 3)
+                records, spread = (64, 3) if self.exact else (3, 0)
+                example = random_batch(_first_shapes(data), records, spread=spread)
             self._gradients = GradientSum(
                 self.model,
                 self.loss,

@@ -110,3 +110,43 @@ def test_gradients_are_handed_to_the_parameters_in_their_order() -> None:
     gradients.set_gradients(np.arange(gradients.size, dtype=np.float64))
     flat = torch.cat([one.grad.flatten() for one in model.parameters() if one.grad is not None])
     assert flat.tolist() == list(range(gradients.size))
+
+
+def test_a_partial_batch_is_filled_with_public_records(
+    batch: tuple[torch.Tensor, torch.Tensor],
+) -> None:
+    """Not with those of the batch before, and on as many threads as were checked."""
+    seen: list[tuple[torch.Tensor, int]] = []
+
+    def watched(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        seen.append((rows.clone(), torch.get_num_threads()))
+        return loss(model, rows, labels)
+
+    example = (torch.randn(3, 20), torch.tensor([0, 1, 2]))
+    sums = GradientSum(_model(), watched, clip=0.5, example=example, physical=16)
+    seen.clear()
+    sums.of(batch)
+    size = sums.physical
+    (last, threads), counted = seen[-1], len(batch[0]) % size
+    assert len(seen) > 1
+    assert torch.equal(last[counted:], example[0][torch.arange(size) % 3][counted:])
+    assert threads == 1
+
+
+def test_how_a_slow_module_is_run_is_settled_by_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in one batch must not change how all later records are computed."""
+    from reticent.training.gradients.fallback import Unit, _Again
+
+    slow = Unit("cell", nn.Linear(2, 2))
+    again = _Again.__new__(_Again)
+    monkeypatch.setattr(_Again, "at_once", lambda _: ["at once"])
+    monkeypatch.setattr(_Again, "one_by_one", lambda _: ["one by one"])
+    assert slow._rows(again) == ["at once"]
+
+    def fails(_: object) -> None:
+        raise RuntimeError("memory")
+
+    monkeypatch.setattr(_Again, "at_once", fails)
+    with pytest.raises(RuntimeError, match="memory"):
+        slow._rows(again)
+    assert Unit("cell", nn.Linear(2, 2))._rows(again) == ["one by one"]

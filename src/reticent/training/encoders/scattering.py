@@ -206,7 +206,7 @@ def _frequencies(side: int) -> Floats:
 def _to_torch(values: Floats) -> "torch.Tensor":
     from reticent.training.encoders.torch_extra import torch
 
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32))
+    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).clone()  # torch's place
 
 
 _MAP: Final = (

@@ -66,7 +66,8 @@ class GradientSum:
         else:
             self._check(example)
         places = torch.arange(self.physical) % len(example[0])
-        self._buffer = tuple(one[places].contiguous() for one in example)
+        self._public = tuple(one[places].contiguous() for one in example)
+        self._buffer = tuple(one.clone() for one in self._public)
 
     def _check(self, example: tuple[Tensor, ...]) -> None:
         """Refuse what clipping would not protect; find the number of slots and all layouts."""
@@ -98,6 +99,11 @@ class GradientSum:
         It is written to ``out`` where that is given: fresh memory costs as much as the addition.
         """
         total = np.empty(self.size) if out is None else out
+        with self.one_thread_if_small():  # as it was checked
+            self._fill(total, batch)
+        return total
+
+    def _fill(self, total: Floats, batch: tuple[Any, ...]) -> None:
         places = torch.split(torch.from_numpy(total), self._sizes)
         for start in range(0, len(batch[0]), self.physical):
             sums = self._sums(tuple(one[start : start + self.physical] for one in batch))
@@ -105,7 +111,6 @@ class GradientSum:
                 (place.copy_ if start == 0 else place.add_)(one)
         if len(batch[0]) == 0:
             total[:] = 0.0
-        return total
 
     def set_gradients(self, noisy: Floats, *, divisor: float = 1.0) -> None:
         """Hand a noisy sum, divided, to the parameters, for an optimiser to read."""
@@ -138,8 +143,9 @@ class GradientSum:
         """Over a physical batch, one flat vector for each parameter: float64 in exact mode."""
         counted = len(rows[0])
         if self.exact:  # always at the same addresses, whatever the place in the sample
-            for place, one in zip(self._buffer, rows, strict=True):
+            for place, one, public in zip(self._buffer, rows, self._public, strict=True):
                 place[:counted].copy_(one)
+                place[counted:].copy_(public[counted:])
             rows = self._buffer
         with self.clipper.watch(len(rows[0])):
             losses = self.loss(self.model, *rows)

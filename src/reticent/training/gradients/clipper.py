@@ -116,7 +116,7 @@ class Clipper:
         """The modules without a rule, and how their gradients are found."""
         return {
             name or "the model itself": (
-                "torch.func" if unit.vectorised else "one record after the other"
+                "torch.func" if unit.vectorised is not False else "one record after the other"
             )
             for name, unit in self._units.items()
         }

@@ -27,8 +27,9 @@ class Unit:
     def __init__(self, name: str, module: nn.Module) -> None:
         self.name = name
         self.module = module
-        self.vectorised = True
-        """Whether ``vmap`` is tried; a module that refuses it once is not asked again."""
+        self.vectorised: bool | None = None
+        """Whether ``vmap`` is taken: as the first batch, of the check, shows; None before it. Later
+        ones go the same way, or one record would change how all others are computed."""
 
     def contributions(
         self, arguments: Any, gradients: list[Tensor | None], layout: Layout, *, wide: bool
@@ -48,12 +49,15 @@ class Unit:
             yield Kept(parameter=parameter, rows=rows.reshape(len(rows), -1), wide=wide)
 
     def _rows(self, again: _Again) -> list[tuple[nn.Parameter, Tensor]]:
-        if self.vectorised:
+        if self.vectorised is None:
             try:
-                return again.at_once()
+                rows = again.at_once()
             except RuntimeError:  # what vmap raises for kernels without a batching rule
                 self.vectorised = False
-        return again.one_by_one()
+            else:
+                self.vectorised = True
+                return rows
+        return again.at_once() if self.vectorised else again.one_by_one()
 
     def _refuse_dropout(self) -> None:
         for module in self.module.modules():
