@@ -51,6 +51,7 @@ SPECS = {
     "lu-oaro": (oaro.SPECS["digits"],),
     "fine-tuning-trec": (fine_tuning.SPECS["trec"],),
     "scattering-mnist": (scattering.SPECS["mnist"],),
+    "scattering-cifar10": (scattering.SPECS["cifar10"],),
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_fit.SPECS.items()},
 }
