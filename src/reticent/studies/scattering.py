@@ -1,17 +1,17 @@
-"""Images without public data: a proven linear head on fixed wavelet scattering.
+"""Images without public data: a linear head with DP on fixed wavelet scattering.
 
 The encoder was made of no image at all, so the ε covers everything that was learnt.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from reticent.arrays import Array
 from reticent.data import Dataset, load, split
-from reticent.guarantee import Relation
+from reticent.guarantee import Grade, Relation
 from reticent.protect import ReleaseRequest, release_table
 from reticent.results.table import Table
 from reticent.studies import losses
@@ -35,6 +35,8 @@ class ScatteringHead:
     draws: int = 5
     grid: int = GRID
     longest_step: float = 4.0
+    chosen_on_private: bool = False
+    """Whether a choice was made on these very records: the rows are then declared (NOTES)."""
 
     def request(self, epsilon: float) -> ReleaseRequest:
         """N is the number that the publisher states; all other constants are the learner's own."""
@@ -50,8 +52,12 @@ class ScatteringHead:
 
 SPECS: Mapping[str, ScatteringHead] = {
     "digits": ScatteringHead(on="digits", records=1_400, epsilons=(3.0,)),
-    "mnist": ScatteringHead(on="mnist", records=60_000, epsilons=(1.0, 3.0)),
-    "cifar10": ScatteringHead(on="cifar10", records=50_000, epsilons=(3.0,)),
+    "mnist": ScatteringHead(
+        on="mnist", records=60_000, epsilons=(1.0, 3.0), chosen_on_private=True
+    ),
+    "cifar10": ScatteringHead(
+        on="cifar10", records=50_000, epsilons=(3.0,), chosen_on_private=True
+    ),
 }
 
 PUBLISHED: Mapping[tuple[str, float], str] = {
@@ -72,7 +78,8 @@ NOTES = (
     "Two things were chosen on parts of training images: roots, of which these studies make use for"
     " other features too, before plain maps, logarithms and group norms on 2 × 2 cells of CIFAR-10,"
     " and the longest step on MNIST, after one draw with 2 had been right for .981 of its test"
-    " images at ε = 1. Of its own choice the ε on each of them says nothing. Per-channel scales and"
+    " images at ε = 1. Of its own choice the ε on each of them says nothing: declared."
+    " Per-channel scales and"
     " group norms, tried on MNIST's training images too, came within .001 of roots.",
     "Published: at the same ε and δ, without public data. Tramèr and Boneh train on 8 × 8 cells of"
     " the same wavelets, the others train large residual networks on pixels.",
@@ -127,6 +134,8 @@ def _row(spec: ScatteringHead, data: Task, epsilon: float, run: Run) -> losses.L
 def _drawn(spec: ScatteringHead, data: Task, epsilon: float) -> dict[str, Any]:
     released = release_table(data.private, spec.request(epsilon))
     claim = losses.Claim.of(released.guarantee, LEARNER)
+    if spec.chosen_on_private:
+        claim = replace(claim, grade=str(Grade.DECLARED))
     return {"claim": asdict(claim), "answers": released.predict(data.queries).tolist()}
 
 
