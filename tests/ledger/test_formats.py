@@ -4,18 +4,22 @@ From format 2 on a new format must upgrade the files of the older ones; their go
 """
 
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from reticent.guarantee import GaussianEvent, LaplaceEvent
 from reticent.ledger import Ledger, LedgerError, verify_ledger
+from reticent.ledger.clients import Clients, key_hash
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture
-def golden(tmp_path):
+def golden(tmp_path, monkeypatch):
+    monkeypatch.setenv("RETICENT_WITNESS", str(tmp_path / "witness"))  # each copy is another ledger
+
     def copy(version):
         return shutil.copyfile(GOLDEN / f"format-{version}.sqlite", tmp_path / "ledger.sqlite")
 
@@ -39,6 +43,30 @@ def test_format_2_is_read_verified_and_goes_on(golden):
         assert (again.replayed, again.seq) == (True, 3)
         assert ledger.charge("survey", LaplaceEvent(noise_multiplier=8.0), **terms).seq == 6
     assert verify_ledger(path) == []
+
+
+def test_format_2_takes_clients_of_a_service(golden):
+    """Early ledgers have tables for them with fewer columns, which nothing ever wrote."""
+    path = golden(2)
+    with Ledger.open(path) as ledger:
+        clients = Clients(ledger._storage)
+        assert clients.all() == []
+        clients.add("alice", data_set="survey", limit=7)
+        key, kept = clients.new_key("alice", scopes=("ask",), days=1)
+        assert kept.sha256 == key_hash(key)
+        assert ledger.account("survey").charges == 3
+    assert verify_ledger(path) == []
+    with Ledger.open(path) as ledger:
+        assert Clients(ledger._storage).named("alice").limit == 7
+
+
+def test_early_tables_with_rows_are_refused(golden):
+    path = golden(2)
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO replies VALUES (1, 1, x'00', 1)")
+    connection.close()
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=r"replies .* with rows"):
+        Clients(ledger._storage)
 
 
 @pytest.mark.parametrize("create", [False, True])

@@ -6,12 +6,12 @@ import json
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 from reticent.guarantee.events import Event
 from reticent.guarantee.grade import Relation
-from reticent.ledger.accounts import Charged
 from reticent.ledger.costs import Costs, costs_of
-from reticent.ledger.tables import kind_hash
+from reticent.ledger.tables import LIBRARY, kind_hash
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,7 @@ class Ask:
     kind: Kind
     purpose: str
     open_account: bool
+    client: int = LIBRARY
     key_hmac: bytes | None = None
     request_hmac: bytes | None = None
-    future: Future[Charged] = field(default_factory=Future)
+    future: Future[Any] = field(default_factory=Future)

@@ -6,160 +6,27 @@ comparison with the budget's limit and two hashes for each charge.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
-from reticent.arrays import Floats
 from reticent.guarantee.grade import Relation
-from reticent.ledger.accounts import AccountState, Charged
+from reticent.ledger.accounts import Charged
 from reticent.ledger.asks import Ask, Kind
-from reticent.ledger.costs import ORDERS, PLACES, SINGLE, Costs, sums_up
-from reticent.ledger.errors import BudgetExhausted, LedgerError
-from reticent.ledger.filters import Budget
+from reticent.ledger.book import Book, now, state_of
+from reticent.ledger.costs import PLACES
+from reticent.ledger.errors import LedgerError
+from reticent.ledger.known_keys import KeyedRequest, KeyedRequests, known_keys
 from reticent.ledger.names import folded, skeleton
+from reticent.ledger.questions import Pending, Question, Questions, Reply
 from reticent.ledger.storage import upsert
-from reticent.ledger.tables import (
-    ACCOUNTS,
-    BUDGET_CHANGES,
-    ENTRIES,
-    EVENTS,
-    LIBRARY,
-    change_hash,
-    entry_hash,
-    first_hash,
-)
+from reticent.ledger.tables import ACCOUNTS, BUDGET_CHANGES, EVENTS, first_hash
 from reticent.ledger.witness import ACCEPT, Link
 from reticent.ledger.writing import write
 from reticent.validation import InputError
-from reticent.version import INSTALLED
-
-_SPENT = np.dtype("<f8")
-
-
-@dataclass(kw_only=True)
-class Book:
-    """An account that is locked, with what this transaction adds to it."""
-
-    row: Any
-    state: AccountState
-    seq: int
-    head: bytes
-    fresh: bool
-    entries: list[dict[str, Any]] = field(default_factory=list)
-    kinds: list[Kind] = field(default_factory=list)
-
-    @cached_property
-    def limits(self) -> list[tuple[int, float]]:
-        """Places of the sums that the budget limits, and their limits."""
-        budget = self.state.budget
-        if budget is None:
-            return []
-        if budget.order is not None:
-            return [(len(SINGLE) + ORDERS.index(budget.order), budget.limits["rdp"])]
-        return [(SINGLE.index(name), limit) for name, limit in budget.limits.items()]
-
-    def charge(self, ask: Ask, at: int) -> Charged:
-        """Append the charge, if the budget allows it."""
-        self._refuse_others(ask)
-        cost = ask.kind.costs.vector
-        totals = sums_up(self.state.totals, cost)
-        if any(not totals[place] <= limit for place, limit in self.limits):
-            self._refuse(ask.kind.costs, totals)
-        self.seq += 1
-        entry = {
-            "account": self.row.id, "seq": self.seq, "client": LIBRARY, "answers": 1, "at": at,
-            "purpose": ask.purpose, "version": INSTALLED, "key_hmac": ask.key_hmac,
-            "request_hmac": ask.request_hmac, "reply_sha256": None, "prev": self.head,
-        }  # fmt: skip
-        self.head = entry["hash"] = entry_hash(self.head, ask.kind.sha256, entry)
-        self.entries.append(entry)
-        self.kinds.append(ask.kind)
-        kept = self.state
-        self.state = AccountState(
-            name=kept.name, relation=kept.relation, unit=kept.unit, opened=kept.opened,
-            budget=kept.budget, totals=totals, charges=kept.charges + 1,
-        )  # fmt: skip
-        return Charged(state=self.state, seq=self.seq)
-
-    def set_budget(self, budget: Budget | None, note: str = "") -> dict[str, Any]:
-        """The link for a new budget, or for a note; not yet in the table."""
-        self.seq += 1
-        change = {
-            "account": self.row.id, "seq": self.seq, "at": now(), "note": note,
-            "budget": None if budget is None else budget.to_json(), "version": INSTALLED,
-            "prev": self.head,
-        }  # fmt: skip
-        self.head = change["hash"] = change_hash(self.head, change)
-        self.state = replace(self.state, budget=budget)
-        return change
-
-    @property
-    def written(self) -> dict[str, Any]:
-        """The values of the account's row that links change."""
-        spent = self.state.totals.astype(_SPENT).tobytes()
-        return {
-            "id": self.row.id, "spent": spent, "charges": self.state.charges, "seq": self.seq,
-            "head": self.head,
-        }  # fmt: skip
-
-    def _refuse_others(self, ask: Ask) -> None:
-        if self.state.budget is None and not ask.open_account:
-            raise LedgerError(
-                f"account {self.state.name!r} must have a budget to be charged, got none; set one "
-                "with `reticent ledger budget`, or say --open-account"
-            )
-        same_terms(self.state, ask.relation, ask.unit)
-
-    def _refuse(self, costs: Costs, totals: Floats) -> None:
-        budget = self.state.budget
-        assert budget is not None
-        budget.require(costs, "the event")
-        raise BudgetExhausted(
-            f"budget of {self.state.name!r} must not be exceeded, {budget}: with this charge "
-            f"{budget.why_not(Costs.of_vector(totals))}; nothing was charged, release nothing"
-        )
-
-
-def same_terms(state: AccountState, relation: Relation, unit: str) -> None:
-    """Refuse another relation or unit than the account was opened with."""
-    for what, kept, given in (
-        ("relation", state.relation, str(relation)),
-        ("unit", state.unit, unit),
-    ):
-        if kept != given:
-            raise LedgerError(
-                f"{what} of {state.name!r} must be {kept!r}, as it was opened with, got {given!r}"
-            )
-
-
-def state_of(row: Any) -> AccountState:
-    """The account as its row says; damaged values are refused."""
-    spent = row.spent if isinstance(row.spent, bytes) else b""
-    totals = np.frombuffer(spent, dtype=_SPENT) if len(spent) == 8 * PLACES else None
-    if totals is None or not (totals >= 0).all() or not isinstance(row.charges, int):
-        raise LedgerError(f"sums of {row.name!r} must be finite numbers >= 0, got a damaged row")
-    return AccountState(
-        name=row.name,
-        relation=row.relation,
-        unit=row.unit,
-        opened=row.opened,
-        budget=None if row.budget is None else budget_of(row.budget),
-        totals=totals.astype(np.float64),
-        charges=row.charges,
-    )
-
-
-@lru_cache(maxsize=1024)
-def budget_of(document: str) -> Budget:
-    """A budget as it stands in the table, read once."""
-    return Budget.from_json(document)
 
 
 def opened_books(
@@ -252,53 +119,53 @@ class Written:
 
 def charge_all(
     connection: sa.Connection, known: Known, asks: Sequence[Ask]
-) -> tuple[list[Charged | InputError], Written]:
-    """What comes of each ask, in their order, and what is known then; not yet committed."""
+) -> tuple[list[Charged | Reply | InputError], Written]:
+    """What comes of each ask, in their order, and what is known then; not yet committed.
+
+    All is decided first. Then the noise of the questions that were accepted is drawn in one call,
+    the entries are chained, and everything is written.
+    """
     wanted: dict[str, tuple[Relation, str]] = {}
     for ask in asks:
         wanted.setdefault(ask.name, (ask.relation, ask.unit))
     books = opened_books(connection, known.identity, wanted, known.seen)
-    keys = _known_keys(connection, asks)
-    outcomes: list[Charged | InputError] = []
-    at = now()
+    at, keys = now(), known_keys(connection, asks)
+    questions = Questions.opened(connection, asks, keys, at)
+    outcomes: list[Charged | Pending | InputError] = []
     for ask in asks:
         book = books[ask.name]
         try:
             if isinstance(book, LedgerError):
                 raise book
-            outcomes.append(_charged_or_replayed(book, ask, keys, at))
+            if isinstance(ask, Question):
+                outcomes.append(questions.decided(book, ask))
+            else:
+                outcomes.append(_charged_or_replayed(book, ask, keys, at))
         except InputError as refusal:
             outcomes.append(refusal)
+    questions.draw()
     open_books = [book for book in books.values() if isinstance(book, Book)]
-    return outcomes, _written(connection, open_books, known.kinds)
+    for book in open_books:
+        book.seal()
+    written = _written(connection, open_books, known.kinds)
+    questions.write(connection)
+    return [one.reply() if isinstance(one, Pending) else one for one in outcomes], written
 
 
-def _known_keys(connection: sa.Connection, asks: Sequence[Ask]) -> dict[bytes, tuple[bytes, int]]:
-    """For keys that were charged before: of which request, and its number."""
-    keys = [ask.key_hmac for ask in asks if ask.key_hmac is not None]
-    if not keys:
-        return {}
-    query = sa.select(ENTRIES.c.key_hmac, ENTRIES.c.request_hmac, ENTRIES.c.seq).where(
-        ENTRIES.c.client == LIBRARY, ENTRIES.c.key_hmac.in_(keys)
-    )
-    return {bytes(row[0]): (bytes(row[1]), row[2]) for row in connection.execute(query)}
-
-
-def _charged_or_replayed(
-    book: Book, ask: Ask, known: dict[bytes, tuple[bytes, int]], at: int
-) -> Charged:
+def _charged_or_replayed(book: Book, ask: Ask, known: KeyedRequests, at: int) -> Charged:
     if ask.key_hmac is None or ask.request_hmac is None:
         return book.charge(ask, at)
-    if ask.key_hmac in known:
-        request, seq = known[ask.key_hmac]
-        if request != ask.request_hmac:
+    key = ask.client, ask.key_hmac
+    if key in known:
+        earlier = known[key]
+        if earlier.request_hmac != ask.request_hmac:
             raise LedgerError(
                 f"key must be used for one request to {ask.name!r}, got it for another; "
                 "nothing was charged"
             )
-        return Charged(state=book.state, seq=seq, replayed=True)
+        return Charged(state=book.state, seq=earlier.seq, replayed=True)
     charged = book.charge(ask, at)
-    known[ask.key_hmac] = ask.request_hmac, charged.seq
+    known[key] = KeyedRequest(book.entries[-1])
     return charged
 
 
@@ -346,8 +213,3 @@ def add_change(connection: sa.Connection, book: Book, change: Mapping[str, Any])
     values = book.written | {"budget": change["budget"]}
     connection.execute(ACCOUNTS.update().where(ACCOUNTS.c.id == book.row.id).values(values))
     return book.seq, book.head
-
-
-def now() -> int:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1000

@@ -17,12 +17,13 @@ import numpy as np
 import sqlalchemy as sa
 
 from reticent.arrays import Floats
-from reticent.ledger.charging import state_of
+from reticent.ledger.book import state_of
 from reticent.ledger.costs import PLACES, Costs, sums_up
 from reticent.ledger.errors import LedgerError
 from reticent.ledger.tables import (
     ACCOUNTS,
     BUDGET_CHANGES,
+    CLIENTS,
     ENTRIES,
     EVENT_COUNTS,
     EVENTS,
@@ -96,7 +97,20 @@ def all_problems(connection: sa.Connection, identity: str) -> Iterator[str]:
     yield from _strays(connection)
     for row in connection.execute(ACCOUNTS.select().order_by(ACCOUNTS.c.id)).all():
         yield from _walked(connection, identity, row, costs)
+    yield from _other_shares(connection)
     yield from quick_problems(connection)
+
+
+def _other_shares(connection: sa.Connection) -> Iterator[str]:
+    """Clients that used another number of answers than their entries say."""
+    columns = {column["name"] for column in sa.inspect(connection).get_columns(CLIENTS.name)}
+    if columns != set(CLIENTS.c.keys()):  # of an early ledger: nothing was ever written there
+        return
+    charged = sa.select(ENTRIES.c.client, sa.func.sum(ENTRIES.c.answers)).group_by(ENTRIES.c.client)
+    by_client = {client: int(answers) for client, answers in connection.execute(charged)}
+    for row in connection.execute(sa.select(CLIENTS.c.id, CLIENTS.c.name, CLIENTS.c.used)):
+        if by_client.get(row.id, 0) != row.used:
+            yield f"client {row.name!r}: what it used is not what its entries say"
 
 
 def _damaged_pages(connection: sa.Connection) -> Iterator[str]:

@@ -12,8 +12,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from reticent.ledger.accounts import Charged
 from reticent.ledger.asks import Ask
 
 MOST = 256
@@ -22,8 +22,8 @@ PATIENCE = 0.25
 """Those who were just answered ask again: as many as were in the last group are waited for, this
 share of the time that its commit took. Whoever asks alone never waits."""
 
-Outcome = Charged | BaseException
-Commit = Callable[[Sequence[Ask]], Sequence[Outcome]]
+Commit = Callable[[Sequence[Ask]], Sequence[Any]]
+"""Asks in, what came of each out: its result, or the exception that refuses it."""
 
 
 class Committer:
@@ -52,6 +52,11 @@ class Committer:
                 )
                 self._thread.start()
 
+    @property
+    def waiting(self) -> int:
+        """About how many charges wait for their transaction."""
+        return self._waiting.qsize()
+
     def close(self) -> None:
         """Wait until what was put is done."""
         thread = self._thread
@@ -61,10 +66,15 @@ class Committer:
 
     def _work(self) -> None:
         while (group := self._group()) is not None:
-            asks = [ask for ask in group if ask is not _LAST]
+            # One that was cancelled while it waited is not charged; from here on none can be.
+            asks = [
+                ask
+                for ask in group
+                if ask is not _LAST and ask.future.set_running_or_notify_cancel()
+            ]
             if asks:
                 self._settle(asks)
-            if len(asks) < len(group) and self._ended():
+            if any(ask is _LAST for ask in group) and self._ended():
                 return
 
     def _group(self) -> list[Ask] | None:
@@ -90,7 +100,7 @@ class Committer:
             return True
 
     def _settle(self, asks: Sequence[Ask]) -> None:
-        outcomes: Sequence[Outcome]
+        outcomes: Sequence[Any]
         started = time.monotonic()
         try:
             outcomes = self._commit(asks)

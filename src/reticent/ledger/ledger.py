@@ -25,22 +25,15 @@ from reticent.guarantee.grade import Relation, as_relation
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.ledger.accounts import Account, BudgetChange, Charged, Entry, Spent, utc_text
 from reticent.ledger.asks import Ask, kind_of
-from reticent.ledger.charging import (
-    Book,
-    Known,
-    add_change,
-    budget_of,
-    charge_all,
-    opened_books,
-    same_terms,
-    state_of,
-)
+from reticent.ledger.book import Book, budget_of, same_terms, state_of
+from reticent.ledger.charging import Known, add_change, charge_all, opened_books
 from reticent.ledger.checking import all_problems, older_copy, older_than_seen, quick_problems
 from reticent.ledger.committer import Committer
 from reticent.ledger.costs import Costs, costs_of
 from reticent.ledger.errors import LedgerError
 from reticent.ledger.filters import Budget, FilterKind, as_filter
 from reticent.ledger.names import account_name, short_line
+from reticent.ledger.questions import Reply
 from reticent.ledger.storage import Storage
 from reticent.ledger.tables import ACCOUNTS, BUDGET_CHANGES, ENTRIES, EVENTS
 from reticent.ledger.witness import Link, Witness
@@ -279,7 +272,7 @@ class Ledger:
         with self._storage.reading() as connection:
             yield connection.execute(query)
 
-    def _commit(self, asks: Sequence[Ask]) -> Sequence[Charged | InputError]:
+    def _commit(self, asks: Sequence[Ask]) -> Sequence[Charged | Reply | InputError]:
         """All that waits, in one transaction; whoever asked hears of it after the commit."""
         with self._storage.writing() as connection:
             outcomes, written = charge_all(connection, self._known, asks)

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from reticent.ledger.errors import LedgerError
-from reticent.ledger.tables import ABOUT, FORMAT, METADATA, seal_of
+from reticent.ledger.tables import ABOUT, FORMAT, METADATA, OF_THE_SERVICE, seal_of
 
 WAIT_SECONDS = 60.0
 """How long a charge waits for the others; each takes milliseconds."""
@@ -147,6 +147,29 @@ class Storage:
             return
         raise LedgerError(f"ledger {self.where} must be usable, got: {reason}") from None
 
+    def add_service_tables(self) -> None:
+        """Bring the tables of the service to their present columns, where an early ledger's differ.
+
+        Those were empty: no version wrote them before they had these columns.
+        """
+        with self.reading() as connection:
+            if not _early_tables(connection):
+                return
+        with self.writing() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(_CREATING)
+            early = _early_tables(connection)
+            for table in reversed(early):
+                here = sa.inspect(connection).has_table(table.name)
+                if here and connection.execute(sa.select(sa.literal(1)).select_from(table)).first():
+                    raise LedgerError(
+                        f"table {table.name} of ledger {self.where} must have the columns of this "
+                        "version or be empty, got others with rows"
+                    )
+                if here:
+                    table.drop(connection)
+            METADATA.create_all(connection, tables=list(OF_THE_SERVICE))
+
     def _create(self) -> None:
         with self.writing() as connection:
             if connection.dialect.name == "postgresql":  # two that create at once would collide
@@ -179,6 +202,22 @@ class Storage:
         if found.get("orders") != FORMAT["orders"] or found.get("seal") != seal_of(found):
             raise LedgerError(f"ledger {self.where} must be as written, got damage in table about")
         return found
+
+
+def _early_tables(connection: sa.Connection) -> list[sa.Table]:
+    """Those of the service that are not there, or have other columns."""
+    seen = sa.inspect(connection)
+    found = []
+    for table in OF_THE_SERVICE:
+        columns = (
+            {column["name"] for column in seen.get_columns(table.name)}
+            if seen.has_table(table.name)
+            else set()
+        )
+        if columns != set(table.c.keys()):
+            found.append(table)
+    # The others refer to clients: where it is made anew, they are too.
+    return list(OF_THE_SERVICE) if OF_THE_SERVICE[0] in found else found
 
 
 def upsert(connection: sa.Connection, table: sa.Table) -> Any:

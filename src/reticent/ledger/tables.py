@@ -8,7 +8,9 @@
 | event_counts | how often an account was charged with a kind | the chain, when it is walked |
 | entries | a charge | the chain of its account |
 | budget_changes | a budget that was set, or a restored copy that was taken | the same chain |
-| replies, clients, api_keys | of the service | – |
+| clients | who may ask a service, how much, and what was used | its entries |
+| api_keys | SHA-256, scopes and end of a client's key | – |
+| replies | an answer, kept for a while to be given again | the SHA-256 in its entry |
 
 An account's chain has one numbering for charges and budgets, so that their order is kept too: the
 first link hangs on the account's name, relation and unit, each further one on the one before it.
@@ -115,20 +117,13 @@ BUDGET_CHANGES = sa.Table(
     sa.Column("hash", sa.LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
-REPLIES = sa.Table(
-    "replies",
-    METADATA,
-    sa.Column("account", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("body", sa.LargeBinary, nullable=False),
-    sa.Column("expires", sa.BigInteger, nullable=False),
-)
 CLIENTS = sa.Table(
     "clients",
     METADATA,
     sa.Column("id", _Id, primary_key=True),
-    sa.Column("account", sa.ForeignKey(ACCOUNTS.c.id), nullable=False),
-    sa.Column("limit", sa.BigInteger, nullable=False),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("account", sa.ForeignKey(ACCOUNTS.c.id), nullable=True),
+    sa.Column("limit", sa.BigInteger, nullable=True),
     sa.Column("used", sa.BigInteger, nullable=False),
 )
 API_KEYS = sa.Table(
@@ -142,6 +137,27 @@ API_KEYS = sa.Table(
     sa.Column("expires", sa.BigInteger, nullable=True),
     sa.Column("revoked", sa.BigInteger, nullable=True),
 )
+REPLIES = sa.Table(
+    "replies",
+    METADATA,
+    sa.Column("account", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("place", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("client", sa.BigInteger, nullable=False),
+    sa.Column("row_hmac", sa.LargeBinary, nullable=False, index=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.Column("expires", sa.BigInteger, nullable=False, index=True),
+)
+sa.event.listen(
+    REPLIES,
+    "after_create",
+    # Not compressed: how much is written must not depend on what an answer says.
+    sa.DDL(  # type: ignore[no-untyped-call]
+        "ALTER TABLE replies ALTER COLUMN body SET STORAGE EXTERNAL"
+    ).execute_if(dialect="postgresql"),
+)
+OF_THE_SERVICE = (CLIENTS, API_KEYS, REPLIES)
+"""Early ledgers of format 2 have other tables of these names, which nothing ever wrote."""
 
 
 _compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode

@@ -9,6 +9,7 @@ import pytest
 from reticent.audit import audit_function
 from reticent.protect.answers import private_answers
 from reticent.protect.noisy_query import noisy_rows
+from reticent.training.row_kernels import products
 from reticent.training.softmax import zero_sum_basis
 from tests.protect.answers.asked_head import fitted, planned, records
 from tests.protect.answers.test_plan import SPACED
@@ -100,6 +101,6 @@ def test_zero_sum_logits_are_computed_from_noisy_coordinates_alone():
     """Whatever the sum of the logits says was in the noisy coordinates: it is their rounding."""
     answers = private_answers(fitted(CLASSES), planned(CLASSES))
     answered = answers.ask(records(CLASSES)[0][:3])
-    assert np.array_equal(answered.logits, answered.released @ zero_sum_basis(CLASSES).T)
+    assert np.array_equal(answered.logits, products(answered.released, zero_sum_basis(CLASSES).T))
     steps = answered.released / np.ldexp(1.0, -60)
     assert np.array_equal(steps, np.round(steps))  # on a public grid, not on the head's floats

@@ -30,6 +30,7 @@ from reticent.protect.terms import Terms, inferred_sources
 from reticent.training import SoftmaxHead
 from reticent.training.features import public_map
 from reticent.training.linear_head import CertifiedFit, LinearHead
+from reticent.training.row_kernels import products
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError, describe, float_rows
 
@@ -44,10 +45,10 @@ CHECKED = (
         "bound on an answer covers the rounding of its floats",
         "bounds.answers.SoftmaxAnswers",
     ),
-    checked_by(
-        "each answer is counted, and charged where a ledger is kept, before its noise is drawn",
-        "protect.answers.counting.AnswerCounter.take",
-    ),
+)
+COUNTED = checked_by(
+    "each answer is counted, and charged where a ledger is kept, before its noise is drawn",
+    "protect.answers.counting.AnswerCounter.take",
 )
 NOISED = {
     space: checked_by(sentence, "protect.noisy_query.noisy_rows")
@@ -186,18 +187,18 @@ class PrivateAnswers:
 
     def _answered(self, released: Array) -> Answered:
         """From the noisy numbers alone."""
+        labels, logits = self._said(released)
+        return Answered(released=released, logits=logits, labels=labels, guarantee=self._each)
+
+    def _said(self, released: Array) -> tuple[Array, Floats | None]:
+        """Labels, and logits where they were released."""
         if self._plan.space == "label":
-            return Answered(
-                released=released,
-                logits=None,
-                labels=self._classes[released],
-                guarantee=self._each,
-            )
+            return self._classes[released], None
         logits = released
         if self._plan.space == "coordinates":
-            logits = released @ zero_sum_basis(len(self._classes)).T
-        labels = self._classes[logits.argmax(axis=1)]
-        return Answered(released=released, logits=logits, labels=labels, guarantee=self._each)
+            # In one order of summation: a kept answer says the same whenever it is given again.
+            logits = products(released, zero_sum_basis(len(self._classes)).T)
+        return self._classes[logits.argmax(axis=1)], logits
 
     def __repr__(self) -> str:
         """No private number."""
@@ -232,7 +233,7 @@ def private_answers(
     fit, steps = certified_fit(final, steps)
     _refuse_other_plan(fit, plan, mean)
     plan.require_enough()
-    claims = _claims(plan, (*terms.stated, *steps))
+    claims = claims_of(plan, (*terms.stated, *steps))
     answers = PrivateAnswers(
         coordinates=np.frombuffer(fit.coordinates).reshape(fit.numbers.shape),
         classes=np.asarray(fit.classes),
@@ -293,14 +294,14 @@ def _refuse_other_plan(fit: CertifiedFit, plan: AnswerPlan, mean: Release | None
         raise InputError("plan must count the mean before the answers, and nothing else, got other")
 
 
-def _claims(plan: AnswerPlan, steps: tuple[str, ...]) -> tuple[Guarantee, Guarantee]:
+def claims_of(plan: AnswerPlan, steps: tuple[str, ...]) -> tuple[Guarantee, Guarantee]:
     """Of one answer, and of all of them; declared here, minted by ``private_answers`` alone."""
     alone = plan.noise.guarantee(delta=plan.delta, unit=plan.public.unit)
     theorem = checked_by(
         f"the sensitivity is a theorem about public numbers: {plan.sensitivity.source}",
         plan.public.theorem,
     )
-    checked = (theorem, *alone.checked, *CHECKED, NOISED[plan.space])
+    checked = (theorem, *alone.checked, *CHECKED, COUNTED, NOISED[plan.space])
     stated = (*STATED, *steps)
     if plan.before is not None:  # the head was centred by it: an answer tells of the mean too
         checked = (*checked, EXACT_SUM, MEAN_COVERED)

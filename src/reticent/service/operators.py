@@ -1,0 +1,66 @@
+"""What the operator sees, with the scope admin: metrics, overview, OpenAPI document, a page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.responses import Response
+
+from reticent.ledger.clients import Scope
+from reticent.service.detector import Detector
+from reticent.service.door import Door
+from reticent.service.metrics import CONTENT_TYPE, Metrics
+from reticent.service.models import Model
+from reticent.service.page import operators_page
+
+NO_DETECTOR = "No detector watches the queries."
+
+
+def operators_routes(
+    app: FastAPI, model: Model, door: Door, *, metrics: Metrics, detector: Detector | None
+) -> None:
+    """Routes that are not in the OpenAPI document: they are no part of what clients rely on."""
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi(request: Request) -> Response:
+        """The OpenAPI document."""
+        await door.caller(request, Scope.ADMIN)
+        return json_response(app.openapi())
+
+    @app.get("/metrics", include_in_schema=False)
+    async def prometheus(request: Request) -> Response:
+        """Counts and times for Prometheus."""
+        await door.caller(request, Scope.ADMIN)
+        found = await model.overview()
+        gauges = {}
+        if found["queries"] is not None:
+            gauges = {"budget_answers": found["queries"], "budget_answers_used": found["used"]}
+        return Response(metrics.text(gauges), media_type=CONTENT_TYPE)
+
+    @app.get("/v1/overview", include_in_schema=False)
+    async def overview(request: Request) -> Response:
+        """What the page shows."""
+        await door.caller(request, Scope.ADMIN)
+        return json_response(
+            {
+                **await model.overview(),
+                "promise": str(model.guarantee),
+                "each": None if model.each is None else str(model.each),
+                "certificate": model.certificate,
+                "alarms": [] if detector is None else [str(one) for one in detector.alarms],
+                "detector": NO_DETECTOR if detector is None else f"None; {detector.says}",
+            }
+        )
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        """The operator's page, which holds nothing before it is given a key."""
+        return operators_page()
+
+
+def json_response(document: Any) -> Response:
+    """A document without NaN or infinities."""
+    content = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(content.encode(), media_type="application/json")

@@ -1,0 +1,304 @@
+"""From a specification to a running service: what each worker process builds, and how they run.
+
+A specification is plain values, so that worker processes, which are started afresh, build the model
+by themselves: a head whose answers are *proven* is fitted in the process that answers.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import os
+import re
+import signal
+import socket
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from reticent.ledger.clients import Clients
+from reticent.service.detector import Detector
+from reticent.service.door import Door, RateLimit
+from reticent.service.models import Model, ProtectedModel, ReleasedModel
+from reticent.validation import InputError, count, positive
+
+if TYPE_CHECKING:
+    from reticent.data import Dataset
+    from reticent.protect.answers import AnswerPlan, PrivateAnswers
+    from reticent.service.application import ASGI
+
+DRAIN_SECONDS: Final = 30
+BACKLOG: Final = 2048
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateTable:
+    """Where the private records are, for a head that is fitted when the service starts."""
+
+    path: Path
+    label: str
+    person: str | None = None
+    embedding: str | None = None
+    encoder: str | None = None
+
+    def read(self, classes: tuple[str, ...]) -> Dataset:
+        """The records with their features."""
+        from reticent.data import read_table
+
+        data = read_table(
+            self.path,
+            label=self.label,
+            person=self.person,
+            embedding=self.embedding,
+            classes=list(classes),
+        )
+        if self.encoder is None:
+            return data
+        from reticent.training.encoders.cache import cached_features
+        from reticent.training.encoders.named import encoder_of
+
+        return cached_features(data, encoder_of(self.encoder))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeSpec:
+    """What to serve, to whom and where.
+
+    Either ``released``, the OUT of protect, with the database of ``keys`` or None for anybody; or
+    ``plan`` with the head's ``fit``, a ``ledger`` with the account ``data_set``, and ``private``
+    where the head is to be fitted here.
+    """
+
+    name: str
+    released: Path | None = None
+    keys: str | None = None
+    plan: Path | None = None
+    fit: Path | None = None
+    private: PrivateTable | None = None
+    ledger: str | None = None
+    data_set: str | None = None
+    rate: float = 100.0
+    public: Path | None = None
+    """Public rows, from which the detector learns what benign queries look like."""
+    augmenting: tuple[str, ...] = ()
+    """Clients that send several versions of a row."""
+
+    def __post_init__(self) -> None:
+        """Names that fit into a path, a rate above zero."""
+        positive("rate", self.rate)
+        if not _NAME.fullmatch(self.name) or set(self.name) <= {"."}:
+            raise InputError("name must be 1 to 64 letters, digits, '.', '_' and '-', got other")
+
+    def model(self) -> tuple[Model, Door]:
+        """The model and who may ask it, built in this process."""
+        rate = RateLimit(self.rate)
+        if self.released is not None:
+            model = released_model(self.released, self.name)
+            if self.keys is None:
+                return model, Door(None, rate=rate)
+            from reticent.ledger.storage import Storage
+
+            return model, Door(Clients(Storage.open(self.keys, create=False)), rate=rate)
+        return self._protected(rate)
+
+    def detector(self) -> Detector:
+        """What watches the queries of this process."""
+        rows = None
+        if self.public is not None:
+            from reticent.data import read_table
+
+            rows = read_table(self.public, label=None).features.astype(np.float64)
+        return Detector(rows, augmenting=frozenset(self.augmenting))
+
+    def _protected(self, rate: RateLimit) -> tuple[Model, Door]:
+        from reticent.ledger import Ledger
+        from reticent.protect.answers.files import load_plan
+        from reticent.protect.answers.served import ServedAnswers
+
+        if self.plan is None or self.fit is None or self.ledger is None or self.data_set is None:
+            raise InputError("answers must have a plan, a fit, a ledger and a data set, got fewer")
+        plan, classes = load_plan(self.plan)
+        answers = private_head(plan, classes, self.fit, self.private)
+        ledger = Ledger.open(self.ledger)
+        try:
+            served = ServedAnswers(answers, ledger, account=self.data_set)
+        except BaseException:
+            ledger.close()
+            raise
+        plan.noise.release(np.zeros((1, plan.public.classes)))  # compiled now, on no one's values
+        model = ProtectedModel(served, self.name, ledger=ledger)
+        clients = model.book.clients
+        return model, Door(clients, rate=rate, data_set=self.data_set, also=model.refresh)
+
+
+def released_model(path: Path, name: str) -> ReleasedModel:
+    """A released model whose certificate holds."""
+    from reticent.protect.certificate import load_verified
+
+    release, verification = load_verified(path)
+    if not verification.holds:
+        raise InputError(
+            f"{path} must have a certificate that holds, got: {verification.problems[0]}"
+        )
+    return ReleasedModel(release, name)
+
+
+def private_head(
+    plan: AnswerPlan, classes: tuple[str, ...], fit: Path, private: PrivateTable | None
+) -> PrivateAnswers:
+    """A head that answers by a plan: fitted here and proven, or taken from a file and declared."""
+    from reticent.protect.answers import private_answers
+    from reticent.protect.answers.files import answers_from_file, refuse_readable_by_others
+    from reticent.protect.table import HeadSpec, fit_head, kept_each
+    from reticent.training.fit_file import fit_path, load_fit
+
+    refuse_readable_by_others(fit_path(fit))
+    if private is None:
+        return answers_from_file(fit, plan)
+    data = private.read(classes)
+    numbers = plan.public
+    each = kept_each(data, numbers.max_records_per_person)
+    if each != numbers.max_records_per_person:
+        raise InputError(
+            "plan must be made for the persons of the records: --max-records-per-person of "
+            "plan-answers where --person names a column, and only there"
+        )
+    spec = HeadSpec(
+        records=numbers.records,
+        bound=numbers.bound,
+        penalty=numbers.penalty,
+        intercept=numbers.intercept,
+        norms=numbers.norms,
+        max_records_per_person=each,
+    )
+    _, start = load_fit(fit)
+    width = data.features.shape[1] + (1 if numbers.intercept else 0)
+    if start.shape != numbers.shape or width != numbers.shape[1]:
+        raise InputError("plan, fit and records must have the same features and classes, got other")
+    return private_answers(fit_head(data, spec, start=start), plan)
+
+
+def built(spec: ServeSpec) -> ASGI:
+    """The application of this process."""
+    from reticent.service.application import application
+
+    model, door = spec.model()
+    return application(model, door, spec.detector())
+
+
+def refuse_early(spec: ServeSpec) -> None:
+    """What workers would refuse at their start and can be seen without fitting a head."""
+    from reticent.ledger import Ledger
+    from reticent.ledger.answer_book import AnswerBook
+    from reticent.protect.answers.files import load_plan, refuse_readable_by_others
+    from reticent.protect.answers.served import terms_of
+    from reticent.training.fit_file import fit_path
+
+    spec.detector()
+    if spec.released is not None:
+        spec.model()
+        return
+    assert spec.plan is not None
+    assert spec.fit is not None
+    assert spec.ledger is not None
+    assert spec.data_set is not None
+    plan, _ = load_plan(spec.plan)
+    refuse_readable_by_others(fit_path(spec.fit))
+    with Ledger.open(spec.ledger) as ledger:
+        AnswerBook(ledger, terms_of(plan, spec.data_set))
+
+
+def _built_in_worker(spec: ServeSpec) -> ASGI:
+    """The application of one worker of several; a fault of its start is one line."""
+    try:
+        return built(spec)
+    except InputError as error:
+        sys.stderr.write(f"reticent: {error}\n")
+        sys.stderr.flush()
+        raise SystemExit(3) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listen:
+    """Where a service listens; beyond this machine only over TLS, or behind a proxy that has it."""
+
+    host: str = "127.0.0.1"
+    port: int = 8600
+    workers: int = 1
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse plain HTTP beyond this machine."""
+        count("workers", self.workers)
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise InputError("--tls-cert and --tls-key must be said together, got one of them")
+        if not _is_loopback(self.host) and self.tls_cert is None and not self.behind_proxy:
+            raise InputError(
+                f"host must be this machine's own without TLS, got {self.host}; give --tls-cert "
+                "and --tls-key, or --behind-proxy where a proxy has the certificate"
+            )
+
+    def bound(self) -> socket.socket:
+        """A socket that waits for connections."""
+        try:
+            family, kind, number, _, address = socket.getaddrinfo(
+                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            found = socket.socket(family, kind, number)
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+            found.listen(BACKLOG)  # whoever connects before the workers are there waits for them
+        except (OSError, OverflowError) as error:
+            raise InputError(
+                f"{self.host} port {self.port} must be free to listen on, got: {error}"
+            ) from None
+        found.set_inheritable(True)
+        return found
+
+
+def serve(spec: ServeSpec, listen: Listen, listening: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM; then finish what was begun."""
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    options: dict[str, Any] = {
+        "log_level": "warning",
+        "access_log": False,  # paths and queries are what clients typed
+        "server_header": False,
+        "timeout_graceful_shutdown": DRAIN_SECONDS,
+        "ssl_certfile": None if listen.tls_cert is None else str(listen.tls_cert),
+        "ssl_keyfile": None if listen.tls_key is None else str(listen.tls_key),
+        "proxy_headers": False,
+        "workers": listen.workers,
+    }
+    # The command line ends slow programs at once. This one finishes what was begun, and that is its
+    # end in good order: uvicorn raises the signals that it took again when it is done.
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _taken)
+    if listen.workers == 1:
+        uvicorn.Server(uvicorn.Config(built(spec), **options)).run(sockets=[listening])
+        return
+    refuse_early(spec)
+    config = uvicorn.Config(functools.partial(_built_in_worker, spec), factory=True, **options)
+    with tempfile.TemporaryDirectory(prefix="reticent-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # workers add up what they count
+        Multiprocess(config, sockets=[listening]).run()
+
+
+def _taken(_number: int, _frame: object) -> None:
+    """A signal that uvicorn has followed already."""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
