@@ -69,14 +69,16 @@ def open_columns(
     texts: Iterable[str] = (),
     guessed: Iterable[str] | None = None,
     said: Iterable[str] = (),
+    only: Iterable[str] | None = None,
 ) -> Columns:
     """The columns of a file, by the ending of its name.
 
     CSV has no types. The columns ``texts`` are texts. The columns ``guessed`` get the type that all
     their cells have, so that one record more may turn the label "01" of another from 1 into "01":
     no proven release may rest on them. All other columns are float64; without ``guessed`` they are
-    guessed too. A CSV file has a header for sure if it has one of the columns that were ``said``,
-    or are ``texts`` or ``guessed``; otherwise no message shows its first row.
+    guessed too, and with ``only`` these alone are float64 and the rest is texts. A CSV file has a
+    header for sure if it has one of the columns that were ``said``, or are ``texts`` or
+    ``guessed``; otherwise no message shows its first row.
     """
     if not path.is_file():
         raise InputError(f"path must be a file, got {str(path)!r}")
@@ -84,7 +86,11 @@ def open_columns(
         if path.name.lower().endswith(ending):
             if path.stat().st_size == 0:
                 raise InputError(f"{path.name} must hold records, got an empty file")
-            asked = _Kinds(frozenset(texts), None if guessed is None else frozenset(guessed))
+            asked = _Kinds(
+                frozenset(texts),
+                None if guessed is None else frozenset(guessed),
+                None if only is None else frozenset(only),
+            )
             return opener(path, asked, asked.texts | (asked.guessed or set()) | set(said))
     raise InputError(f"path must end in {', '.join(_OPENERS)}, got {path.name!r}")
 
@@ -94,6 +100,7 @@ class _Kinds(NamedTuple):
 
     texts: frozenset[str]
     guessed: frozenset[str] | None
+    only: frozenset[str] | None
 
 
 def _npz(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
@@ -112,11 +119,12 @@ def _npz(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
 
 
 def _csv(path: Path, kinds: _Kinds, said: frozenset[str]) -> Columns:
-    arrow = _arrow(path)
+    arrow = arrow_of(path)
     file = CsvFile.open(path, said=said)
     guessed = frozenset(file.names) if kinds.guessed is None else kinds.guessed
     types = dict.fromkeys((name for name in file.names if name not in guessed), arrow.float64())
-    types.update(dict.fromkeys(kinds.texts, arrow.string()))
+    rest = {} if kinds.only is None else set(types) - kinds.only
+    types.update(dict.fromkeys({*kinds.texts, *rest}, arrow.string()))
     table = cache(lambda: file.table(types))  # when names are known to be no cells, or never
 
     def read(name: str) -> Array:
@@ -126,7 +134,7 @@ def _csv(path: Path, kinds: _Kinds, said: frozenset[str]) -> Columns:
 
 
 def _parquet(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
-    _arrow(path)
+    arrow_of(path)
     from reticent.data.parquet_file import read_parquet
 
     table = read_parquet(path)
@@ -145,7 +153,8 @@ _OPENERS: Final[dict[str, Callable[[Path, _Kinds, frozenset[str]], Columns]]] = 
 }
 
 
-def _arrow(path: Path) -> Any:
+def arrow_of(path: Path) -> Any:
+    """pyarrow, or the line that says how to install it."""
     try:
         import pyarrow
     except ModuleNotFoundError:
@@ -172,7 +181,7 @@ def _plain(file: str, called: str, column: Any) -> Array:
     from pyarrow import types
 
     if types.is_dictionary(column.type):
-        column = _decoded(file, column)
+        column = decoded_dictionary(file, column)
     _refuse_missing(file, called, column)
     if len(column) == 0 and types.is_null(column.type):  # a CSV file of a header alone
         return np.zeros(0)
@@ -187,7 +196,7 @@ def _plain(file: str, called: str, column: Any) -> Array:
     raise InputError(f"{file} must hold numbers or texts, got {column.type} in column {called}")
 
 
-def _decoded(file: str, column: Any) -> Any:
+def decoded_dictionary(file: str, column: Any) -> Any:
     """Each record with its own copy of what it points to, if there is room for all of them."""
     from pyarrow import compute, types
 

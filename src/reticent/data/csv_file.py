@@ -7,13 +7,17 @@ block ends between CR and LF, and what cannot be read in blocks is read as one.
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import io
+import lzma
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final, Protocol
 
 from reticent.data.dataset import where
 from reticent.read_limit import read_limit, refuse_above_limit
@@ -27,15 +31,108 @@ _TRIMMED: Final = " \t"
 """What Arrow leaves out around a number."""
 
 
+_UNPACKERS: Final[dict[str, Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_DAMAGED: Final = (UnicodeDecodeError, OSError, EOFError, zlib.error, lzma.LZMAError)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How a text table is written; by default as CSV in UTF-8.
+
+    ``names`` are those of the columns where the file has no header. Lines that begin with
+    ``comment`` are left out; a record is a line then, and a quote is an ordinary sign.
+    """
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    comment: str = ""
+    names: tuple[str, ...] | None = None
+
+    def opened(self, path: Path) -> _Readable:
+        """The bytes of the table, unpacked and in UTF-8, without comments."""
+        unpack = _UNPACKERS.get(path.suffix.lower())
+        file: Any = path.open("rb") if unpack is None else unpack(path)
+        if codecs.lookup(self.encoding).name == "utf-8" and not self.comment:
+            return file  # type: ignore[no-any-return]
+        return _Blocks(file, self)
+
+    def blocks(self, file: _Readable) -> Iterator[bytes]:
+        """The same in blocks of some length."""
+        blocks = iter(partial(file.read, BLOCK), b"")
+        if codecs.lookup(self.encoding).name != "utf-8":
+            blocks = _in_utf8(blocks, self.encoding)
+        return _without_comments(blocks, self.comment.encode()) if self.comment else blocks
+
+
+class _Readable(Protocol):
+    """What bytes are read from."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """So many bytes, or all."""
+
+    def close(self) -> None:
+        """No more of them."""
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *error: object) -> Any: ...
+
+
+class _Blocks:
+    """Bytes that come in blocks of any length, read in others."""
+
+    def __init__(self, file: _Readable, dialect: Dialect) -> None:
+        self._file = file
+        self._coming = dialect.blocks(file)
+        self._rest = b""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most so many bytes; none at the end."""
+        while not self._rest:
+            block = next(self._coming, None)
+            if block is None:
+                return b""
+            self._rest = block
+        cut = len(self._rest) if size < 0 else size
+        block, self._rest = self._rest[:cut], self._rest[cut:]
+        return block
+
+    def close(self) -> None:
+        """The file too."""
+        self._file.close()
+
+    def __enter__(self) -> _Blocks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _in_utf8(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for block in blocks:
+        yield decoder.decode(block).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def _without_comments(blocks: Iterator[bytes], sign: bytes) -> Iterator[bytes]:
+    rest = b""
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        yield b"".join(line + b"\n" for line in lines if not line.startswith(sign))
+    if not rest.startswith(sign):
+        yield rest
+
+
 class _Rows(io.RawIOBase):
     """The bytes of a file, then a row of empty cells; no block ends between CR and LF.
 
     At the end of a block Arrow takes CR LF for one line end, also inside a quoted cell.
     """
 
-    def __init__(self, path: Path, last_row: bytes) -> None:
+    def __init__(self, path: Path, dialect: Dialect, last_row: bytes) -> None:
         super().__init__()
-        self._file = _opened(path)
+        self._file = dialect.opened(path)
         self._rest = b""
         self._tail = b"\n" + last_row + b"\n"
 
@@ -65,7 +162,7 @@ class _Rows(io.RawIOBase):
 
 @dataclass(frozen=True, kw_only=True)
 class CsvFile:
-    """A CSV file in UTF-8 whose header was read; its cells are read when asked for."""
+    """A CSV file whose header was read; its cells are read when asked for."""
 
     path: Path
     names: tuple[str, ...]
@@ -73,18 +170,22 @@ class CsvFile:
     """Bytes, unpacked."""
     header: bool
     """Whether the first row surely names the columns: it has a name that the user said."""
+    dialect: Dialect = Dialect()
 
     @classmethod
-    def open(cls, path: Path, *, said: frozenset[str] = frozenset()) -> CsvFile:
+    def open(
+        cls, path: Path, *, said: frozenset[str] = frozenset(), dialect: Dialect | None = None
+    ) -> CsvFile:
         """Read the header; whatever is not UTF-8 is refused, since Arrow would show it."""
-        size = _checked_size(path)
+        form = Dialect() if dialect is None else dialect
+        size = _checked_size(path, form)
         for block in _blocks(size):
-            names = _Reading(path).names(block)
+            names = form.names or _Reading(path, form).names(block)
             if names is not None:
                 header = bool(said & set(names))
-                return cls(path=path, names=names, size=size, header=header)
+                return cls(path=path, names=names, size=size, header=header, dialect=form)
         refuse_above_limit(path.name, 2 * size)  # then it was not tried as one block
-        raise InputError(_not_csv(path))
+        raise InputError(_not_csv(path, form))
 
     def table(self, types: dict[str, Any]) -> Any:
         """All rows, each column in its type; a column without one is guessed from all its cells.
@@ -102,7 +203,7 @@ class CsvFile:
             for name in numbers:
                 _refuse_no_number(self.path.name, self.called(name), text.column(name))
         refuse_above_limit(self.path.name, 2 * self.size)
-        raise InputError(_not_csv(self.path))
+        raise InputError(_not_csv(self.path, self.dialect))
 
     def called(self, name: str) -> str:
         """A column in a message: by its place where its name may be a cell."""
@@ -115,7 +216,7 @@ class CsvFile:
         quotes: then all is one block, so that the outcome does not depend on where blocks end.
         """
         for block in _blocks(self.size):
-            table = _Reading(self.path).table(block, types, fields=len(self.names))
+            table = _Reading(self.path, self.dialect).table(block, types, fields=len(self.names))
             if table is not None:
                 return table
         return None
@@ -126,6 +227,7 @@ class _Reading:
     """One reading of a file by Arrow, in blocks of some size; rows of another width are noted."""
 
     path: Path
+    dialect: Dialect
     uneven: list[Any] = field(default_factory=list)
 
     def names(self, block: int) -> tuple[str, ...] | None:
@@ -133,7 +235,10 @@ class _Reading:
         from pyarrow import csv
 
         try:
-            with _Rows(self.path, b"") as rows, csv.open_csv(rows, **self._options(block)) as file:
+            with (
+                _Rows(self.path, self.dialect, b"") as rows,
+                csv.open_csv(rows, **self._options(block)) as file,
+            ):
                 return tuple(file.schema.names)
         except (pyarrow.ArrowException, OSError, MemoryError):
             self._refuse_uneven()
@@ -143,9 +248,9 @@ class _Reading:
         import pyarrow
         from pyarrow import csv
 
-        empty = b'""' if fields == 1 else b"," * (fields - 1)
+        empty = b'""' if fields == 1 else self.dialect.separator.encode() * (fields - 1)
         try:
-            with _Rows(self.path, empty) as rows:
+            with _Rows(self.path, self.dialect, empty) as rows:
                 table = csv.read_csv(rows, **self._options(block, types))
         except (pyarrow.ArrowException, OSError, MemoryError):
             self._refuse_uneven()
@@ -163,8 +268,15 @@ class _Reading:
 
         return {
             # only without threads are rows numbered
-            "read_options": csv.ReadOptions(use_threads=False, block_size=block),
-            "parse_options": csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+            "read_options": csv.ReadOptions(
+                use_threads=False, block_size=block, column_names=self.dialect.names
+            ),
+            "parse_options": csv.ParseOptions(
+                delimiter=self.dialect.separator,
+                quote_char=False if self.dialect.comment else '"',
+                newlines_in_values=not self.dialect.comment,
+                invalid_row_handler=note,
+            ),
             "convert_options": csv.ConvertOptions(
                 null_values=[""],
                 strings_can_be_null=False,
@@ -177,10 +289,10 @@ class _Reading:
     def _refuse_uneven(self) -> None:
         """A row of another width is refused at once; Arrow's own message would show the row."""
         if self.uneven:
-            row = self.uneven[0]
+            row, ahead = self.uneven[0], 2 if self.dialect.names is None else 1
             raise InputError(
                 f"{self.path.name} must have {row.expected_columns} fields in each row,"
-                f" got {row.actual_columns} in {where(row.number - 2)}"
+                f" got {row.actual_columns} in {where(row.number - ahead)}"
             ) from None
 
 
@@ -198,7 +310,8 @@ def _refuse_no_number(file: str, called: str, column: Any) -> None:
     kind = "text" if str(cells[row]).strip() else "an empty cell"
     raise InputError(
         f"{file} must hold numbers in its feature columns, got {kind} in {where(row)},"
-        f" column {called}: leave it out, encode it, or choose a list column with embedding="
+        f" column {called}: drop it, say what it is in a schema, or choose a list column"
+        " with embedding="
     )
 
 
@@ -218,25 +331,26 @@ def _blocks(size: int) -> tuple[int, ...]:
     return (BLOCK, whole) if 2 * size <= read_limit() else (BLOCK,)
 
 
-def _checked_size(path: Path) -> int:
+def _checked_size(path: Path, dialect: Dialect) -> int:
     """How many bytes there are, all of them UTF-8, of a table that fits into memory.
 
     Each cell takes 8 bytes as it is read and 8 in the features; each column has builders of its
     own. Separators within quotes count as well: the sum is at least what is needed.
     """
     decoder, size, separators = codecs.getincrementaldecoder("utf-8")(), 0, 0
-    header = _HeaderWidth()
+    sign = dialect.separator.encode()
+    header = _HeaderWidth(sign)
     try:
-        with _opened(path) as file:
+        with dialect.opened(path) as file:
             while block := file.read(BLOCK):
                 decoder.decode(block)
                 header.see(block)
                 size += len(block)
-                separators += block.count(b",") + block.count(b"\n")
+                separators += block.count(sign) + block.count(b"\n")
                 refuse_above_limit(path.name, 16 * separators + _COLUMN * header.fields)
             decoder.decode(b"", final=True)
-    except (UnicodeDecodeError, OSError, EOFError, zlib.error):
-        raise InputError(_not_csv(path)) from None
+    except _DAMAGED:
+        raise InputError(_not_csv(path, dialect)) from None
     return size
 
 
@@ -244,6 +358,7 @@ def _checked_size(path: Path) -> int:
 class _HeaderWidth:
     """How many fields the first row has, as far as it was seen; quotes may hold line ends."""
 
+    sign: bytes
     fields: int = 1
     quoted: bool = False
     ended: bool = False
@@ -254,14 +369,11 @@ class _HeaderWidth:
             part, quote, block = block.partition(b'"')
             if not self.quoted:
                 line, end, _ = part.replace(b"\r", b"\n").partition(b"\n")
-                self.fields += line.count(b",")
+                self.fields += line.count(self.sign)
                 self.ended = bool(end)
             self.quoted ^= bool(quote)
 
 
-def _opened(path: Path) -> BinaryIO | gzip.GzipFile:
-    return gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb")
-
-
-def _not_csv(path: Path) -> str:
-    return f"{path.name} must be a CSV table in UTF-8, got one that cannot be read"
+def _not_csv(path: Path, dialect: Dialect) -> str:
+    name = codecs.lookup(dialect.encoding).name.upper()
+    return f"{path.name} must be a CSV table in {name}, got one that cannot be read"

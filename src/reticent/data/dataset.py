@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from reticent.arrays import Array, Floats, Integers
 from reticent.data.cells import is_whole, plain_cells
 from reticent.validation import InputError, text, texts
+
+if TYPE_CHECKING:
+    from reticent.data.schema import Schema
 
 _FEATURES: Final = 2  # axes: record, feature
 _IMAGES: Final = 4  # axes: record, height, width, channel
@@ -31,7 +34,8 @@ class Dataset:
     ``inputs`` has one of three shapes: features (n, d), images (n, height, width, channels), both
     float64, float32 or uint8, or n texts. ``labels`` number the ``classes``; without classes they
     are real numbers (regression), and None where the publisher gave none. ``public_classes`` is
-    False where the classes were read off the labels: then their list is private too.
+    False where the classes were read off the labels: then their list is private too. ``schema`` is
+    that of the raw table where the features were prepared by one.
 
     >>> data = Dataset(
     ...     name="two",
@@ -52,6 +56,7 @@ class Dataset:
     public_classes: bool = True
     persons: Array | None = None
     columns: tuple[str, ...] = ()
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
         """Check every field and make the arrays read-only."""

@@ -5,17 +5,17 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from reticent.arrays import Array, Floats, Integers
 from reticent.data.columns import Columns, is_number, no_length, open_columns
 from reticent.data.dataset import Dataset, where
-from reticent.validation import InputError, text
+from reticent.validation import InputError, text, texts
 
 
-def read_table(
+def read_table(  # noqa: PLR0913 - one argument for each role of a column
     path: str | os.PathLike[str],
     *,
     label: str | None,
@@ -23,6 +23,8 @@ def read_table(
     embedding: str | None = None,
     classes: Sequence[str | int] | None = None,
     text_column: str | None = None,
+    features: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
 ) -> Dataset:
     """A data set from .npz, .csv (.csv.gz) or .parquet; no pickle is ever opened.
 
@@ -31,15 +33,17 @@ def read_table(
     private, and a proven release refuses it. With declared classes a table without records is read
     as well: it is a neighbour of a table with one, and a release may not tell them apart.
     ``embedding`` names a column of lists (in CSV a JSON list) or an array of an .npz file; without
-    it all other columns are features, in file order. ``text_column`` names a column of texts, which
+    it all other columns are features, in file order, or those of ``features``, in their order, or
+    all but those of ``drop``. ``text_column`` names a column of texts, which
     are the inputs then; an empty one is a text as well. Features are float64, each the nearest to
     its own cell, so that no record changes another; images stay bytes, or are float32.
     """
     roles = {"label": label, "person": person, "embedding": embedding, "text": text_column}
-    table = _opened(Path(path), roles, public_classes=classes is not None)
+    chosen = _Chosen.of(features, drop, roles)
+    table = _opened(Path(path), roles, chosen, public_classes=classes is not None)
     names, labels = _labelled(table, label, classes)
     persons = None if person is None else _identities(table, person, role="person")
-    columns, inputs = _inputs(table, roles)
+    columns, inputs = _inputs(table, roles, chosen)
     if labels is not None and len(inputs) != len(labels):
         raise InputError(
             f"{table.file} must have a label for each record, got {len(labels)} labels"
@@ -57,7 +61,40 @@ def read_table(
     return data if table.header else replace(data, columns=columns)  # by now no message names them
 
 
-def _opened(path: Path, roles: dict[str, str | None], *, public_classes: bool) -> Columns:
+class _Chosen(NamedTuple):
+    """Which columns are features: these, or all but those that are dropped and have a role."""
+
+    features: tuple[str, ...] | None
+    drop: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, features: Sequence[str] | None, drop: Sequence[str], roles: dict[str, str | None]
+    ) -> Self:
+        """Each named once, and for one thing."""
+        named = None if features is None else texts("features", list(features))
+        left_out = texts("drop", list(drop))
+        if named is not None and (not named or len(set(named)) < len(named)):
+            raise InputError("features must be different columns, at least one, got others")
+        if (named is not None or left_out) and (roles["embedding"] or roles["text"]):
+            raise InputError("features and drop must not be given beside embedding or text")
+        for role, name in roles.items():
+            if name is not None and name in (*(named or ()), *left_out):
+                raise InputError(f"{name!r} must be one thing, got {role} and feature or drop")
+        if both := set(named or ()) & set(left_out):
+            raise InputError(f"{sorted(both)[0]!r} must be one thing, got feature and drop")
+        return cls(named, left_out)
+
+    def names(self, table: Columns, others: set[str | None]) -> list[str]:
+        """The columns of features."""
+        if self.features is not None:
+            return list(self.features)
+        return [name for name in table.names if name not in others and name not in self.drop]
+
+
+def _opened(
+    path: Path, roles: dict[str, str | None], chosen: _Chosen, *, public_classes: bool
+) -> Columns:
     """The file, with all its columns named; in CSV every feature is a number, cell by cell.
 
     A label of undeclared classes is guessed from all labels: nothing proven comes of it.
@@ -70,12 +107,15 @@ def _opened(path: Path, roles: dict[str, str | None], *, public_classes: bool) -
     guessed = set() if public_classes else {name for role, name in given.items() if role == "label"}
     table = open_columns(
         path,
-        texts=set(given.values()) - guessed,
+        texts={*given.values(), *chosen.drop} - guessed,
         guessed=None if {"embedding", "text"} & set(given) else guessed,  # others are not read then
-        said=given.values(),
+        said=[*given.values(), *(chosen.features or ()), *chosen.drop],
+        only=chosen.features,
     )
     for role, name in given.items():
         table.refuse_unknown(name, role=role)
+    for name in (*(chosen.features or ()), *chosen.drop):
+        table.refuse_unknown(name, role="feature or drop")
     return table
 
 
@@ -101,6 +141,7 @@ def _identities(table: Columns, name: str, *, role: str) -> Array:
         raise InputError(
             f"{role} column {name!r} must hold whole numbers or texts,"
             f" got {values.dtype} of shape {values.shape}"
+            f"{': store 0 and not 0.0' if values.dtype.kind == 'f' else ''}"
         )
     blank = np.char.strip(values) == "" if values.dtype.kind == "U" else np.zeros(1, dtype=bool)
     if blank.any():
@@ -125,21 +166,30 @@ def _numbered(table: Columns, found: Array, classes: tuple[str, ...], label: str
     if len(wrong):
         raise InputError(
             f"{table.file} must have labels of the {len(classes)} declared classes,"
-            f" got another in {where(int(wrong[0]))}, column {label!r}"
+            f" got another in {where(int(wrong[0]))}, column {label!r}{_hint(classes)}"
         )
     return labels.astype(np.int64)
 
 
-def _inputs(table: Columns, roles: dict[str, str | None]) -> tuple[tuple[str, ...], Array]:
+def _hint(classes: tuple[str, ...]) -> str:
+    """By the declared classes alone: what stands in the cell is not said."""
+    if not all(name.isascii() and name.isdigit() for name in classes):
+        return ""
+    return ": 0.0 is another text than 0, unless a schema says so"
+
+
+def _inputs(
+    table: Columns, roles: dict[str, str | None], chosen: _Chosen
+) -> tuple[tuple[str, ...], Array]:
     """The features, by their names where they have some; or the texts."""
-    embedding, texts = roles["embedding"], roles["text"]
-    if texts is not None and embedding is not None:
+    embedding, text_column = roles["embedding"], roles["text"]
+    if text_column is not None and embedding is not None:
         raise InputError("embedding must not be given beside text, got both: records are one thing")
-    if texts is not None:
-        return (), _texts(table, texts)
+    if text_column is not None:
+        return (), _texts(table, text_column)
     if embedding is not None:
         return _embedding(table, embedding)
-    return _all_features(table, {roles["label"], roles["person"]})
+    return _all_features(table, chosen.names(table, {roles["label"], roles["person"]}))
 
 
 def _texts(table: Columns, name: str) -> Array:
@@ -191,9 +241,8 @@ def _json_row(table: Columns, name: str, row: int, cell: str) -> Floats:
     )
 
 
-def _all_features(table: Columns, others: set[str | None]) -> tuple[tuple[str, ...], Array]:
-    """All columns but the label and the person; they must be numbers."""
-    names = [name for name in table.names if name not in others]
+def _all_features(table: Columns, names: list[str]) -> tuple[tuple[str, ...], Array]:
+    """All columns of features; they must be numbers."""
     if not names:
         raise InputError(f"{table.file} must have a column of features, got none beside the label")
     first = _feature(table, names[0], alone=len(names) == 1)
@@ -228,7 +277,8 @@ def _refuse_text(table: Columns, name: str, values: Array) -> None:
     kind = "text" if values.ravel()[row].strip() else "an empty cell"
     raise InputError(
         f"{table.file} must hold numbers in its feature columns, got {kind} in {where(row)},"
-        f" column {name!r}: leave it out, encode it, or choose a list column with embedding="
+        f" column {name!r}: drop it, say what it is in a schema, or choose a list column"
+        " with embedding="
     )
 
 

@@ -1,0 +1,226 @@
+"""A schema: the public facts of a table, from which everything else about it follows.
+
+Encoding, scaling, the bound on a row's norm and the names of features are functions of the schema,
+and each row of features is a function of its own record: no statistic of the table enters. So files
+that differ in one record become tables of features that differ in one row (docs/theory.md D.8).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from reticent.data.csv_file import Dialect
+from reticent.data.schema.column import PRIVATE, Column, Role, is_private
+from reticent.data.schema.form import FileForm
+from reticent.data.schema.kinds import Category
+from reticent.data.schema.vectors import Text
+from reticent.validation import InputError, count, line
+
+Invalid = Literal["refuse", "leave-out"]
+_LARGEST: Final = 1_000_000
+"""Columns of features that a schema may make."""
+
+
+class Fact(NamedTuple):
+    """Something public about the table, and where it comes from."""
+
+    what: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """Columns with their roles and kinds, how the file is written, and about how many records.
+
+    A record with a cell that is no value of its column, or with a gap where none may be, is invalid
+    by itself: the table is refused then, or, with ``invalid="leave-out"``, such records do not
+    count (neighbours are then add-remove: a replaced record may be one that does not count).
+
+    Read one with ``Schema.load("table.toml")``; docs/guide/schema.md describes the file.
+    """
+
+    columns: tuple[Column, ...]
+    records: int | None = None
+    records_source: str = ""
+    title: str = ""
+    invalid: Invalid = "refuse"
+    form: FileForm = field(default_factory=FileForm)
+
+    def __post_init__(self) -> None:
+        """One label and one person at most, at least one feature, no name twice."""
+        if any(type(column) is not Column for column in self.columns):
+            raise InputError("columns must be columns of a schema, got others")
+        names = Counter(column.name for column in self.columns)
+        if twice := [name for name, times in names.items() if times > 1]:
+            raise InputError(f"columns must be named differently, got {twice[0]!r} twice")
+        for role in (Role.LABEL, Role.PERSON):
+            if len(self._of(role)) > 1:
+                raise InputError(
+                    f"a schema must have one {role} at most, got {len(self._of(role))}"
+                )
+        if not self.names:
+            raise InputError("a schema must have a feature, got none")
+        if len(self.names) > _LARGEST:
+            raise InputError(f"a schema must make at most {_LARGEST} features, got more")
+        if len(set(self.names)) < len(self.names):
+            raise InputError("features must be named differently, got a name twice")
+        if self.invalid not in ("refuse", "leave-out"):
+            raise InputError(f"invalid must be refuse or leave-out, got {self.invalid!r}")
+        self._check_label()
+        self._check_records()
+
+    def _check_label(self) -> None:
+        if self.label is not None and (
+            not isinstance(self.label.kind, Category) or len(self.label.kind.values) < 2
+        ):
+            raise InputError(f"the label {self.label.name!r} must have classes, at least two")
+
+    def _check_records(self) -> None:
+        if self.title:
+            line("title", self.title)
+        if self.records is None:
+            return
+        if count("records", self.records) > 2**53:
+            raise InputError("records must be <= 2**53, got more")
+        if not self.records_source.strip():
+            raise InputError(
+                "records must say where it comes from, got no source: [sources] records = …"
+            )
+        line("source of records", self.records_source)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """From a TOML file."""
+        from reticent.data.schema.parsing import read_schema
+
+        return read_schema(Path(path))
+
+    @classmethod
+    def example(cls, name: str) -> Schema:
+        """One of those that come with the package (``EXAMPLES``)."""
+        return cls.load(example_path(name))
+
+    @classmethod
+    def from_dict(cls, values: object) -> Schema:
+        """From plain values, as they stand in a TOML file or in a certificate."""
+        from reticent.data.schema.parsing import schema_of
+
+        return schema_of(values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, all of them written out: as they stand in a certificate."""
+        from reticent.data.schema.parsing import plain_schema
+
+        return plain_schema(self)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of its canonical JSON."""
+        return digest_of(self.to_dict())
+
+    @property
+    def features(self) -> tuple[Column, ...]:
+        """The columns that become features."""
+        return self._of(Role.FEATURE)
+
+    @property
+    def label(self) -> Column | None:
+        """The column of labels."""
+        return next(iter(self._of(Role.LABEL)), None)
+
+    @property
+    def person(self) -> Column | None:
+        """The column that says whose a record is."""
+        return next(iter(self._of(Role.PERSON)), None)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The public classes; none where there is no label."""
+        kind = None if self.label is None else self.label.kind
+        return kind.values if isinstance(kind, Category) else ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all features, in their order."""
+        return tuple(name for column in self.features for name in column.names)
+
+    @property
+    def bound(self) -> float:
+        """R: no row of features is longer, since no column's part is; rounded up a little."""
+        return math.sqrt(math.fsum(column.bound**2 for column in self.features)) * (1 + 2.0**-40)
+
+    @property
+    def texts(self) -> tuple[Column, ...]:
+        """The columns of texts, which need an encoder."""
+        return tuple(column for column in self.features if isinstance(column.kind, Text))
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the bytes of a text file are read."""
+        names = None if self.form.header else tuple(column.name for column in self.columns)
+        return Dialect(
+            separator=self.form.separator,
+            encoding=self.form.encoding,
+            comment=self.form.comment,
+            names=names,
+        )
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """All that it says about the table, fact by fact."""
+        found = [
+            Fact(f"{column.name} ({column.kind.fact()})", column.source)
+            for column in self.columns
+            if column.kind is not None and column.role is Role.FEATURE
+        ]
+        if self.label is not None:
+            found.append(Fact(f"the {len(self.classes)} classes", self.label.source))
+        if self.records is not None:
+            found.append(Fact(f"about {self.records} records", self.records_source))
+        return tuple(found)
+
+    @property
+    def inferred(self) -> tuple[str, ...]:
+        """The facts that were taken from the private records."""
+        return tuple(fact.what for fact in self.facts if is_private(fact.source))
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """A line for each source, with the facts that come from it, for a guarantee."""
+        sources: dict[str, list[str]] = {}
+        for what, source in self.facts:
+            sources.setdefault(source, []).append(what)
+        return (
+            "the schema's facts were fixed without a look at the private records, but for those"
+            f" whose source is the {PRIVATE}",
+            *(f"{', '.join(facts)}: by {source}" for source, facts in sources.items()),
+        )
+
+    def _of(self, role: Role) -> tuple[Column, ...]:
+        return tuple(column for column in self.columns if column.role is role)
+
+
+EXAMPLES: Final = ("adult",)
+"""Schemas of published data sets, whose facts are from public documents."""
+
+
+def example_path(name: str) -> Path:
+    """The file of an example."""
+    if name not in EXAMPLES:
+        raise InputError(f"example must be one of {', '.join(EXAMPLES)}, got {name!r}")
+    return Path(__file__).with_name(f"{name}.toml")
+
+
+def digest_of(values: dict[str, Any]) -> str:
+    """SHA-256 of plain values as canonical JSON: sorted, without spaces, in UTF-8."""
+    written = json.dumps(
+        values, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
