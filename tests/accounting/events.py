@@ -12,6 +12,7 @@ from reticent.guarantee import (
     LaplaceEvent,
     LogisticEvent,
     Mixture,
+    ObjectiveEvent,
     Parallel,
     PoissonSampled,
     PostProcessed,
@@ -60,6 +61,10 @@ RELEASES = [
 ]
 
 NODES = [
+    Family(
+        "objective",  # which no accountant covers on a sample
+        lambda noise: ObjectiveEvent(noise_multiplier=noise, curvature=0.1 / noise, directions=3),
+    ),
     Family("composed", lambda noise: Composed(events=(gaussian(noise), logistic(2 * noise)))),
     Family("repeated", lambda noise: Repeated(event=laplace(noise), count=7)),
     Family("mixture", lambda noise: Mixture(events=(gaussian(noise), gaussian(3 * noise)))),

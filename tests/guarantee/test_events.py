@@ -24,6 +24,12 @@ EXAMPLES = {
     "Gaussian": GAUSSIAN,
     "Laplace": {"type": "Laplace", "noise_multiplier": 2.0, "norm": "l1"},
     "Logistic": {"type": "Logistic", "noise_multiplier": 2.0, "norm": "l2"},
+    "Objective": {
+        "type": "Objective",
+        "noise_multiplier": 2.0,
+        "curvature": 0.25,
+        "directions": 3,
+    },
     "Pure": {"type": "Pure", "epsilon": 0.5},
     "BoundedRange": {"type": "BoundedRange", "epsilon": 0.5},
     "Approximate": {"type": "Approximate", "epsilon": 0.5, "delta": 1e-6},

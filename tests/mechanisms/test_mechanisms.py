@@ -12,6 +12,7 @@ from reticent import Sensitivity
 from reticent.guarantee import Grade, Relation
 from reticent.guarantee.minting import proven
 from reticent.mechanisms import (
+    BlockL2Laplace,
     ClassicalGaussian,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -21,13 +22,20 @@ from reticent.mechanisms import (
     L2Laplace,
     Laplace,
     Logistic,
+    MatrixLaplace,
     PermuteAndFlip,
     calibrated,
 )
 from reticent.mechanisms.profiles import conversions
 from reticent.validation import InputError, NotCoveredError
 
-ONE = Sensitivity(l1=1.0, l2=1.0, linf=1.0)
+
+def in_every_norm(size, **said):
+    norms = dict.fromkeys(("l1", "l2", "linf", "l21", "nuclear"), size)
+    return Sensitivity(**norms, blocks=1, **said)
+
+
+ONE = in_every_norm(1.0)
 PURE = (
     Laplace,
     Logistic,
@@ -36,6 +44,8 @@ PURE = (
     PermuteAndFlip,
     DiscreteLaplace,
     DiscreteLogistic,
+    MatrixLaplace,
+    BlockL2Laplace,
 )
 APPROXIMATE = (Gaussian, DiscreteGaussian)
 EVERY = (*PURE, *APPROXIMATE)
@@ -64,7 +74,7 @@ def test_no_mechanism_is_left_out():
 )
 def test_calibration_keeps_its_promise(kind, epsilon, delta, size):
     """The claim holds with the rounding that guarantee() does, and hardly any noise is wasted."""
-    sensitivity = Sensitivity(l1=size, l2=size, linf=size)
+    sensitivity = in_every_norm(size)
     mechanism = kind.calibrate(sensitivity, epsilon=epsilon, delta=delta)
     claim = mechanism.guarantee(epsilon=epsilon, delta=delta)
     assert (claim.epsilon, claim.delta) == (epsilon, delta)
@@ -179,7 +189,7 @@ def test_log_density_sums_over_the_last_axis():
 
 @every_mechanism
 def test_a_guarantee_says_where_it_comes_from(kind):
-    source = Sensitivity(l1=1.0, l2=1.0, relation="replace-one", source="a count of votes")
+    source = in_every_norm(1.0, relation="replace-one", source="a count of votes")
     claim = kind(scale=1.0, sensitivity=source).guarantee(delta=1e-4)
     assert claim.grade is Grade.DECLARED
     assert claim.relation is Relation.REPLACE_ONE
@@ -192,7 +202,7 @@ def test_a_guarantee_says_where_it_comes_from(kind):
 def test_grades_pass_through_and_proven_does_not(kind):
     minted = proven(ONE)
     assert kind(scale=1.0, sensitivity=minted).guarantee(delta=1e-4).grade is Grade.DECLARED
-    sampled = Sensitivity(l1=1.0, l2=1.0, grade="sampled", gamma=0.05)
+    sampled = in_every_norm(1.0, grade="sampled", gamma=0.05)
     claim = kind(scale=1.0, sensitivity=sampled).guarantee(delta=1e-4)
     assert (claim.grade, claim.gamma) == (Grade.SAMPLED, 0.05)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from types import MappingProxyType
 
-from reticent.accounting import convolution, dominating
+from reticent.accounting import convolution, dominating, objective
 from reticent.accounting.accountant import Accountant, refuse
 from reticent.accounting.basic import reciprocal_up
 from reticent.accounting.convolution import connect_dots
@@ -53,6 +53,14 @@ def _(event: events.LogisticEvent) -> Losses:
     if event.norm != "l1":
         refuse(event, "pld", "no pair is known to dominate it")
     return _one(dominating.LogisticPair(_shift(reciprocal_up(event.noise_multiplier))))
+
+
+@release.register
+def _(event: events.ObjectiveEvent) -> Losses:
+    """Its loss is bounded point by point (docs/theory.md I.2)."""
+    shift = _shift(reciprocal_up(event.noise_multiplier))
+    bound = objective.ObjectiveBound(shift, up(event.curvature), event.directions)
+    return MappingProxyType({objective.ObjectiveLoss(bound): 1})
 
 
 @release.register
@@ -129,6 +137,8 @@ def _sampled(losses: Losses, share: float, kind: type[dominating.PoissonPair]) -
     if sum(losses.values()) > 1:
         raise NotCoveredError("pld does not cover several kinds of noise on one subsample")
     (inner,) = losses
+    if isinstance(inner, objective.ObjectiveLoss):
+        raise NotCoveredError("pld does not cover objective perturbation on a subsample")
     rate = min(max(up(inner.rate * share), _LEAST), 1.0)
     return MappingProxyType({kind(inner.pair, rate): 1})
 

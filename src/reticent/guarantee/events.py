@@ -86,6 +86,20 @@ class LogisticEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ObjectiveEvent(Event):
+    """The exact minimum of a convex loss with a random linear term (objective perturbation).
+
+    noise_multiplier = σ/L, L the norm of what one unit adds to the gradient; ``curvature`` bounds
+    the logarithm of the ratio of determinants that it causes, and ``directions`` is in how many
+    fixed directions its gradient may point (docs/theory.md I.2).
+    """
+
+    noise_multiplier: float
+    curvature: float
+    directions: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class PureEvent(Event):
     """Any release of which pure ε-DP alone is known."""
 
@@ -197,6 +211,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         GaussianEvent,
         LaplaceEvent,
         LogisticEvent,
+        ObjectiveEvent,
         PureEvent,
         BoundedRangeEvent,
         ApproximateEvent,
@@ -252,6 +267,8 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], object]]] = {
     "epsilon": _cost,
     "delta": probability,
     "rho": _cost,
+    "curvature": _cost,
+    "directions": count,
     "event": _event,
     "events": _events,
     "count": _repeats,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 from reticent.guarantee.grade import (
     Grade,
@@ -15,7 +16,10 @@ from reticent.guarantee.grade import (
     refuse_proven,
     restored,
 )
-from reticent.validation import InputError, line, positive
+from reticent.validation import InputError, count, line, positive
+
+NORMS: Final = ("l1", "l2", "linf", "l21", "nuclear")
+"""The fields that hold a bound."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +33,11 @@ class Sensitivity:
     l1: float | None = None
     l2: float | None = None
     linf: float | None = None
+    l21: float | None = None
+    """The sum of the L2 norms of ``blocks`` equal parts, one after the other, of a vector."""
+    nuclear: float | None = None
+    """The sum of the singular values of a symmetric matrix; its vector is the upper triangle."""
+    blocks: int | None = None
     grade: Grade = Grade.DECLARED
     relation: Relation = Relation.AS_DECLARED
     source: str = "given by the caller"
@@ -70,7 +79,7 @@ class Sensitivity:
             None if self.linf is None else 2 * self.linf,
         )
         if spread is None:
-            raise InputError("sensitivity must have l1, l2 or linf, got none")
+            raise InputError(f"sensitivity must have l1, l2 or linf, got only {self._norms()}")
         return spread
 
     def require_l1(self, who: str) -> float:
@@ -88,12 +97,27 @@ class Sensitivity:
             raise InputError(f"{who} needs an L1 or L2 sensitivity, got only {self._norms()}")
         return bound
 
+    def require_l21(self, who: str) -> float:
+        """The bound on the sum of the blocks' L2 norms, or an error that names who needs it."""
+        if self.l21 is None:
+            raise InputError(f"{who} needs an L21 sensitivity with its blocks, got {self._norms()}")
+        return self.l21
+
+    def require_nuclear(self, who: str) -> float:
+        """The bound in nuclear norm, or an error that names the mechanism that needs it."""
+        if self.nuclear is None:
+            raise InputError(f"{who} needs a sensitivity in nuclear norm, got {self._norms()}")
+        return self.nuclear
+
     def to_dict(self) -> dict[str, object]:
         """Plain values, as they stand in a JSON file."""
         return {
             "l1": self.l1,
             "l2": self.l2,
             "linf": self.linf,
+            "l21": self.l21,
+            "nuclear": self.nuclear,
+            "blocks": self.blocks,
             "grade": str(self.grade),
             "relation": str(self.relation),
             "source": self.source,
@@ -101,31 +125,41 @@ class Sensitivity:
         }
 
     def _check(self) -> None:
-        for name in ("l1", "l2", "linf"):
+        for name in NORMS:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, positive(f"sensitivity {name}", value))
-        if self.l1 is None and self.l2 is None and self.linf is None:
+        if not self._norms():
             raise InputError("sensitivity must have l1, l2 or linf, got none")
+        self._check_blocks()
         object.__setattr__(self, "grade", as_grade(self.grade))
         object.__setattr__(self, "relation", as_relation(self.relation))
         line("source", self.source)
         check_gamma(self.grade, self.gamma)
         self._check_order()
 
+    def _check_blocks(self) -> None:
+        """The norm L21 is one of a vector in so many parts."""
+        if (self.l21 is None) != (self.blocks is None):
+            raise InputError("sensitivity l21 must be given with its blocks, got one of them")
+        if self.blocks is not None:
+            object.__setattr__(self, "blocks", count("sensitivity blocks", self.blocks))
+
     def _check_order(self) -> None:
-        """L∞ ≤ L2 ≤ L1 for every vector, so the reverse is a slip of the pen."""
-        given = [
-            (n, getattr(self, n)) for n in ("l1", "l2", "linf") if getattr(self, n) is not None
-        ]
-        for (larger, above), (smaller, below) in pairwise(given):
-            if below > above * (1 + 1e-12):
-                raise InputError(
-                    f"sensitivity {smaller} must be <= {larger} = {above}, got {below}"
-                )
+        """L∞ ≤ L2 ≤ L21 ≤ L1 for every vector, so the reverse is a slip of the pen.
+
+        Of a symmetric matrix, the upper triangle is no longer than its nuclear norm.
+        """
+        for order in (("l1", "l21", "l2", "linf"), ("nuclear", "l2", "linf")):
+            given = [(n, getattr(self, n)) for n in order if getattr(self, n) is not None]
+            for (larger, above), (smaller, below) in pairwise(given):
+                if below > above * (1 + 1e-12):
+                    raise InputError(
+                        f"sensitivity {smaller} must be <= {larger} = {above}, got {below}"
+                    )
 
     def _norms(self) -> str:
-        return " and ".join(n for n in ("l1", "l2", "linf") if getattr(self, n) is not None)
+        return " and ".join(n for n in NORMS if getattr(self, n) is not None)
 
 
 def _smallest(*values: float | None) -> float | None:

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from reticent.mechanisms.integer import DiscreteGaussian, DiscreteLaplace, DiscreteLogistic
     from reticent.mechanisms.pure import L2Laplace, Laplace, Logistic
     from reticent.mechanisms.selection import Exponential, PermuteAndFlip, SelectionMechanism
+    from reticent.mechanisms.structured import BlockL2Laplace, MatrixLaplace
 
 __all__ = [
     "AdditiveMechanism",
+    "BlockL2Laplace",
     "Calibrated",
     "ClassicalGaussian",
     "DiscreteGaussian",
@@ -25,6 +27,7 @@ __all__ = [
     "L2Laplace",
     "Laplace",
     "Logistic",
+    "MatrixLaplace",
     "Mechanism",
     "PermuteAndFlip",
     "SelectionMechanism",

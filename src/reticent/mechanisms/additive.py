@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Protocol, Self
 import numpy as np
 
 from reticent import validation
-from reticent.arrays import Array, ArrayLike, Floats
+from reticent.arrays import Array, ArrayLike, Floats, Floats32
 from reticent.guarantee import (
     Event,
     Grade,
@@ -148,12 +148,20 @@ class Mechanism(ABC):
         )
 
 
+Norm = Literal["l1", "l2", "l21", "nuclear"]
+"""Of a vector; L21 sums over the L2 norms of its blocks, the nuclear norm is that of a matrix."""
+
 _PART = 2**18
 """Entries that are released at a time where a vector is written over."""
 
 CORRECTLY_ROUNDED = (
     "each output is the grid point nearest to value + noise in exact real arithmetic, so no "
     "floating-point attack applies"
+)
+
+IDEAL_NOISE = (
+    "the noise is taken for ideal: it is drawn from secure bits, but in float32, so floating-point "
+    "attacks are not covered"
 )
 
 
@@ -165,7 +173,7 @@ class AdditiveMechanism(Mechanism):
     for its type.
     """
 
-    norm: ClassVar[Literal["l1", "l2"]] = "l1"
+    norm: ClassVar[Norm] = "l1"
     """The norm of the sensitivity that its noise is calibrated to."""
     needs_delta: ClassVar[bool] = False
     """Whether it has no pure ε."""
@@ -194,15 +202,38 @@ class AdditiveMechanism(Mechanism):
 
     def length(self, moved: Floats) -> Floats:
         """How far vectors moved, in the norm that the noise is calibrated to; the last axis."""
-        if self.norm == "l2":
-            return np.asarray(np.linalg.norm(moved, axis=-1))
-        return np.asarray(np.abs(moved).sum(axis=-1))
+        return self.norms(moved)[self.norm]
+
+    def norms(self, moved: Floats) -> dict[str, Floats]:
+        """The lengths of vectors in the norms that the theorems use; the last axis is the vector.
+
+        As fields of a ``Sensitivity``.
+        """
+        l1, l2 = np.abs(moved).sum(axis=-1), np.linalg.norm(moved, axis=-1)
+        return {"l1": np.asarray(l1), "l2": np.asarray(l2)}
 
     @property
     def bound(self) -> float:
         """The sensitivity in that norm."""
         claimed = self.sensitivity
         return (claimed.require_l2 if self.norm == "l2" else claimed.require_l1)(self.name)
+
+    def at_distance(self, **norms: float) -> Self:
+        """The same noise for a function that one unit moves just so far, in some of the norms."""
+        moved = Sensitivity(
+            **norms,  # type: ignore[arg-type]
+            blocks=self.sensitivity.blocks if "l21" in norms else None,
+            relation=self.sensitivity.relation,
+            source="the distance of two worlds",
+        )
+        return dataclasses.replace(self, sensitivity=moved)
+
+    def log_ratio(self, noise: ArrayLike, other: ArrayLike) -> Floats:
+        """ln of the density of ``other`` over that of ``noise``, as two worlds explain one answer.
+
+        The last axis is the vector. Where no density is known, of a function of the answer.
+        """
+        return np.asarray(self.log_density(other) - self.log_density(noise))
 
     def release(self, value: ArrayLike, *, grid: float | None = None) -> Floats:
         """A noisy copy of a vector of any shape, without a floating-point leak.
@@ -221,6 +252,14 @@ class AdditiveMechanism(Mechanism):
         step = max(1, len(value)) if self.is_joint else _PART
         for start in range(0, len(value), step):
             value[start : start + step] = self.release(value[start : start + step])
+        return value
+
+    def release_over_float32(self, value: Floats32) -> Floats32:
+        """The noisy copy of a flat float32 vector, written over it, as fast as the noise is had.
+
+        For claims that state ``IDEAL_NOISE``: no exact sampler need stand behind it.
+        """
+        value[:] = self.release(value)
         return value
 
     def log_density(self, noise: ArrayLike) -> Floats:

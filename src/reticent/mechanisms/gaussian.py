@@ -3,16 +3,16 @@
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from reticent import validation
-from reticent.arrays import Floats
+from reticent.arrays import Floats, Floats32
 from reticent.guarantee import GaussianEvent, Grade, Guarantee, Sensitivity, weakest
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import quotient_down
-from reticent.mechanisms.additive import AdditiveMechanism
+from reticent.mechanisms.additive import AdditiveMechanism, Norm
 from reticent.mechanisms.profiles import gaussian
 
 
@@ -26,7 +26,7 @@ class Gaussian(AdditiveMechanism):
     0.0516
     """
 
-    norm: ClassVar[Literal["l1", "l2"]] = "l2"
+    norm: ClassVar[Norm] = "l2"
     needs_delta: ClassVar[bool] = True
     name = "gaussian"
     curve = "exact"
@@ -73,6 +73,13 @@ class Gaussian(AdditiveMechanism):
         """One release, as an accountant sees it."""
         bound = self.sensitivity.require_l2(self.name)
         return GaussianEvent(noise_multiplier=quotient_down(self.scale, bound))
+
+    def release_over_float32(self, value: Floats32) -> Floats32:
+        """value + N(0, scale²) in float32, from secure bits and without the exact sampler."""
+        from reticent.mechanisms.float32_noise import add_gaussian
+
+        add_gaussian(value, self.scale)
+        return value
 
     def _rounded(self, value: Floats, grid: float | None) -> Floats:
         from reticent.mechanisms.rounded import rounded_gaussian

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class L2Laplace(PureMechanism, additive.AdditiveMechanism):
     5.0
     """
 
-    norm: ClassVar[Literal["l1", "l2"]] = "l2"
+    norm: ClassVar[additive.Norm] = "l2"
     is_joint: ClassVar[bool] = True
     name = "l2-laplace"
     dimension: int | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reticent.registry import Lazy, Registry
+from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.mechanisms.additive import AdditiveMechanism
@@ -23,3 +24,27 @@ MECHANISMS: Final[Registry[type[AdditiveMechanism]]] = Registry(
         "l2-laplace": Lazy("reticent.mechanisms.pure:L2Laplace"),
     },
 )
+
+STRUCTURED: Final[Registry[type[AdditiveMechanism]]] = Registry(
+    "mechanism",
+    {
+        "matrix-laplace": Lazy("reticent.mechanisms.structured:MatrixLaplace"),
+        "block-l2-laplace": Lazy("reticent.mechanisms.structured:BlockL2Laplace"),
+    },
+    entry_group="reticent.structured_mechanisms",
+)
+"""Noise for values of a structure that only some recipes have: a matrix, or blocks of a vector."""
+
+
+def mechanism_named(name: object) -> type[AdditiveMechanism]:
+    """The mechanism of this name, of either kind; another is refused with the list of all."""
+    for registry in (MECHANISMS, STRUCTURED):
+        if isinstance(name, str) and name in registry:
+            return registry[name]
+    known = ", ".join((*MECHANISMS, *STRUCTURED))
+    raise InputError(f"mechanism must be one of {known}, got {name!r}")
+
+
+def is_own_mechanism(name: str) -> bool:
+    """Whether the package itself brings it."""
+    return MECHANISMS.is_own(name) or STRUCTURED.is_own(name)

@@ -82,3 +82,50 @@ def test_similarities_move_less_than_theorem_1_says():
         other[:2] *= -1
         moved = np.linalg.norm(one @ one.T - other @ other.T)
         assert 0 < moved <= dpcl.similarity_sensitivity(batch)
+
+
+def barlow_loss(weights, views, deviations, off_diagonal):
+    standard = views @ weights.T / deviations
+    entries = standard.T @ standard / len(views)
+    diagonal = np.diag(entries)
+    return ((1 - diagonal) ** 2).sum() + off_diagonal * ((entries**2).sum() - (diagonal**2).sum())
+
+
+def test_the_sum_of_barlow_twins_is_the_gradient_of_its_loss():
+    views = seeded("barlow").normal(size=(9, 2))
+    deviations = np.sqrt((views**2).mean(axis=0))
+    found = dpcl.barlow_gradient_sum(views, clip=LARGE, off_diagonal=0.3)
+    step, expected = 1e-6, np.zeros((2, 2))
+    for place in np.ndindex(2, 2):
+        moved = np.zeros((2, 2))
+        moved[place] = step
+        up, down = (
+            barlow_loss(np.eye(2) + sign * moved, views, deviations, 0.3) for sign in (1, -1)
+        )
+        expected[place] = (up - down) / (2 * step)
+    assert np.allclose(found, expected, atol=1e-6)
+    assert np.linalg.norm(expected) > 0.1
+
+
+@pytest.mark.parametrize(("batch", "times"), [(9, 8.5), (129, 127.5)])
+def test_every_other_gradient_of_barlow_twins_turns_too(batch, times):
+    """The correlation that they read changes its sign, and nothing that was released does."""
+    one, other = dpcl.correlated_pair(batch)
+    assert np.allclose((one**2).sum(axis=0), (other**2).sum(axis=0))
+    sums = [dpcl.barlow_gradient_sum(views, clip=1e-9, off_diagonal=5e-3) for views in (one, other)]
+    apart = np.linalg.norm(sums[0] - sums[1]) / dpcl.gradient_sensitivity(1e-9)
+    assert times <= apart <= batch
+
+
+def test_deviations_move_as_theorems_2_and_3_say():
+    rng = seeded("deviations")
+    for _ in range(200):
+        views = rng.normal(size=(6, 3))
+        views /= np.linalg.norm(views, axis=1, keepdims=True)
+        other = views.copy()
+        other[0] = -views[0]
+        assert np.linalg.norm(views.mean(axis=0) - other.mean(axis=0)) <= dpcl.mean_sensitivity(
+            6
+        ) * (1 + 1e-12)
+        squares = [((one - one.mean(axis=0)) ** 2).sum(axis=0) for one in (views, other)]
+        assert np.linalg.norm(squares[0] - squares[1]) <= dpcl.squares_sensitivity()

@@ -69,3 +69,46 @@ def nt_xent_coefficients(similarities: Floats, temperature: float) -> Floats:
     shares /= shares.sum(axis=-1, keepdims=True)
     shares[..., views, views ^ 1] -= 1.0
     return np.asarray(shares / temperature)
+
+
+# ------------------------------------------------------------------------------- Barlow Twins
+
+
+def mean_sensitivity(batch: int) -> float:
+    """Δ_μ ≤ 2/N of the mean of one side's unit embeddings, Theorem 2: true; both sides: 2√2/N."""
+    return 2 / count("batch", batch)
+
+
+def squares_sensitivity() -> float:
+    """Δ ≤ 6 of the sum of squared deviations, Theorem 3: true; the supremum is 4(1 − 1/N)."""
+    return 6.0
+
+
+def correlated_pair(batch: int) -> Batches:
+    """All examples at e₁ but one, at (1, 1)/√2 or at (1, −1)/√2; a row an example, equal views.
+
+    The correlation of both units changes its sign, and all else of the batch stays: the sums of
+    squares of either unit are equal.
+    """
+    views = np.tile([1.0, 0.0], (count("batch", batch, at_least=2), 1))
+    one, other = views.copy(), views.copy()
+    one[0] = math.sqrt(0.5), math.sqrt(0.5)
+    other[0] = math.sqrt(0.5), -math.sqrt(0.5)
+    return Batches(one, other)
+
+
+def barlow_gradient_sum(views: Floats, *, clip: float, off_diagonal: float) -> Floats:
+    """Σ clip(∂L/∂W of each of 2N views) of Barlow Twins at z = Wx, W = 1, both views equal.
+
+    Mean (0) and deviations (the root mean squares) are constants, as the paper's released ones; the
+    cross-correlation, which it does not release, is that of the batch.
+    """
+    deviations = np.sqrt(np.square(views).mean(axis=0))
+    standard = views / deviations
+    correlation = standard.T @ standard / len(views)
+    slopes = 2 * positive("off_diagonal", off_diagonal) * correlation
+    np.fill_diagonal(slopes, -2 * (1 - np.diag(correlation)))
+    pulled = standard @ slopes / len(views) / deviations
+    sizes = np.linalg.norm(pulled, axis=1) * np.linalg.norm(views, axis=1)
+    factors = np.minimum(1.0, positive("clip", clip) / np.maximum(sizes, np.finfo(float).tiny))
+    return np.asarray(2 * np.einsum("i,ij,ik->jk", factors, pulled, views))

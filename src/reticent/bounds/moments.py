@@ -1,0 +1,56 @@
+"""How far one unit can move a second moment (theory E.8).
+
+A record adds a positive semidefinite matrix A of trace at most 1, and a person with m records one
+of trace at most m; ‖A‖ ≤ tr A in the Frobenius norm. Add-remove: Δ₂ ≤ m. Replace-one: two positive
+semidefinite matrices have ⟨A, A′⟩ ≥ 0, so ‖A − A′‖² ≤ ‖A‖² + ‖A′‖² ≤ 2m².
+
+The same holds of several positive semidefinite matrices whose traces add up to at most 1, released
+side by side: they are the blocks of one such matrix.
+
+Rounding: entries of rows are whole multiples of 2⁻²⁰, so products add up exactly within blocks of
+2¹² records, and the total over the blocks rounds as in ``bounds.statistics``.
+"""
+
+import math
+
+from reticent.bounds.statistics import EXACT_BLOCK
+from reticent.bounds.sums import ROOM
+from reticent.guarantee import Relation, Sensitivity
+from reticent.guarantee.grade import as_relation
+from reticent.guarantee.minting import proven
+from reticent.guarantee.rounding import up
+from reticent.validation import InputError, count
+
+
+def second_moment(
+    what: str,
+    *,
+    entries: int,
+    records: int,
+    relation: Relation | str,
+    max_records_per_person: int = 1,
+) -> Sensitivity:
+    """Of Σ x xᵀ, ‖x‖ ≤ 1, in an orthonormal basis of ``entries`` coordinates; √entries in L1.
+
+    >>> public = {"entries": 10, "records": 100}
+    >>> round(second_moment("moment", **public, relation="add-remove").l2, 6)
+    1.0
+    >>> round(second_moment("moment", **public, relation="replace-one").l2 ** 2, 6)
+    2.0
+    """
+    relation = as_relation(relation)
+    if relation is Relation.AS_DECLARED:
+        raise InputError("relation must be add-remove or replace-one, got neither")
+    each = count("max_records_per_person", max_records_per_person)
+    most = ROOM * count("records", records)
+    rounding = 2 * most * (most / EXACT_BLOCK + 4) * 2.0**-53
+    l2 = up(each * (1.0 if relation is Relation.ADD_REMOVE else math.sqrt(2.0)) + rounding)
+    return proven(
+        Sensitivity(
+            l1=up(math.sqrt(count("entries", entries)) * l2),
+            l2=l2,
+            relation=relation,
+            source=f"{what}, positive semidefinite of trace ≤ 1, theory E.8: N = {records}, records"
+            f" each {each}",
+        )
+    )

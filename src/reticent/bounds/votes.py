@@ -1,0 +1,67 @@
+"""How far one record moves votes of teachers on disjoint parts, and a table of noisy records.
+
+Proofs are in docs/theory.md I.3 and I.4.
+"""
+
+import math
+
+from reticent.bounds.objective import touched_records
+from reticent.guarantee import Relation, Sensitivity
+from reticent.guarantee.grade import as_relation
+from reticent.guarantee.minting import proven
+from reticent.guarantee.rounding import up
+from reticent.validation import count
+
+
+def teacher_votes(*, relation: Relation | str, max_records_per_person: int = 1) -> Sensitivity:
+    """Of the votes for each class: each touched teacher takes one vote away and gives another.
+
+    >>> votes = teacher_votes(relation="add-remove")
+    >>> votes.l1, round(votes.l2, 6)
+    (2.0, 1.414214)
+    """
+    touched = touched_records(relation, max_records_per_person)
+    return proven(
+        Sensitivity(
+            l1=2.0 * touched,
+            l2=up(math.sqrt(2) * touched),
+            relation=as_relation(relation),
+            source=f"votes of teachers on disjoint parts, theory I.3: {touched} touched",
+        )
+    )
+
+
+def largest_vote(*, relation: Relation | str, max_records_per_person: int = 1) -> Sensitivity:
+    """Of the number of votes for the class that has most: one for each touched teacher."""
+    touched = float(touched_records(relation, max_records_per_person))
+    return proven(
+        Sensitivity(
+            l1=touched,
+            l2=touched,
+            relation=as_relation(relation),
+            source=f"the largest vote of teachers, theory I.3: {touched:g} touched",
+        )
+    )
+
+
+def record_lines(
+    *, features: int, relation: Relation | str, max_records_per_person: int = 1
+) -> Sensitivity:
+    """Of a table of lines (x, e_y), ‖x‖ ≤ 1, in which each touched record changes one line.
+
+    x moves by at most 2 and the one-hot label by √2: √6 in L2, 2√d + 2 in L1, for each of them. A
+    line without a record is 0, which is nearer.
+
+    >>> round(record_lines(features=4, relation="add-remove").l2 ** 2, 6)
+    6.0
+    """
+    touched = touched_records(relation, max_records_per_person)
+    entries = math.sqrt(count("features", features))
+    return proven(
+        Sensitivity(
+            l1=up(touched * (2 * entries + 2)),
+            l2=up(touched * math.sqrt(6.0)),
+            relation=as_relation(relation),
+            source=f"lines of noisy records, theory I.4: d = {features}, {touched} touched",
+        )
+    )
