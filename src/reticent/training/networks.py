@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from reticent.training.encoders.base import channels_last
 from reticent.training.encoders.named import imported
 from reticent.training.encoders.pretrained import EFFICIENTNET_FILE, MINILM_FILES, load_minilm
 from reticent.training.encoders.torch_extra import nn, torch
@@ -41,12 +42,27 @@ class _MaxPool(nn.MaxPool2d):
         return pooled.contiguous()
 
 
+class _ChannelsFirst(nn.Module):
+    """From images as tables hold them, height×width×channels, to channels×height×width."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """The same pixels in the other order."""
+        return images.permute(0, 3, 1, 2).contiguous()
+
+
 def conv(shape: tuple[int, ...], classes: int) -> nn.Module:
-    """Two convolutions with tanh, as in Papernot et al. 2021; 26,010 weights at 1×28×28."""
+    """Two convolutions with tanh, as in Papernot et al. 2021; 26,010 weights at 1×28×28.
+
+    Images have their channels first, as 3×32×32, or last, as 32×32×3.
+    """
     if len(shape) != 3:
-        raise InputError(f"shape must be channels×height×width for conv, got {shape}")
+        raise InputError(
+            f"shape must be channels×height×width or height×width×channels for conv, got {shape}"
+        )
+    last = channels_last(shape)
     features = nn.Sequential(
-        nn.Conv2d(shape[0], 16, 8, stride=2, padding=2),
+        *([_ChannelsFirst()] if last else []),
+        nn.Conv2d(shape[2 if last else 0], 16, 8, stride=2, padding=2),
         nn.Tanh(),
         _MaxPool(2, 1),
         nn.Conv2d(16, 32, 4, stride=2),

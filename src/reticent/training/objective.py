@@ -1,6 +1,7 @@
 """A regularised linear loss over certified coordinates, with a proven bound on its rounding.
 
-J(V) = (1/N)·Σ loss(V h, target) + (λ/2)‖V‖². V is what is optimised, certified and released.
+J(V) = (1/N)·Σ loss(V h, target) + (λ/2)‖V − centre‖². V is optimised, certified and released; the
+centre is 0 but for objective perturbation, whose linear term ⟨b, V⟩/N is a centre of −b/(λN).
 """
 
 from __future__ import annotations
@@ -37,6 +38,24 @@ class LinearObjective(ABC):
     penalty: float
     records: int
     radius: float
+    centre: Floats | None = None
+    """What the penalty pulls towards; 0 where nothing is said."""
+    farthest_centre: float = 0.0
+    """A public bound on ‖centre‖, for the tolerance that every centre within it can reach."""
+
+    @cached_property
+    def origin(self) -> Floats:
+        """The centre, or 0: the minimum where there is no record, and where a search starts."""
+        return np.zeros(self.shape) if self.centre is None else self.centre
+
+    @cached_property
+    def origin_norm(self) -> float:
+        """‖centre‖, rounded up."""
+        return 0.0 if self.centre is None else norm(self.centre) * 1.001
+
+    def pull(self, v: Floats) -> Floats:
+        """λ·(V − centre), the gradient of the penalty."""
+        return self.penalty * (v if self.centre is None else v - self.centre)
 
     @property
     @abstractmethod
@@ -105,7 +124,7 @@ class LinearObjective(ABC):
     def gradient(self, v: Floats) -> Floats:
         """The gradient ∇J at the coordinates V."""
         residuals = (self.residual(block, self.probabilities(block, v)) for block in self.blocks())
-        return self.averaged(residuals) + self.penalty * v
+        return self.averaged(residuals) + self.pull(v)
 
     def averaged(self, by_record: Iterable[Floats]) -> Floats:
         """(1/N)·Σ of each record's row times its h; the rows come a block at a time."""
@@ -137,7 +156,8 @@ class LinearObjective(ABC):
 
     def rounding(self, v: Floats) -> float:
         """η, a bound on ‖computed gradient − gradient‖ at V (docs/theory.md D.3)."""
-        return self.rounding_bound(size=norm(v) * 1.001, rows=len(self.rows))
+        size = norm(v) * 1.001 + 2 * self.origin_norm
+        return self.rounding_bound(size=size, rows=len(self.rows))
 
     def check_range(self, tolerance: float) -> None:
         """Refuse public numbers with which the search would leave the range of float64.
@@ -157,14 +177,14 @@ class LinearObjective(ABC):
     def worst_rounding(self) -> float:
         """The same at any optimum of any data set of at most ROOM·N records, in public numbers.
 
-        λ‖V‖ ≤ (n/N)·steepness·R because the gradient is 0 there, and (λ/2)‖V‖² ≤ (n/N)·idle loss
-        because J is no larger than at V = 0.
+        λ‖V − centre‖ ≤ (n/N)·steepness·R because the gradient is 0 there, and (λ/2)‖V − centre‖² ≤
+        (n/N)·(the loss at the centre) because J is no larger than there.
         """
-        size = min(
-            ROOM * self.max_residual_norm * self.radius / self.penalty,
-            math.sqrt(2 * ROOM * self.loss_at_zero / self.penalty),
-        )
-        return self.rounding_bound(size=1.01 * size, rows=ROOM * self.records)
+        steepest = self.max_residual_norm * self.radius
+        loss = self.loss_at_zero + steepest * self.farthest_centre
+        size = min(ROOM * steepest / self.penalty, math.sqrt(2 * ROOM * loss / self.penalty))
+        size = 1.01 * size + 4 * self.farthest_centre
+        return self.rounding_bound(size=size, rows=ROOM * self.records)
 
     def rounding_bound(self, *, size: float, rows: int) -> float:
         """η for this many rows and coordinates of norm ``size`` (docs/theory.md D.3)."""
@@ -222,7 +242,7 @@ class Curvature:
         """∇J at V, the same floats as ``LinearObjective.gradient``."""
         pairs = zip(self.objective.blocks(), self.probabilities, strict=True)
         residuals = (self.objective.residual(block, p) for block, p in pairs)
-        return self.objective.averaged(residuals) + self.objective.penalty * self.point
+        return self.objective.averaged(residuals) + self.objective.pull(self.point)
 
     def times(self, direction: Floats) -> Floats:
         """The Hessian times a direction, H·direction."""

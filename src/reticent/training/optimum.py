@@ -85,10 +85,10 @@ class _Search:
         self.largest_norm = 1.005 * steepest / objective.penalty
 
     def started(self, start: Floats | None) -> Floats:
-        """The start if J is provably no larger there than at 0, else 0."""
+        """The start if J is provably no larger there than at the centre, else the centre."""
         with np.errstate(all="ignore"):  # what is not finite proves nothing
             serves = start is not None and self._below_origin(start)
-        return start if start is not None and serves else np.zeros(self.objective.shape)
+        return start if start is not None and serves else self.objective.origin.copy()
 
     def ends(self, here: Curvature) -> bool:
         """Whether the certificate holds at these floats."""
@@ -118,7 +118,7 @@ class _Search:
         length, rate = line.search(decrement)
         if length != 1:
             there = self.objective.curvature(here.point - length * direction)
-        inside = norm(there.point) <= self.largest_norm
+        inside = self._within_reach(there.point)
         falls = inside and line.fall(length, rate) >= self.least_fall
         serves = falls or self._shrinks(there)
         curvature = decrement / norm(direction) / norm(direction)
@@ -133,11 +133,15 @@ class _Search:
         return size <= _SHRINK * self.smallest and self._below_origin(there.point)
 
     def _below_origin(self, point: Floats) -> bool:
-        """Whether J(V) ≤ J(0) is proven and V is no longer than gradient steps can make it."""
-        if not norm(point) <= self.largest_norm:
+        """Whether J(V) ≤ J(centre) is proven and V is no further than gradient steps can go."""
+        if not self._within_reach(point):
             return False
-        line = Line.of(self.objective.curvature(np.zeros(self.objective.shape)), -point)
+        origin = self.objective.origin
+        line = Line.of(self.objective.curvature(origin), origin - point)
         return line.fall(1.0, line.rate(1.0)) >= 0
+
+    def _within_reach(self, point: Floats) -> bool:
+        return norm(point - self.objective.origin) <= self.largest_norm
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ class Line:
         for block, outputs, changes in blocks:
             probabilities = objective.answers(outputs - t * changes)
             total += float(np.sum(objective.residual(block, probabilities) * changes))
-        pull = objective.penalty * (self.here.point - t * self.direction)
+        pull = objective.pull(self.here.point - t * self.direction)
         return total / objective.records + float(np.sum(pull * self.direction))
 
     def damped(self) -> float:
@@ -217,7 +221,7 @@ class Line:
         objective = self.here.objective
         (outputs, features), rows = objective.shape, len(objective.rows)
         length = norm(self.direction)
-        size = norm(self.here.point) + t * length
+        size = norm(self.here.point) + t * length + 2 * objective.origin_norm
         share, change = self._moved()
         additions = gamma(min(BLOCK, rows) * outputs + rows // BLOCK + 8)
         residual = objective.residual_error(4 * objective.radius * size)

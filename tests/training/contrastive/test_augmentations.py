@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from reticent.training.contrastive import Augmentation, digits, natural
+from reticent.training.contrastive import Augmentation, digits, natural, turned_digits
 from reticent.validation import InputError
 
 
@@ -157,3 +157,24 @@ def test_wrong_amounts_are_refused(wrong, message):
 def test_another_strength_is_refused():
     with pytest.raises(InputError, match="strength must be one of contrastive, classification"):
         natural("weak")
+
+
+@pytest.mark.parametrize("preset", [natural(), turned_digits(), Augmentation(brightness=0.4)])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_given_numbers_are_used_as_drawn_ones_would_be(preset, channels):
+    images = pictures(channels=channels)
+    uniforms = torch.rand(len(images), preset.draws(channels), generator=generator(5))
+    views = preset.of_uniforms(images, uniforms)
+    alone = [preset.of_uniforms(images[i : i + 1], uniforms[i : i + 1]) for i in range(len(images))]
+    assert torch.allclose(views, torch.cat(alone), atol=1e-6)
+    middle = preset.of_uniforms(images, torch.full_like(uniforms, 0.5))
+    neutral = Augmentation(zoom=(sum(preset.zoom) / 2,) * 2)(images, generator())
+    if preset.outside == "reflection":
+        assert torch.allclose(middle, neutral, atol=1e-5)
+    with pytest.raises(RuntimeError):
+        preset.of_uniforms(images, uniforms[:, 1:])
+
+
+def test_noise_has_too_many_numbers_to_be_given():
+    with pytest.raises(InputError, match="noise must be 0"):
+        digits().of_uniforms(pictures(channels=1), torch.zeros(6, 6))

@@ -217,7 +217,7 @@ def test_the_defaults_are_those_of_the_keras_example():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"architecture": "vit"}, "architecture must be conv or resnet18, got 'vit'"),
+        ({"architecture": "vit"}, "architecture must be one of conv, strided, resnet18, got 'vit'"),
         ({"width": 0}, "width must be >= 1"),
         ({"epochs": 0}, "epochs must be >= 1"),
         ({"batch": 1}, "batch must be >= 2"),

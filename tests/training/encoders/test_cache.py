@@ -301,3 +301,10 @@ def test_two_processes_at_once(tmp_path):
         process.communicate(timeout=120)
     assert [process.returncode for process in running] == [0, 0]
     assert len(files(tmp_path)) == -(-10_000 // CHUNK)
+
+
+def test_the_empty_table_has_features_of_the_encoders_width():
+    """A neighbour of a table with one record: refusing it alone would tell that record."""
+    flatten = FunctionEncoder(lambda images: images.reshape(len(images), -1).repeat(2, axis=1))
+    nothing = Dataset(name="none", source="here", inputs=np.zeros((0, 3, 3, 1), dtype=np.uint8))
+    assert cached_features(nothing, flatten, folder=False).features.shape == (0, 18)

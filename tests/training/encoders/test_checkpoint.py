@@ -125,11 +125,11 @@ def resealed(path, *, document=None, config=None, tensors=None):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"document": {"architecture": "vit"}}, "must be one of conv, resnet18"),
+        ({"document": {"architecture": "vit"}}, "must be one of conv, strided, resnet18"),
         ({"document": {"more": 1}}, "must be an encoder of this version"),
         ({"document": {"preparation": "none"}}, "must be an encoder of this version"),
         ({"document": {"name": "two\nlines"}}, "name must be a text of one line"),
-        ({"document": {"config": [1]}}, "must be one of conv, resnet18"),
+        ({"document": {"config": [1]}}, "must be one of conv, strided, resnet18"),
         ({"config": {"depth": 3}}, "must have the fields of its architecture"),
         ({"config": {"channels": "1"}}, "channels must be a whole number"),
         ({"config": {"dimension": 64}}, "must hold the weights of its architecture"),
@@ -148,7 +148,9 @@ def test_a_sealed_file_that_is_wrong_inside_is_refused(saved, change, message):
 
 
 def test_a_users_module_is_not_saved(tmp_path):
-    with pytest.raises(InputError, match="must be one of conv, resnet18, got the module 'mine'"):
+    with pytest.raises(
+        InputError, match="must be one of conv, strided, resnet18, got the module 'mine'"
+    ):
         save_encoder(TorchEncoder(nn.Flatten(), name="mine"), tmp_path / "mine")
     assert list(tmp_path.iterdir()) == []
 

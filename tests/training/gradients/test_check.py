@@ -237,3 +237,35 @@ def test_bits_that_depend_on_the_slot_by_luck_are_found(hidden: int) -> None:
         whole = [gradients.of(tuple(one[place : place + 1] for one in rows)) for place in range(40)]
         shifted = gradients.of(tuple(one[1:] for one in rows))
         np.testing.assert_allclose(shifted, np.sum(whole[1:], axis=0), rtol=0, atol=1e-11)
+
+
+class Kinked(_Linear):
+    """ReLU at 10⁻⁹ above its kink, and a rounding that depends on the size of the batch.
+
+    In float32 that decides the side it falls on, as it does for some of a deep network's million
+    activations; in float64 it does not.
+    """
+
+    constant: torch.Tensor | None = None
+
+    def forward(self, rows: torch.Tensor) -> Any:
+        scores = self.layer(rows)
+        if self.constant is not None:
+            scores = scores @ self.constant
+        rounding = torch.finfo(rows.dtype).eps * (1 if len(rows) > 1 else -1)
+        return scores + functional.relu(scores - scores.detach() + 1e-9 + rounding)
+
+
+def test_an_activation_at_its_kink_is_looked_at_in_float64() -> None:
+    model = Kinked()
+    before = model.layer.weight.detach().clone()
+    check_gradients(Clipper(model), loss, BATCH)
+    assert model.layer.weight.dtype == torch.float32
+    assert torch.equal(model.layer.weight, before)
+
+
+def test_a_model_that_takes_float32_alone_is_refused_as_float32_says() -> None:
+    model = Kinked()
+    model.constant = torch.eye(3)
+    with pytest.raises(InputError, match="per-example gradients that are not those of autograd"):
+        check_gradients(Clipper(model), loss, BATCH)

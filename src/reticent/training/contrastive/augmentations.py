@@ -5,12 +5,15 @@ one interpolation; then the colours. All numbers come from the generator that is
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from reticent.training.encoders.torch_extra import functional, torch
 from reticent.validation import InputError, finite, non_negative, positive, probability
 
+_Draw = Callable[..., torch.Tensor]
+"""From a lower and an upper end and a shape to numbers between them, so many for each image."""
 Strength = Literal["contrastive", "classification"]
 _NATURAL: dict[Strength, tuple[float, float, float]] = {  # min area, brightness, jitter
     "contrastive": (0.25, 0.6, 0.2),
@@ -57,31 +60,60 @@ class Augmentation:
 
     def __call__(self, images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """One view of each image (n, channels, height, width) with values in [0, 1]."""
+
+        def drawn(low: float, high: float, *shape: int) -> torch.Tensor:
+            return _uniform((len(images), *shape), low, high, generator)
+
+        views = self._view(images, drawn)
+        if self.noise:
+            views = views + self.noise * torch.randn(views.shape, generator=generator)
+        return views
+
+    def of_uniforms(self, images: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
+        """One view of each image from numbers in [0, 1), ``draws`` of them for each image.
+
+        So a view is a function of its image and its numbers, whatever stands beside it.
+        """
+        if self.noise:
+            raise InputError(
+                f"noise must be 0 where draws are given, got {self.noise}: it has one a pixel"
+            )
+        place = 0
+
+        def drawn(low: float, high: float, *shape: int) -> torch.Tensor:
+            nonlocal place
+            start, place = place, place + math.prod(shape)
+            return low + (high - low) * uniforms[:, start:place].reshape(-1, *shape)
+
+        return self._view(images, drawn)
+
+    def draws(self, channels: int) -> int:
+        """How many numbers one view of an image with so many channels takes."""
+        moved = 6 + self.flip if self._moves else 0
+        return moved + (1 + channels**2 if self._recolours else 0)
+
+    def _view(self, images: torch.Tensor, drawn: _Draw) -> torch.Tensor:
         views = images
         if self._moves:
             grid = functional.affine_grid(
-                self._maps(len(images), generator), list(images.shape), align_corners=False
+                self._maps(len(images), drawn), list(images.shape), align_corners=False
             )
             views = functional.grid_sample(
                 images, grid, padding_mode=self.outside, align_corners=False
             )
-        if self.brightness or self.jitter:
-            views = self._recoloured(views, generator)
-        if self.noise:
-            views = views + self.noise * torch.randn(views.shape, generator=generator)
-        return views
+        return self._recoloured(views, drawn) if self._recolours else views
+
+    @property
+    def _recolours(self) -> bool:
+        return bool(self.brightness or self.jitter)
 
     @property
     def _moves(self) -> bool:
         amounts = (self.flip, self.translate, self.rotate, self.shear, self.zoom != (1.0, 1.0))
         return any(amounts)
 
-    def _maps(self, images: int, generator: torch.Generator) -> torch.Tensor:
+    def _maps(self, images: int, drawn: _Draw) -> torch.Tensor:
         """(n, 2, 3): where in the image, whose sides are [−1, 1], each point of the view lies."""
-
-        def drawn(low: float, high: float, *shape: int) -> torch.Tensor:
-            return _uniform((images, *shape), low, high, generator)
-
         angle, slant = drawn(-self.rotate, self.rotate), drawn(-self.shear, self.shear)
         zoom = drawn(*self.zoom, 2)
         mirrored = torch.where(drawn(-1, 1) < 0, -1.0, 1.0) if self.flip else torch.ones(images)
@@ -91,11 +123,11 @@ class Augmentation:
         down = torch.stack([wide * angle.sin(), high * angle.cos()], dim=1)
         return torch.cat([torch.stack([across, down], dim=1), shift[:, :, None]], dim=2)
 
-    def _recoloured(self, images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    def _recoloured(self, images: torch.Tensor, drawn: _Draw) -> torch.Tensor:
         """Brightness and a mixing matrix for each image, as in the Keras SimCLR example."""
-        number, channels = images.shape[:2]
-        factor = 1 + _uniform((number, 1, 1), -self.brightness, self.brightness, generator)
-        moved = _uniform((number, channels, channels), -self.jitter, self.jitter, generator)
+        channels = images.shape[1]
+        factor = 1 + drawn(-self.brightness, self.brightness, 1, 1)
+        moved = drawn(-self.jitter, self.jitter, channels, channels)
         mixing = factor * torch.eye(channels) + moved
         return torch.einsum("nchw,ncd->ndhw", images, mixing).clamp(0, 1)
 
@@ -119,6 +151,11 @@ def digits() -> Augmentation:
     return Augmentation(
         zoom=(0.8, 1.25), translate=0.075, rotate=0.25, shear=0.2, noise=0.1, outside="zeros"
     )
+
+
+def turned_digits() -> Augmentation:
+    """Grey digits for private training: further turned, slanted and shifted, without noise."""
+    return Augmentation(zoom=(0.8, 1.25), translate=0.125, rotate=0.35, shear=0.3, outside="zeros")
 
 
 def _uniform(

@@ -4,8 +4,7 @@ Encoder and projection head learn to find, among all views of a batch, the other
 image. The head is thrown away. For one seed, one machine and one number of threads the weights
 are a function of images and spec, whether or not training was stopped and resumed in between.
 
-The loss is NT-Xent (Chen et al. 2020, eq. 1): find the other view of the same image. Everything
-that training changes stands in a file, from which it goes on after a stop.
+Everything that training changes stands in a file, from which it goes on after a stop.
 """
 
 from __future__ import annotations
@@ -28,45 +27,12 @@ from reticent.files import write_atomic
 from reticent.randomness import seeded
 from reticent.training.contrastive import augmentations
 from reticent.training.contrastive.augmentations import Augmentation
+from reticent.training.contrastive.barlow_twins import barlow_twins
+from reticent.training.contrastive.nt_xent import FEWEST, contrastive_accuracy, nt_xent
+from reticent.training.contrastive.spectral import spectral
 from reticent.training.encoders import convolutional, torch_encoder
-from reticent.training.encoders.torch_extra import functional, nn, torch
+from reticent.training.encoders.torch_extra import nn, torch
 from reticent.validation import InputError, count, positive, sampling_rate
-
-
-def nt_xent(first: torch.Tensor, second: torch.Tensor, *, temperature: float) -> torch.Tensor:
-    """The mean over all 2n views of −log softmax of the cosine to the other view of that image.
-
-    The candidates of a view are the 2n − 1 other views. (The Keras example takes only the n views
-    of the other side.) Two images at least: with one there is nothing to tell apart.
-
-    >>> round(float(nt_xent(torch.eye(2), torch.eye(2), temperature=1.0)), 4)  # ln(1 + 2/e)
-    0.5514
-    """
-    scaled = _cosines(first, second) / positive("temperature", temperature)
-    return functional.cross_entropy(scaled, _other_view(len(first)))
-
-
-def contrastive_accuracy(first: torch.Tensor, second: torch.Tensor) -> float:
-    """The share of views whose nearest other view is of the same image."""
-    nearest = _cosines(first.detach(), second.detach()).argmax(dim=1)
-    return float((nearest == _other_view(len(first))).float().mean())
-
-
-def _cosines(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """(2n, 2n), with −∞ where a view meets itself."""
-    if first.ndim != 2 or first.shape != second.shape or len(first) < _FEWEST:
-        raise InputError(
-            "views must be two tensors of one shape (n, d) with n >= 2,"
-            f" got {tuple(first.shape)} and {tuple(second.shape)}"
-        )
-    directions = functional.normalize(torch.cat([first, second]), dim=1)
-    itself = torch.eye(len(directions), dtype=torch.bool, device=directions.device)
-    return (directions @ directions.T).masked_fill(itself, -torch.inf)
-
-
-def _other_view(images: int) -> torch.Tensor:
-    return torch.arange(2 * images).roll(images)
-
 
 FORMAT: Final = "reticent-simclr-state-1"
 _GENERATOR: Final = "generator"
@@ -144,8 +110,9 @@ def _below(part: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
     }
 
 
-_FEWEST: Final = 2  # images in a batch: one alone has nothing to be told from
-_ARCHITECTURES: Final = ("conv", "resnet18")
+_ARCHITECTURES: Final = ("conv", "strided", "resnet18")
+_NAMES: Final = {"simclr": "SimCLR", "barlow": "Barlow Twins", "spectral": "spectral"}
+_METHODS: Final = tuple(_NAMES)
 _CHUNK: Final = 1024  # images hashed at once
 
 FilePath = str | os.PathLike[str]
@@ -156,8 +123,10 @@ class SimCLRSpec:
     """What is trained, and how; the defaults are those of the Keras example.
 
     Args:
-        architecture: "conv", four convolutions, or "resnet18" with group normalisation.
-        width: Filters of (the first stage of) the encoder; None for 128 and 64.
+        method: The loss: "simclr" (NT-Xent), "barlow" (Barlow Twins) or "spectral".
+        architecture: "conv", four convolutions; "strided", three with group normalisation; or
+            "resnet18" with group normalisation.
+        width: Filters of (the first stage of) the encoder; None for 128, 16 and 64.
         epochs: How often each image is seen, up to a last batch of one image, which is dropped.
         batch: Images in a batch; the last one of an epoch is smaller where it does not divide.
         temperature: By which NT-Xent divides the cosines.
@@ -171,7 +140,8 @@ class SimCLRSpec:
     0.1
     """
 
-    architecture: Literal["conv", "resnet18"] = "conv"
+    method: Literal["simclr", "barlow", "spectral"] = "simclr"
+    architecture: Literal["conv", "strided", "resnet18"] = "conv"
     width: int | None = None
     epochs: int = 20
     batch: int = 525
@@ -185,13 +155,13 @@ class SimCLRSpec:
         """Check every field."""
         if self.threads is not None:
             count("threads", self.threads)
-        if self.architecture not in _ARCHITECTURES:
-            allowed = " or ".join(_ARCHITECTURES)
-            raise InputError(f"architecture must be {allowed}, got {self.architecture!r}")
+        for name, allowed in (("architecture", _ARCHITECTURES), ("method", _METHODS)):
+            if (value := getattr(self, name)) not in allowed:
+                raise InputError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
         if self.width is not None:
             count("width", self.width)
         count("epochs", self.epochs)
-        count("batch", self.batch, at_least=_FEWEST)
+        count("batch", self.batch, at_least=FEWEST)
         positive("temperature", self.temperature)
         sampling_rate("learning_rate", self.learning_rate)
         if not isinstance(self.augmentation, Augmentation):
@@ -244,7 +214,9 @@ def pretrain(
             _append(Path(log), _log_line(training.history[-1]))
         if progress is not None:
             progress(training.history[-1])
-    return torch_encoder.TorchEncoder(training.encoder, name=f"SimCLR {spec.architecture}")
+    return torch_encoder.TorchEncoder(
+        training.encoder, name=f"{_NAMES[spec.method]} {spec.architecture}"
+    )
 
 
 @contextmanager
@@ -268,7 +240,7 @@ def _epoch(training: TrainingState, images: Array, spec: SimCLRSpec) -> EpochRec
     started = time.perf_counter()
     order = torch.randperm(len(images), generator=training.generator).numpy()
     parts = np.split(order, range(spec.batch, len(order), spec.batch))
-    batches = [rows for rows in parts if len(rows) >= _FEWEST]
+    batches = [rows for rows in parts if len(rows) >= FEWEST]
     seen = [_step(training, torch_encoder.prepared(images[rows]), spec) for rows in batches]
     epoch = len(training.history) + 1
     total = sum(part.images for part in seen)
@@ -297,11 +269,18 @@ def _step(training: TrainingState, images: torch.Tensor, spec: SimCLRSpec) -> _M
         batch = batch.contiguous(memory_format=torch.channels_last)
     projected = training.projection(training.encoder(batch))
     first, second = projected.chunk(2)
-    loss = nt_xent(first, second, temperature=spec.temperature)
+    loss = batch_loss(first, second, spec)
     training.optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     training.optimiser.step()
     return _Means(loss.item(), contrastive_accuracy(first, second), len(images))
+
+
+def batch_loss(first: torch.Tensor, second: torch.Tensor, spec: SimCLRSpec) -> torch.Tensor:
+    """The loss that the spec names."""
+    if spec.method == "simclr":
+        return nt_xent(first, second, temperature=spec.temperature)
+    return barlow_twins(first, second) if spec.method == "barlow" else spectral(first, second)
 
 
 def _initial(spec: SimCLRSpec, shape: tuple[int, ...]) -> TrainingState:
@@ -326,6 +305,10 @@ def _modules(spec: SimCLRSpec, shape: tuple[int, ...]) -> tuple[nn.Module, nn.Mo
         return convolutional.ConvolutionalEncoder(small), convolutional.projection_head(
             small.dimension
         )
+    if spec.architecture == "strided":
+        few = convolutional.StridedConfig(channels=channels, height=height, width=width)
+        few = few if spec.width is None else replace(few, filters=spec.width)
+        return convolutional.StridedEncoder(few), convolutional.projection_head(few.dimension)
     large = convolutional.ResNet18Config(channels=channels, height=height, width=width)
     large = large if spec.width is None else replace(large, filters=spec.width)
     head = convolutional.projection_head(large.dimension, hidden=512, standardised=True)
@@ -338,8 +321,8 @@ def _seed(spec: SimCLRSpec, purpose: str) -> int:
 
 def _checked(images: Array) -> Array:
     checked = torch_encoder.checked_images(images)
-    if len(checked) < _FEWEST:
-        raise InputError(f"images must be at least {_FEWEST}, got {len(checked)}")
+    if len(checked) < FEWEST:
+        raise InputError(f"images must be at least {FEWEST}, got {len(checked)}")
     return checked
 
 

@@ -85,6 +85,14 @@ class ImageShape:
         return self.height, self.width, self.channels
 
 
+def channels_last(shape: tuple[int, ...]) -> bool:
+    """Whether images of this shape have their channels, one or three, last: 32×32×3, not 3×32×32.
+
+    Tables of images hold them so; torch reads them first.
+    """
+    return shape[0] not in _CHANNELS and shape[-1] in _CHANNELS
+
+
 VARIABLE: Final = "RETICENT_WEIGHTS"
 """A folder of files with the pinned hashes, where their packages are not installed."""
 

@@ -72,8 +72,10 @@ def cached_features(
         parts.append(_features(inputs, encode, path))
         if progress is not None:
             progress(sum(map(len, parts)), len(data))
+    if not parts:  # no records: as many features as of any, so that nothing tells the two apart
+        parts = [_checked(encode(_any_record(data.inputs)), 1)[:0]]
     source = f"{data.source}; features by encoder {encoder.fingerprint()[:12]}"
-    return replace(data, inputs=_joined(parts), source=source, columns=())
+    return replace(data, inputs=_joined(parts), source=source, columns=(), schema=None)
 
 
 def cache_folder(folder: str | os.PathLike[str] | None = None, *, kind: str = "features") -> Path:
@@ -105,6 +107,13 @@ def usual_folder() -> Path:
 def _chunks(inputs: Array) -> Iterator[Array]:
     for start in range(0, len(inputs), CHUNK):
         yield inputs[start : start + CHUNK]
+
+
+def _any_record(inputs: Array) -> Array:
+    """A record of this kind that is nobody's."""
+    if inputs.dtype.kind == "U":
+        return np.array(["text"])
+    return np.zeros((1, *inputs.shape[1:]), dtype=inputs.dtype)
 
 
 def _one_by_one(encoder: Encoder) -> Callable[[Array], Floats32]:

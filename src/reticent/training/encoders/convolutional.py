@@ -1,10 +1,13 @@
-"""Two convolutional encoders, and the projection head that contrastive training puts on one.
+"""Three convolutional encoders, and the projection head that contrastive training puts on one.
 
 The small one is that of the Keras SimCLR example: four convolutions and one layer. It pads nothing
 and so needs images of at least 31 pixels; here one pixel is padded, and images from 8 pixels on
 work. There is no batch normalisation: each image is encoded for itself.
 
-The other one is ResNet-18 (He et al. 2016) with group instead of batch normalisation. Group
+The one for private training has three strided convolutions with group normalisation and no dense
+layer: few weights, each of which gets its noise.
+
+The large one is ResNet-18 (He et al. 2016) with group instead of batch normalisation. Group
 normalisation (Wu and He 2018) treats each image for itself, so that per-example gradients
 exist and a feature depends on no other record. Images of at most 64 pixels get the stem usual for
 CIFAR: one 3×3 convolution, no pooling; larger ones 7×7 with stride 2 and pooling.
@@ -60,6 +63,60 @@ def _after_strides(side: int) -> int:
     for _ in range(_CONVOLUTIONS):
         side = (side + 1) // 2
     return side
+
+
+_STRIDED: Final = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class StridedConfig(ImageShape):
+    """Shape of the images, and the filters of the first convolution; each next has twice as many.
+
+    The features are the maps of the last one: ``dimension`` of them.
+    """
+
+    filters: int = 16
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        super().__post_init__()
+        count("filters", self.filters)
+
+    @property
+    def maps(self) -> tuple[int, int, int]:
+        """Channels, height and width of what comes out, before it is flattened."""
+        height, width = self.height, self.width
+        for _ in range(_STRIDED):
+            height, width = (height + 1) // 2, (width + 1) // 2
+        return self.filters << (_STRIDED - 1), height, width
+
+    @property
+    def dimension(self) -> int:
+        """The number of features that the encoder gives."""
+        return math.prod(self.maps)
+
+
+class StridedEncoder(nn.Module):
+    """Three times [convolution, stride 2, group normalisation, ReLU]; the first kernel is 5×5."""
+
+    def __init__(self, config: StridedConfig) -> None:
+        super().__init__()
+        self.config = config
+        widths = [config.filters << layer for layer in range(_STRIDED)]
+        layers: list[nn.Module] = []
+        for inputs, outputs in zip([config.channels, *widths], widths, strict=False):
+            kernel = 3 if layers else 5
+            layers += [
+                nn.Conv2d(inputs, outputs, kernel, stride=2, padding=kernel // 2),
+                nn.GroupNorm(math.gcd(8 if layers else 4, outputs), outputs),
+                nn.ReLU(),
+            ]
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Features (n, dimension) of images (n, channels, height, width)."""
+        maps: torch.Tensor = self.layers(images)
+        return maps.flatten(1)
 
 
 _GROUPS: Final = 32
@@ -146,9 +203,6 @@ def _norm(channels: int) -> nn.GroupNorm:
     return nn.GroupNorm(groups if groups < channels else max(1, groups // 2), channels)
 
 
-_TINY = 1e-5
-
-
 class StandardisedLinear(nn.Linear):
     """A dense layer whose weights are centred and scaled for each unit before use.
 
@@ -156,10 +210,12 @@ class StandardisedLinear(nn.Linear):
     mixing the records of a batch: the DP contrastive learning paper needs that.
     """
 
+    tiny: Final = 1e-5
+
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """W' x + b, where each row of W' has mean 0 and variance 1/inputs."""
         deviation, mean = torch.std_mean(self.weight, dim=1, keepdim=True, correction=0)
-        scale = (deviation + _TINY) * self.in_features**0.5
+        scale = (deviation + self.tiny) * self.in_features**0.5
         return functional.linear(inputs, (self.weight - mean) / scale, self.bias)
 
 

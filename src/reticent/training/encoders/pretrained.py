@@ -80,6 +80,12 @@ class EfficientNetLite0:
     def _model(self) -> Any:
         return self.network()
 
+    @classmethod
+    def last_layer(cls) -> Floats32:
+        """The public layer from its features to 1,000 ImageNet classes, (1000, 1280)."""
+        layer: Floats32 = cls.network()._fc.weight.detach().numpy().copy()
+        return layer
+
     @staticmethod
     def network() -> Any:
         """The network of the package with the pinned weights, in evaluation mode."""

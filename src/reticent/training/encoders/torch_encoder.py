@@ -213,6 +213,7 @@ class _Architecture(NamedTuple):
 
 _ARCHITECTURES: Final = {
     "conv": _Architecture(convolutional.ConvolutionalConfig, convolutional.ConvolutionalEncoder),
+    "strided": _Architecture(convolutional.StridedConfig, convolutional.StridedEncoder),
     "resnet18": _Architecture(convolutional.ResNet18Config, convolutional.ResNet18Encoder),
 }
 

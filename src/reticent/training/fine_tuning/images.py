@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reticent.training.encoders.base import channels_last
 from reticent.training.encoders.pretrained import (
     EFFICIENTNET_FILE,
     IMAGE_FEATURES,
@@ -51,7 +52,7 @@ class EfficientNetLast(PartlyTrained):
                 "shape must be channels×height×width or height×width×channels with 1 or 3"
                 f" channels, got {shape}"
             )
-        self.shape, self.channels_last = shape, shape[0] not in (1, 3)
+        self.shape, self.channels_last = shape, channels_last(shape)
         network = EfficientNetLite0().network().requires_grad_(False)
         last = network._blocks[-1]
         self.before = nn.Sequential(

@@ -1,7 +1,12 @@
 """Clipped per-example gradients of ordinary torch modules. No noise is added in here."""
 
 from reticent.training.gradients.batch_sum import GradientSum
-from reticent.training.gradients.check import check_gradients, check_slots, random_batch
+from reticent.training.gradients.check import (
+    check_gradients,
+    check_outputs,
+    check_slots,
+    random_batch,
+)
 from reticent.training.gradients.clipper import ClippedSums, Clipper
 from reticent.training.gradients.modules import (
     HookedAttention,
@@ -10,6 +15,7 @@ from reticent.training.gradients.modules import (
     add_lora,
     hook_attention,
 )
+from reticent.training.gradients.shared_sum import SharedGradientSum
 
 __all__ = [
     "ClippedSums",
@@ -17,9 +23,11 @@ __all__ = [
     "GradientSum",
     "HookedAttention",
     "LoraLinear",
+    "SharedGradientSum",
     "WeightStandardisedConv2d",
     "add_lora",
     "check_gradients",
+    "check_outputs",
     "check_slots",
     "hook_attention",
     "random_batch",

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import numpy as np
 
-from reticent.arrays import Floats
+from reticent.arrays import Floats, Floats32
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.training.gradients.check import Loss, check_gradients, check_slots, refuse_dropout
 from reticent.training.gradients.clipper import Clipper
 from reticent.validation import InputError, count, positive
 
 Tensor = torch.Tensor
+Sums = dict[nn.Parameter, Tensor]
+"""A tensor for each trained parameter, in its shape."""
 _OTHER_SIZES: Final = (64, 32, 16, 8, 1)
 _SMALL: Final = 300_000
 _CHECKED: Final = 6
@@ -59,6 +61,13 @@ class GradientSum:
         self._gradients = torch.empty(
             self.size, dtype=kinds.pop() if len(kinds) == 1 else torch.float64
         )
+        self._places = self._split(self._gradients)
+        self._in_float32 = (
+            not exact
+            and self._gradients.dtype == torch.float32
+            and all(one.device.type == "cpu" for one in self._trained)
+        )
+        self._small = sum(one.numel() for one in self.model.parameters()) < _SMALL
         if like is not None:
             self.physical = like.physical
             self.clipper.layouts = like.clipper.layouts
@@ -81,8 +90,10 @@ class GradientSum:
     def one_thread_if_small(self) -> Iterator[None]:
         """Products of small matrices are slower by two threads than by one."""
         before = torch.get_num_threads()
-        if sum(one.numel() for one in self.model.parameters()) < _SMALL:
-            torch.set_num_threads(1)
+        if not self._small or before == 1:
+            yield
+            return
+        torch.set_num_threads(1)
         try:
             yield
         finally:
@@ -93,6 +104,11 @@ class GradientSum:
         """The number of trainable entries."""
         return sum(self._sizes)
 
+    @property
+    def in_float32(self) -> bool:
+        """Whether sums may be kept where the gradients of the parameters are, in float32."""
+        return self._in_float32
+
     def of(self, batch: tuple[Any, ...], *, out: Floats | None = None) -> Floats:
         """The sum over the records of a batch, which may be empty; a flat vector.
 
@@ -100,23 +116,61 @@ class GradientSum:
         """
         total = np.empty(self.size) if out is None else out
         with self.one_thread_if_small():  # as it was checked
-            self._fill(total, batch)
+            self._fill(torch.from_numpy(total), batch)
         return total
 
-    def _fill(self, total: Floats, batch: tuple[Any, ...]) -> None:
-        places = torch.split(torch.from_numpy(total), self._sizes)
-        for start in range(0, len(batch[0]), self.physical):
-            sums = self._sums(tuple(one[start : start + self.physical] for one in batch))
-            for place, one in zip(places, sums, strict=True):
-                (place.copy_ if start == 0 else place.add_)(one)
-        if len(batch[0]) == 0:
-            total[:] = 0.0
+    def of_in_float32(self, batch: tuple[Any, ...]) -> Floats32:
+        """The same where ``in_float32`` holds: in the memory of the next gradients, no copy."""
+        with self.one_thread_if_small():
+            self._fill(self._gradients, batch)
+        total: Floats32 = self._gradients.numpy()
+        return total
 
-    def set_gradients(self, noisy: Floats, *, divisor: float = 1.0) -> None:
+    def _fill(self, total: Tensor, batch: tuple[Any, ...]) -> None:
+        places = self._places if total is self._gradients else self._split(total)
+        direct = places if self.in_float32 and places is self._places else None
+        parts = enumerate(self._physical(batch))
+        self._add_up(places, (self._sums(rows, None if part else direct) for part, rows in parts))
+
+    def _physical(self, batch: tuple[Any, ...]) -> Iterator[tuple[Tensor, ...]]:
+        """The batch in parts of the physical size, the last one smaller."""
+        for start in range(0, len(batch[0]), self.physical):
+            yield tuple(one[start : start + self.physical] for one in batch)
+
+    def _add_up(self, places: Sums, parts: Iterable[Sums]) -> None:
+        """The sums of all parts; zero where there is none."""
+        started = False
+        for sums in parts:
+            for parameter, place in places.items():
+                one = sums.get(parameter)
+                if one is not None and started:
+                    place.add_(one)
+                elif one is not None and one is not place:
+                    place.copy_(one)
+                elif one is None and not started:
+                    place.zero_()
+            started = True
+        if not started:
+            for place in places.values():
+                place.zero_()
+
+    def set_gradients(self, noisy: Floats | Floats32, *, divisor: float = 1.0) -> None:
         """Hand a noisy sum, divided, to the parameters, for an optimiser to read."""
-        self._gradients.copy_(torch.from_numpy(noisy)).div_(divisor)
-        for one, part in zip(self._trained, torch.split(self._gradients, self._sizes), strict=True):
-            one.grad = part.view(one.shape).to(one.dtype)
+        given = torch.from_numpy(noisy)
+        if given.data_ptr() != self._gradients.data_ptr():
+            self._gradients.copy_(given)
+        self._gradients.div_(divisor)
+        for one, place in self._places.items():
+            one.grad = place if place.dtype == one.dtype else place.to(one.dtype)
+
+    def clear_gradients(self) -> None:
+        """Zeros where the parameters' gradients are."""
+        self._gradients.zero_()
+
+    def _split(self, flat: Tensor) -> dict[nn.Parameter, Tensor]:
+        """A flat vector by parameter, in the shape of each."""
+        parts = torch.split(flat, self._sizes)
+        return {one: part.view(one.shape) for one, part in zip(self._trained, parts, strict=True)}
 
     def _alike(self, example: tuple[Tensor, ...]) -> int:
         """The first batch size at which no bit of a gradient depends on its slot.
@@ -126,9 +180,12 @@ class GradientSum:
         """
         for slots in dict.fromkeys((self.physical, *_OTHER_SIZES)):
             with suppress(InputError):
-                check_slots(self.clipper, self.loss, example, slots)
+                self._check_slots(example, slots)
                 return slots
         raise InputError("model must give the same gradient of a record twice, got two")
+
+    def _check_slots(self, example: tuple[Tensor, ...], slots: int) -> None:
+        check_slots(self.clipper, self.loss, example, slots)
 
     def _refuse_inexact(self) -> None:
         refuse_dropout(self.model)
@@ -139,19 +196,30 @@ class GradientSum:
                     " exact in float64"
                 )
 
-    def _sums(self, rows: tuple[Tensor, ...]) -> list[Tensor]:
-        """Over a physical batch, one flat vector for each parameter: float64 in exact mode."""
+    def _sums(self, rows: tuple[Tensor, ...], out: Sums | None) -> Sums:
+        """Over a physical batch, by parameter: float64 in exact mode."""
+        filled = self._filled(rows)
+        with self.clipper.watch(len(filled[0])):
+            losses = self.loss(self.model, *filled)
+        return self._clipped(losses, len(rows[0]), out)
+
+    def _filled(self, rows: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """In exact mode at the same addresses, whatever the place in the sample."""
+        if not self.exact:
+            return rows
         counted = len(rows[0])
-        if self.exact:  # always at the same addresses, whatever the place in the sample
-            for place, one, public in zip(self._buffer, rows, self._public, strict=True):
-                place[:counted].copy_(one)
-                place[counted:].copy_(public[counted:])
-            rows = self._buffer
-        with self.clipper.watch(len(rows[0])):
-            losses = self.loss(self.model, *rows)
-        found = self.clipper.clipped_sums(losses, clip=self.clip, wide=self.exact, counted=counted)
-        zero = torch.zeros(())
-        return [
-            found.sums[one].reshape(-1) if one in found.sums else zero.expand(one.numel())
-            for one in self._trained
-        ]
+        for place, one, public in zip(self._buffer, rows, self._public, strict=True):
+            place[:counted].copy_(one)
+            place[counted:].copy_(public[counted:])
+        return self._buffer
+
+    def _clipped(self, losses: Tensor, counted: int, out: Sums | None = None) -> Sums:
+        """Of the forward pass that the losses are of, over its first rows."""
+        found = self.clipper.clipped_sums(
+            losses,
+            clip=self.clip,
+            wide=self.exact,
+            counted=counted if self.exact else None,
+            out=out,
+        )
+        return found.sums

@@ -8,7 +8,8 @@ From these each rule finds the norms, and then one weighted sum ("book-keeping";
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -126,6 +127,15 @@ class Clipper:
         for hook in self._hooks:
             hook.remove()
 
+    def take_calls(self) -> list[Seen]:
+        """The calls of the last forward pass, for a later ``clipped_sums`` (``give_back``)."""
+        taken, self._seen = self._seen, []
+        return taken
+
+    def give_back(self, calls: list[Seen]) -> None:
+        """The forward pass of which gradients are asked next."""
+        self._seen = calls
+
     @contextmanager
     def watch(self, records: int) -> Iterator[None]:
         """Around the forward pass of so many records."""
@@ -136,13 +146,20 @@ class Clipper:
             self._records = 0
 
     def clipped_sums(
-        self, losses: Tensor, *, clip: float, wide: bool = False, counted: int | None = None
+        self,
+        losses: Tensor,
+        *,
+        clip: float,
+        wide: bool = False,
+        counted: int | None = None,
+        out: Mapping[nn.Parameter, Tensor] | None = None,
     ) -> ClippedSums:
         """Σ min(1, clip/‖gᵢ‖)·gᵢ over the records, from one loss for each of them.
 
         With ``wide`` norms and sums are kept in float64 and the factors rounded down, so that no
         record's part is longer than ``clip``. A gradient that is not finite counts as zero. Where
         only the first rows hold records, ``counted`` says how many: the others fill the batch up.
+        A parameter's sum may be written to its tensor of ``out``, and is that tensor then.
         """
         if losses.dim() != 1:
             raise InputError(
@@ -154,15 +171,21 @@ class Clipper:
             if not contributions:
                 return ClippedSums(norms=torch.zeros_like(losses), sums={})
             squares = _total([one.squared_norms() for one in contributions])
-            bad = ~torch.isfinite(squares)
-            if bool(bad.any()):
+            if not math.isfinite(squares.sum()):  # one look; a sum that overflows does no harm
+                bad = ~torch.isfinite(squares)
                 squares = squares.masked_fill(bad, 0)
                 contributions = [one.without(bad) for one in contributions]
             norms = squares.clamp_min_(0).sqrt_()
-            weights = self._factors(norms, clip) if wide else (clip / norms).clamp_max_(1)
+            weights = (
+                self._factors(norms, clip) if wide else norms.reciprocal().mul_(clip).clamp_max_(1)
+            )
             if counted is not None:
                 weights[counted:] = 0
-            sums = {one.parameter: one.weighted_sum(weights) for one in contributions}
+            places = {} if out is None else out
+            sums = {
+                one.parameter: one.weighted_sum(weights, places.get(one.parameter))
+                for one in contributions
+            }
         return ClippedSums(norms=norms, sums=sums)
 
     def _factors(self, norms: Tensor, clip: float) -> Tensor:
@@ -182,7 +205,7 @@ class Clipper:
         with torch.no_grad():
             for call in calls:
                 call.refuse_changed_input()
-                for one in self._of(call, len(losses), wide, shared):
+                for one in self._of(call, losses.shape[0], wide, shared):
                     by_parameter.setdefault(one.parameter, []).append(one)
             return [_merged(parameter, ones) for parameter, ones in by_parameter.items()]
 
@@ -220,7 +243,7 @@ class Clipper:
         gradient, inputs = call.gradients[0], call.input
         assert gradient is not None
         _refuse_other_rows(call.name, layout, gradient, records)
-        if len(inputs) == 1 != records and layout is Layout.FIRST:
+        if inputs.shape[0] == 1 != records and layout is Layout.FIRST:
             inputs = inputs.expand(records, *inputs.shape[1:])
         if call.key in self.without_records:
             inputs = inputs.unsqueeze(0).expand(records, *inputs.shape)
@@ -229,6 +252,7 @@ class Clipper:
             inputs=layout.records_first(inputs, records),
             gradients=layout.records_first(gradient, records),
             wide=wide,
+            images=layout.rows_each(gradient.shape, records),
             shared=shared,
         )
         yield from RULES[type(call.module)](rows)
@@ -295,7 +319,11 @@ class Clipper:
             return output.unsqueeze(0).expand(self._records, *output.shape)
         if self._records == 1:
             return None
-        if output.dim() > 1 and len(output) == 1 and self.layouts.get(key) in (None, Layout.FIRST):
+        if (
+            output.dim() > 1
+            and output.shape[0] == 1
+            and self.layouts.get(key) in (None, Layout.FIRST)
+        ):
             return output.expand(self._records, *output.shape[1:])
         return None
 

@@ -35,8 +35,11 @@ class Contribution(ABC):
         """Of each record's part."""
 
     @abstractmethod
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        """Σ weightᵢ·partᵢ, in the shape of the parameter."""
+    def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
+        """Σ weightᵢ·partᵢ, in the shape of the parameter.
+
+        It may be written to ``out``, which has that shape, and is it then; fast mode saves a copy.
+        """
 
     @abstractmethod
     def parts(self) -> Tensor:
@@ -56,15 +59,20 @@ class Kept(Contribution):
     """The parts themselves, a row for each record."""
 
     rows: Tensor
+    squares: Tensor | None = None
+    """Of the rows, where the rule has them."""
 
     def squared_norms(self) -> Tensor:
         """By a sum of squares; in float64 each product of two float32 is exact."""
+        if self.squares is not None:
+            return self.squares
         if not self.wide:
-            return _squares(self.rows)
+            return squares(self.rows)
         return torch.from_numpy(wide_kernels.squared_norms(_float32(self.rows)))
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
+    def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """One product of a row of weights and the matrix of parts."""
+        del out
         if not self.wide:
             return self._shaped(weights @ self.rows)
         total = torch.zeros(self.rows.shape[1], dtype=torch.float64)
@@ -108,9 +116,12 @@ class KeptOneByOne(Contribution):
         found = [wide_kernels.squared_norms(_float32(part))[0] for part in flat]
         return torch.tensor(found, dtype=torch.float64)
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
+    def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """Added up tensor by tensor."""
-        total = torch.zeros_like(self.parameter, dtype=weights.dtype)
+        if out is None or self.wide:
+            total = torch.zeros_like(self.parameter, dtype=weights.dtype)
+        else:
+            total = out.zero_()
         if not self.wide:
             for part, weight in zip(self.tensors, weights.tolist(), strict=True):
                 total.add_(part.view(total.shape), alpha=weight)
@@ -140,6 +151,8 @@ class OuterProducts(Contribution):
 
     inputs: Tensor
     gradients: Tensor
+    gradient_squares: Tensor | None = None
+    """Squared norms of the gradients' rows, where the rule has them."""
 
     def __post_init__(self) -> None:
         """Widened once: the products of float32 numbers are exact then."""
@@ -148,11 +161,12 @@ class OuterProducts(Contribution):
 
     def squared_norms(self) -> Tensor:
         """‖g·aᵀ‖² = ‖g‖²‖a‖²."""
-        return _squares(self.inputs) * _squares(self.gradients)
+        known = self.gradient_squares
+        return squares(self.inputs) * (squares(self.gradients) if known is None else known)
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
+    def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """One matrix product."""
-        return (self.gradients * weights[:, None]).t() @ self.inputs
+        return torch.mm((self.gradients * weights[:, None]).t(), self.inputs, out=out)
 
     def parts(self) -> Tensor:
         """Multiplied out."""
@@ -175,26 +189,27 @@ class OuterProducts(Contribution):
 class Summed(Contribution):
     """Squared norms that were found without the parts, and how to add the parts up.
 
-    ``add`` takes inputs and gradients of the outputs, of which one is weighted, and gives the sum;
-    ``square`` the squared norms. Both have the records first.
+    ``add`` takes inputs and gradients of the outputs, of which one is weighted, and gives the sum,
+    in the memory that it is given if it can; ``square`` the squared norms. Both have the records
+    first.
     """
 
     inputs: Tensor
     gradients: Tensor
     square: Callable[[Tensor, Tensor], Tensor]
-    add: Callable[[Tensor, Tensor], Tensor]
+    add: Callable[[Tensor, Tensor, Tensor | None], Tensor]
     one_by_one: Callable[[Tensor, Tensor], Tensor]
 
     def squared_norms(self) -> Tensor:
         """By Gram matrices."""
         return self.square(self.inputs, self.gradients)
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
+    def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """As one gradient of the module, linear in either side: the smaller one is weighted."""
         inputs, gradients = self.inputs, self.gradients
         if inputs.is_floating_point() and inputs.numel() < gradients.numel():
-            return self.add(weighted(inputs, weights), gradients)
-        return self.add(inputs, weighted(gradients, weights))
+            return self.add(weighted(inputs, weights), gradients, out)
+        return self.add(inputs, weighted(gradients, weights), out)
 
     def parts(self) -> Tensor:
         """Multiplied out."""
@@ -214,7 +229,8 @@ def weighted(gradients: Tensor, weights: Tensor) -> Tensor:
     return gradients * weights.view(-1, *[1] * (gradients.dim() - 1))
 
 
-def _squares(rows: Tensor) -> Tensor:
+def squares(rows: Tensor) -> Tensor:
+    """The squared norm of each row."""
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
     return norms.square_()
 

@@ -34,6 +34,10 @@ class Layout(Enum):
             return len(shape) > 1 and shape[1] == records
         return len(shape) > 0 and shape[0] > records and shape[0] % records == 0
 
+    def rows_each(self, shape: Sequence[int], records: int) -> int:
+        """How many rows of the first dimension a record has."""
+        return shape[0] // records if self in (Layout.ROWS, Layout.STRIDED) else 1
+
     def records_first(self, tensor: Tensor, records: int) -> Tensor:
         """(records, positions…, …): a view where it can be one."""
         if self is Layout.FIRST:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from reticent.training.encoders.convolutional import StandardisedLinear
 from reticent.training.encoders.torch_extra import functional, nn, torch
 from reticent.training.gradients.contributions import Contribution
 from reticent.training.gradients.rules import RULES, Call, convolution, linear
@@ -45,6 +46,23 @@ def standardised_convolution(call: Call) -> Iterator[Contribution]:
         along = (parts * kernels).mean(2, keepdim=True)
         rows = (parts - parts.mean(2, keepdim=True) - kernels * along) * scale
         yield call.kept(module.weight, rows)
+
+
+def standardised_linear(call: Call) -> Iterator[Contribution]:
+    """A linear layer's gradients, carried back through the standardisation of its weights."""
+    module = call.module
+    deviation, mean = torch.std_mean(module.weight, dim=1, keepdim=True, correction=0)
+    root, centred = module.in_features**0.5, module.weight - mean
+    scale = (deviation + module.tiny) * root
+    for one in linear(call):
+        if one.parameter is not module.weight:
+            yield one
+            continue
+        parts = one.parts()
+        along = (parts * centred).sum(2, keepdim=True) / (scale * root * deviation)
+        yield call.kept(
+            module.weight, (parts - parts.mean(2, keepdim=True) - centred * along) / scale
+        )
 
 
 class LoraLinear(nn.Module):
@@ -206,4 +224,5 @@ def _renamed_in(_: nn.Module, state: dict[str, Any], prefix: str, *__: Any) -> N
 
 
 RULES[WeightStandardisedConv2d] = standardised_convolution
+RULES[StandardisedLinear] = standardised_linear
 RULES[nn.modules.linear.NonDynamicallyQuantizableLinear] = linear

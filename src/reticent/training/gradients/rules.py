@@ -21,6 +21,7 @@ from reticent.training.gradients.contributions import (
     KeptPatches,
     OuterProducts,
     Summed,
+    squares,
 )
 from reticent.validation import InputError
 
@@ -46,13 +47,15 @@ class Call:
     """Of each record's loss, with respect to the output."""
     wide: bool = False
     """Whether norms and sums are kept in float64, which needs the parts themselves."""
+    images: int = 1
+    """How many rows a record has in a batch of the module, where it has several: its views."""
     shared: dict[Any, Tensor] = field(default_factory=dict)
     """Products that several modules need: queries, keys and values read the same rows."""
 
     @property
     def records(self) -> int:
         """How many."""
-        return len(self.gradients)
+        return self.gradients.shape[0]
 
     def kept(self, parameter: nn.Parameter, rows: Tensor) -> Kept:
         """A contribution whose parts are these rows."""
@@ -71,12 +74,7 @@ def linear(call: Call) -> Iterator[Contribution]:
     """y = x·Wᵀ + b over one row of each record, or over several."""
     module, inputs, gradients = call.module, call.inputs, call.gradients
     if inputs.dim() == 2:
-        if trained(module.bias):
-            yield call.kept(module.bias, gradients)
-        if trained(module.weight):
-            yield OuterProducts(
-                parameter=module.weight, inputs=inputs, gradients=gradients, wide=call.wide
-            )
+        yield from _linear_of_rows(call)
         return
     records, rows, outs = call.records, inputs.shape[-1], gradients.shape[-1]
     inputs, gradients = inputs.reshape(records, -1, rows), gradients.reshape(records, -1, outs)
@@ -87,6 +85,22 @@ def linear(call: Call) -> Iterator[Contribution]:
             yield call.kept(module.weight, torch.bmm(gradients.transpose(1, 2), inputs))
         else:
             yield _by_gram(call, inputs, gradients)
+
+
+def _linear_of_rows(call: Call) -> Iterator[Contribution]:
+    """One row of each record; norms of gradients are found once for weight and bias."""
+    module, gradients = call.module, call.gradients
+    known = None if call.wide else squares(gradients)
+    if trained(module.bias):
+        yield Kept(parameter=module.bias, rows=gradients, squares=known, wide=call.wide)
+    if trained(module.weight):
+        yield OuterProducts(
+            parameter=module.weight,
+            inputs=call.inputs,
+            gradients=gradients,
+            gradient_squares=known,
+            wide=call.wide,
+        )
 
 
 def _gradients_are_cheaper(records: int, positions: int, inputs: int, outputs: int) -> bool:
@@ -101,8 +115,8 @@ def _by_gram(call: Call, inputs: Tensor, gradients: Tensor) -> Summed:
         gram = torch.bmm(gradients, gradients.transpose(1, 2))
         return gram.mul_(_gram(call, inputs)).sum((1, 2))
 
-    def add(inputs: Tensor, gradients: Tensor) -> Tensor:
-        return gradients.reshape(-1, gradients.shape[-1]).t() @ inputs.reshape(-1, inputs.shape[-1])
+    def add(inputs: Tensor, gradients: Tensor, out: Tensor | None) -> Tensor:
+        return torch.mm(gradients.flatten(0, 1).t(), inputs.flatten(0, 1), out=out)
 
     return Summed(
         parameter=call.module.weight,
@@ -122,21 +136,28 @@ def _gram(call: Call, inputs: Tensor) -> Tensor:
 
 
 def convolution(call: Call) -> Iterator[Contribution]:
-    """One- and two-dimensional convolutions, with groups, dilation and every padding."""
-    module, gradients = call.module, call.gradients
+    """One- and two-dimensional convolutions, with groups, dilation and every padding.
+
+    A record may hold several images, as its views: (records, images, channels, …). Its gradient is
+    the sum over them, as if one image had all their places.
+    """
+    module, images = call.module, call.images
+    gradients = call.gradients.reshape(-1, *call.gradients.shape[-module.weight.dim() + 1 :])
     if trained(module.bias):
-        yield call.kept(module.bias, gradients.flatten(2).sum(2))
+        summed = gradients.flatten(2).sum(2)
+        yield call.kept(module.bias, _folded(summed, images))
     if not trained(module.weight):
         return
-    geometry = _Geometry(module)
-    inputs = geometry.padded(call.inputs)
+    geometry = _Geometry(module, images)
+    inputs = call.inputs.reshape(-1, *call.inputs.shape[-module.weight.dim() + 1 :])
+    inputs = geometry.padded(inputs)
     outputs, channels = module.weight.shape[:2]
     taps = module.weight[0, 0].numel()
-    places = gradients[0, 0].numel()
+    places = images * gradients[0, 0].numel()
     direct = places * outputs * channels * taps
     too_large = 4 * call.records * module.weight.numel() > _KEPT_BYTES
     if geometry.has_gram and not call.wide:
-        pixels = inputs[0, 0].numel()
+        pixels = images * inputs[0, 0].numel()
         gram = places**2 * (outputs + taps) + pixels**2 * channels
         if gram < direct * _GRAM_SHARE or too_large:
             yield geometry.by_gram(inputs, gradients)
@@ -146,8 +167,8 @@ def convolution(call: Call) -> Iterator[Contribution]:
             parameter=module.weight,
             wide=call.wide,
             tensors=[
-                geometry.weight_gradient(inputs[place : place + 1], gradients[place : place + 1])
-                for place in range(call.records)
+                geometry.weight_gradient(inputs[start : start + images], gradients[start:][:images])
+                for start in range(0, len(inputs), images)
             ],
         )
         return
@@ -155,11 +176,21 @@ def convolution(call: Call) -> Iterator[Contribution]:
     yield KeptPatches(parameter=module.weight, rows=rows, wide=call.wide)
 
 
+def _folded(rows: Tensor, images: int) -> Tensor:
+    """The sum over the images of each record, which stand one after the other."""
+    return rows if images == 1 else _by_record(rows, images).sum(1)
+
+
+def _by_record(rows: Tensor, images: int) -> Tensor:
+    """(records, images, …): a view."""
+    return rows.view(len(rows) // images, images, *rows.shape[1:])
+
+
 class _Geometry:
     """Stride, padding, dilation and groups of a convolution, and what follows from them."""
 
-    def __init__(self, module: Any) -> None:
-        self.module = module
+    def __init__(self, module: Any, images: int = 1) -> None:
+        self.module, self.images = module, images
         self.explicit = module.padding_mode != "zeros" or isinstance(module.padding, str)
         zeros = (0,) * len(module.kernel_size)
         self.padding: tuple[int, ...] = zeros if self.explicit else module.padding
@@ -175,8 +206,11 @@ class _Geometry:
         amounts = list(self.module._reversed_padding_repeated_twice)
         return functional.pad(inputs, amounts, mode="constant" if mode == "zeros" else mode)
 
-    def weight_gradient(self, inputs: Tensor, gradients: Tensor) -> Tensor:
-        """Of the sum over the records that are given."""
+    def weight_gradient(
+        self, inputs: Tensor, gradients: Tensor, out: Tensor | None = None
+    ) -> Tensor:
+        """Of the sum over the records that are given; no kernel of torch writes to ``out``."""
+        del out
         module = self.module
         found: Tensor = torch.ops.aten.convolution_backward(
             gradients,
@@ -200,8 +234,9 @@ class _Geometry:
 
     def patch_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         """Every record's gradient with channels last: one product of gradient and patches each."""
-        patches, flat = self._patches(inputs), gradients.flatten(2)
-        records, places, size = len(inputs), flat.shape[2], self.module.weight[0].numel()
+        patches, flat = self._patches(inputs), self._places_last(gradients)
+        records, places, size = len(flat), flat.shape[2], self.module.weight[0].numel()
+        patches = _by_record(patches, self.images)
         rows = inputs.new_empty(records, self.module.out_channels, size)
         step = max(1, _PATCHES // (size * places))
         buffer = inputs.new_empty(min(step, records), *patches.shape[1:])
@@ -210,6 +245,13 @@ class _Geometry:
             copied = buffer[: some.stop - start].copy_(patches[some])
             torch.bmm(flat[some], copied.view(-1, places, size), out=rows[some])
         return rows.flatten(1)
+
+    def _places_last(self, maps: Tensor) -> Tensor:
+        """(records, channels, places of all images of a record)."""
+        flat = maps.flatten(2)
+        if self.images == 1:
+            return flat
+        return _by_record(flat, self.images).transpose(1, 2).flatten(2)
 
     def _patches(self, inputs: Tensor) -> Tensor:
         """A view, (records, height, width, *kernel, channels): a row of a patch lies together."""
@@ -231,45 +273,53 @@ class _Geometry:
 
     def by_gram(self, inputs: Tensor, gradients: Tensor) -> Summed:
         """Norms by the Gram matrix of pixels."""
+
+        def flat(use: Callable[..., Tensor]) -> Callable[..., Tensor]:
+            return lambda inputs, gradients, *out: use(
+                inputs.flatten(0, 1), gradients.flatten(0, 1), *out
+            )
+
         return Summed(
             parameter=self.module.weight,
-            inputs=inputs,
-            gradients=gradients,
-            square=self._square_by_gram,
-            add=self.weight_gradient,
-            one_by_one=self.gradients_by_patches,
+            inputs=_by_record(inputs, self.images),
+            gradients=_by_record(gradients, self.images),
+            square=flat(self._square_by_gram),
+            add=flat(self.weight_gradient),
+            one_by_one=flat(self.gradients_by_patches),
         )
 
     def _square_by_gram(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         """The Gram matrix of patches is a sum over taps of shifted Gram matrices of pixels."""
         module, (height, width) = self.module, gradients.shape[2:]
         (down, right), (above, left) = module.stride, self.padding
-        flat = inputs.flatten(2)
+        flat, images = self._places_last(inputs), self.images
         pixels = torch.bmm(flat.transpose(1, 2), flat)
-        pixels = pixels.view(len(inputs), *inputs.shape[2:], *inputs.shape[2:])
-        pixels = functional.pad(pixels, (left, left, above, above) * 2)
-        patches = pixels.new_zeros(len(inputs), height, width, height, width)
+        pixels = pixels.view(len(flat), *(images, *inputs.shape[2:]) * 2)
+        pixels = functional.pad(pixels, (left, left, above, above, 0, 0) * 2)
+        patches = pixels.new_zeros(len(flat), *(images, height, width) * 2)
         for row in range(module.kernel_size[0]):
             for column in range(module.kernel_size[1]):
                 rows = slice(row, row + down * (height - 1) + 1, down)
                 columns = slice(column, column + right * (width - 1) + 1, right)
-                patches += pixels[:, rows, columns, rows, columns]
-        flat = gradients.flatten(2)
-        places = height * width
+                patches += pixels[:, :, rows, columns, :, rows, columns]
+        flat = self._places_last(gradients)
+        places = flat.shape[2]
         gram = torch.bmm(flat.transpose(1, 2), flat)
-        return gram.mul_(patches.view(len(inputs), places, places)).sum((1, 2))
+        return gram.mul_(patches.view(len(flat), places, places)).sum((1, 2))
 
 
 def group_norm(call: Call) -> Iterator[Contribution]:
-    """Scale and shift after normalising each record's groups of channels."""
-    module, records = call.module, call.records
-    gradients = call.gradients.reshape(records, module.num_channels, -1)
+    """Scale and shift after normalising each image's groups of channels."""
+    module = call.module
+    images = call.images
+    inputs = call.inputs.flatten(0, 1) if images > 1 else call.inputs
+    gradients = call.gradients.reshape(len(inputs), module.num_channels, -1)
     if trained(module.bias):
-        yield call.kept(module.bias, gradients.sum(2))
+        yield call.kept(module.bias, _folded(gradients.sum(2), images))
     if trained(module.weight):
-        normal = functional.group_norm(call.inputs, module.num_groups, eps=module.eps)
+        normal = functional.group_norm(inputs, module.num_groups, eps=module.eps)
         rows = torch.linalg.vecdot(gradients, normal.reshape(gradients.shape))
-        yield call.kept(module.weight, rows)
+        yield call.kept(module.weight, _folded(rows, images))
 
 
 def layer_norm(call: Call) -> Iterator[Contribution]:
@@ -302,7 +352,9 @@ def embedding(call: Call) -> Iterator[Contribution]:
         same = places[:, :, None] == places[:, None, :]
         return torch.bmm(gradients, gradients.transpose(1, 2)).mul_(same).sum((1, 2))
 
-    def add(places: Tensor, gradients: Tensor) -> Tensor:
+    def add(places: Tensor, gradients: Tensor, out: Tensor | None) -> Tensor:
+        if out is not None:
+            return out.zero_().index_add_(0, places.flatten(), gradients.flatten(0, 1))
         found: Tensor = torch.ops.aten.embedding_dense_backward(
             gradients, places, module.num_embeddings, -1, False
         )

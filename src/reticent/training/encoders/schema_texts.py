@@ -1,0 +1,49 @@
+"""Raw tables with columns of texts: each text goes through its encoder by itself.
+
+One text at a time, so that what a record becomes is a function of that record to the last bit: a
+batch would move the vectors of others by rounding errors.
+"""
+
+import os
+from functools import cache, partial
+
+import numpy as np
+
+from reticent.arrays import Floats
+from reticent.data.cells import text_array
+from reticent.data.dataset import Dataset
+from reticent.data.schema import Schema, Text, read_by_schema
+from reticent.data.schema.prepare import Purpose
+from reticent.training.encoders.cache import Progress, cached_features
+from reticent.training.encoders.named import encoder_of
+from reticent.validation import InputError
+
+
+def read_with_schema(
+    path: str | os.PathLike[str],
+    schema: Schema,
+    *,
+    purpose: Purpose = "records",
+    progress: Progress | None = None,
+) -> Dataset:
+    """``read_by_schema``, with the encoders that the schema names for its texts."""
+    return read_by_schema(path, schema, purpose=purpose, encode=partial(vectors, progress=progress))
+
+
+def vectors(kind: Text, texts: list[str], *, progress: Progress | None = None) -> Floats:
+    """A vector for each text, by the encoder of its column; what was encoded before is kept."""
+    if not texts:
+        return np.zeros((0, kind.length))
+    inputs = text_array("the column of texts", texts)
+    data = Dataset(name="texts", source="a column of texts", inputs=inputs)
+    found = cached_features(data, _encoder(kind.encoder), progress=progress, record_by_record=True)
+    made: Floats = found.inputs.astype(np.float64)
+    if made.shape[1] != kind.length:
+        raise InputError(
+            f"length must be what {kind.encoder} makes of a text, {made.shape[1]} numbers, got"
+            f" {kind.length}"
+        )
+    return made
+
+
+_encoder = cache(encoder_of)
