@@ -19,7 +19,7 @@ from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.protect import AdaSSPRegressor, load, release_weights, save
 from reticent.protect.estimators import ESTIMATORS
-from reticent.protect.recipe import noise_plan, scales_of
+from reticent.protect.noise_scales import noise_plan, scales_of
 from reticent.protect.registry import classifiers
 from reticent.protect.table import cap_rows_per_person
 from reticent.protect.terms import unit_of
@@ -45,6 +45,8 @@ def released(learner, data, **changed):
 @pytest.mark.parametrize("mechanism", ["gaussian", "logistic"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_learner_follows_from_its_certificate(digits, name, mechanism, tmp_path):
+    if LEARNERS[name].recipe.own_mechanism is not None:
+        mechanism = "gaussian"  # stands for its own
     found = released(name, digits, mechanism=mechanism)
     save(found, tmp_path / "found")
     again = load(tmp_path / "found")

@@ -73,7 +73,7 @@ def test_both_queries_are_those_of_two_releases_one_after_the_other(centred):
         heads = [centred_head(total / 12).fit(*world).coordinates_ for world in worlds]
         moved = [np.linalg.norm(one - other) for one, other in (sums, heads)]
         spent.append(sum((m / noise.scale) ** 2 for m, noise in zip(moved, noises, strict=True)))
-        tight += [m / noise.sensitivity.l2 for m, noise in zip(moved, noises, strict=True)]
+        tight += [m / noise.bound for m, noise in zip(moved, noises, strict=True)]
     assert (found.queries, len(drawn)) == (2, 2 * len(NOISY_MEANS))
     assert found.mu == pytest.approx(np.sqrt(max(spent)), rel=1e-6)
     assert found.tightness == pytest.approx(max(tight), rel=1e-6)
@@ -103,7 +103,7 @@ def released_by(name, rows, labels):
         said,
         records=10,
         features=4,
-        classes={"classification": 3, "regression": 1, "statistic": 0}[kind.task],
+        classes={"classification": 3, "regression": 1, "statistic": 0, "encoding": 0}[kind.task],
         **{option: value for option, value in NUMBERS.items() if option in kind.options},
     )
     return release_records(planned, said, rows, labels, classes=names)
@@ -115,6 +115,8 @@ def test_every_release_is_audited_by_its_certificate_alone(name):
     """Its noise is that of its scales: of a hundredth the claim would be far exceeded."""
     rows = np.random.default_rng(4).normal(size=(8, 4))
     labels = np.eye(3)[np.arange(8) % 3] if name == "several labels" else np.arange(8) % 3
+    if name == "input":  # of two records with one hash one is dropped: the last of these is
+        rows, labels = rows[::-1], labels[::-1]
     found = released_by(name, rows, labels)
     worlds = (rows[:-1], labels[:-1]), (rows, labels)
     audit = audit_release_queries(found, *worlds, runs=10, beta=RARELY)
@@ -124,4 +126,8 @@ def test_every_release_is_audited_by_its_certificate_alone(name):
     assert 0 < audit.analytic <= 2.0
     scales = {step: scale / 100 for step, scale in found.scales.items()}
     less = dataclasses.replace(found, scales=scales)
-    assert audit_release_queries(less, *worlds, runs=10, beta=RARELY).mu > 20 * audit.mu
+    weaker = audit_release_queries(less, *worlds, runs=10, beta=RARELY)
+    if audit.mu is None:  # noise of its own, that has no μ
+        assert weaker.analytic > 20 * audit.analytic
+    else:
+        assert weaker.mu > 20 * audit.mu

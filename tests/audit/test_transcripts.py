@@ -23,11 +23,12 @@ from reticent.protect import (
     ClassMeansHead,
     LDAHead,
     NoisyGradientHead,
-    recipe,
+    noise_scales,
     release,
 )
+from reticent.protect.noise_scales import noise_plan
 from reticent.protect.noisy_query import REPLACED, with_noise_function
-from reticent.protect.recipe import noise_plan, replay
+from reticent.protect.recipe import replay
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
@@ -119,12 +120,12 @@ def test_less_noise_shows_in_the_conditional_reading_first():
 
 
 def test_a_plan_with_too_little_noise_is_refuted_by_the_exact_pair(monkeypatch):
-    whole = recipe.share_scales
+    whole = noise_scales.share_scales
 
     def cut(*arguments, **named):
         return {name: 0.7 * scale for name, scale in whole(*arguments, **named).items()}
 
-    monkeypatch.setattr(recipe, "share_scales", cut)
+    monkeypatch.setattr(noise_scales, "share_scales", cut)
     monkeypatch.setattr(release, "composed_epsilon", lambda _plan, *, relation, delta: delta)
     found = audit_learner(learner_of(ClassMeansHead), *worlds_of(ClassMeansHead), runs=20)
     assert found.exact

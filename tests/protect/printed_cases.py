@@ -10,16 +10,16 @@ from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect import RECIPES, Terms, calibrated_answers, mean_share, public_penalty
 from reticent.protect.budget import noise_for_budget_share, spent_share
 from reticent.protect.head_numbers import PublicNumbers
-from reticent.protect.plan import Situation, plan, records_needed
-from reticent.protect.plan_queries import plan_queries
-from reticent.protect.published.single_neuron import SingleNeuron
-from reticent.protect.recipe import (
-    PlannedStep,
+from reticent.protect.noise_scales import (
     composed_epsilon,
     composed_epsilon_of,
     event_of,
     noise_plan,
 )
+from reticent.protect.plan import Situation, plan, records_needed
+from reticent.protect.plan_queries import plan_queries
+from reticent.protect.published.single_neuron import SingleNeuron
+from reticent.protect.recipe import PlannedStep
 from reticent.protect.recipes.mean import MeanRecipe, mean_noise
 from reticent.training.linear_head import HeadNumbers
 

@@ -9,6 +9,7 @@ import pytest
 
 from reticent.guarantee import Grade
 from reticent.protect import load, release_weights, save, verify
+from reticent.protect.release import with_names
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 
@@ -48,6 +49,25 @@ def test_round_trip(released, folder):
     assert {path.name for path in folder.iterdir()} == {"head.json", "head.safetensors"}
 
 
+def test_numbers_that_were_texts_are_numbers_again(tmp_path):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 5)), np.arange(60) % 3
+    head = SoftmaxHead(penalty=0.1, classes=["0", "1", "2"], records=60).fit(X, y.astype(str))
+    spelled = release_weights(head, epsilon=50.0, delta=1e-6, relation="add-remove")
+    assert not (spelled.predict(X) == y).any()
+    typed = with_names(spelled, classes=range(3))
+    assert typed.guarantee is spelled.guarantee
+    assert typed.guarantee.grade is Grade.PROVEN
+    save(typed, tmp_path / "head")
+    assert verify(tmp_path / "head").holds
+    for one in (typed, load(tmp_path / "head")):
+        assert ((one.predict(X) == y) == (spelled.predict(X) == y.astype(str))).all()
+        assert (one.predict(X) == y).any()
+    for others in ([0, 2, 1], [0, 1], ["a", "b", "c"]):
+        with pytest.raises(InputError, match="classes must be those of the release"):
+            with_names(spelled, classes=others)
+
+
 def test_a_file_proves_nothing_but_epsilon_follows(released, folder):
     assert released.guarantee.grade is Grade.PROVEN
     found = verify(folder / "head.json")
@@ -62,7 +82,7 @@ def test_no_private_number_is_in_the_certificate(folder):
     document = json.loads((folder / "head.json").read_text())
     assert set(document) == {
         "format", "version", "recipe", "numbers", "terms", "scales", "classes", "guarantee",
-        "weights_sha256",
+        "weights_sha256", "columns", "formula",
     }  # fmt: skip
     assert set(document["numbers"]) == {
         "outputs", "penalty", "records", "bound", "intercept", "norms", "tolerance",

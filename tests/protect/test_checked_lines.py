@@ -4,21 +4,38 @@ For every function that a line names there is a test of the line and a way to br
 The test passes, and fails when the function is broken: so no line is a mere sentence.
 """
 
+import contextlib
 import dataclasses
 import math
+import tempfile
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from scipy import integrate
 from sklearn.base import BaseEstimator
 
 from reticent import bounds
 from reticent.audit.end_to_end.pairs import audit_pair, combinations
+from reticent.audit.transcripts import run_pair
 from reticent.guarantee import Sensitivity
 from reticent.guarantee.guarantee import check_of, checked_by, name_of_check
-from reticent.ledger import BudgetExhausted
-from reticent.mechanisms import Exponential, Gaussian, L2Laplace, Laplace, Logistic, PermuteAndFlip
+from reticent.guarantee.sensitivity import NORMS
+from reticent.ledger import BudgetExhausted, Ledger
+from reticent.ledger.answer_book import AnswerBook
+from reticent.ledger.questions import Reply
+from reticent.mechanisms import (
+    BlockL2Laplace,
+    Exponential,
+    Gaussian,
+    L2Laplace,
+    Laplace,
+    Logistic,
+    MatrixLaplace,
+    PermuteAndFlip,
+)
 from reticent.mechanisms.additive import CoordinatewiseMechanism
 from reticent.mechanisms.pure import PureMechanism
 from reticent.mechanisms.rounded import default_grid
@@ -28,10 +45,13 @@ from reticent.protect import (
     AdaSSPRegressor,
     ClassMeansHead,
     LDAHead,
+    MatrixLDAHead,
     NoisyGradientHead,
+    PureClassMeansHead,
     Terms,
     calibrated_answers,
     certified_head,
+    noise_scales,
     numbers_of,
     private_answers,
     recipe,
@@ -39,15 +59,22 @@ from reticent.protect import (
     release_mean,
     release_records,
     release_weights,
+    set_answer_budget,
 )
 from reticent.protect.answers import answers as answers_module
 from reticent.protect.answers.plan import AnswerPlan
+from reticent.protect.answers.served import ServedAnswers
+from reticent.protect.noisy_query import everyone
+from reticent.protect.recipes import coupled as coupled_module
+from reticent.protect.recipes import functional, pate, regression, statistics
+from reticent.protect.recipes import input as inputs_module
 from reticent.protect.recipes import mean as mean_module
-from reticent.protect.recipes import regression, statistics
 from reticent.protect.recipes import weights as weights_module
+from reticent.protect.registry import encoders
 from reticent.randomness import SecureBits
 from reticent.run.every_release import every_release
 from reticent.training import SigmoidHead, SoftmaxHead, linear_head
+from reticent.training.gradients import GradientSum, SharedGradientSum, batch_sum, shared_sum
 from reticent.training.public_step import Enclosing
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError
@@ -56,7 +83,14 @@ RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 4)), np.arange(60) % 3
 TERMS = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
 PURE = TERMS | {"delta": 0.0}
-LEARNERS = (NoisyGradientHead, ClassMeansHead, AdaSSPHead, LDAHead)
+LEARNERS = (
+    NoisyGradientHead,
+    ClassMeansHead,
+    AdaSSPHead,
+    LDAHead,
+    PureClassMeansHead,
+    MatrixLDAHead,
+)
 
 
 def mean_of(**changes):
@@ -81,6 +115,23 @@ def answers_of(mechanism, *, mean=None, space=None, queries=3):
     return private_answers(head, plan, mean=mean)
 
 
+@contextlib.contextmanager
+def served_answers():
+    """A head behind a ledger with one client."""
+    head = centred()
+    plan = calibrated_answers(
+        numbers_of(head), **TERMS, queries=2, mechanism="exponential", filter="zcdp"
+    )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Ledger.open(f"{folder}/ledger.sqlite", create=True) as ledger,
+    ):
+        set_answer_budget(ledger, "served", plan)
+        served = ServedAnswers(private_answers(head, plan), ledger, account="served")
+        served.book.clients.add("client", data_set="served", limit=None)
+        yield served
+
+
 def claims():
     """Guarantees of every kind of release, by all mechanisms."""
     for mechanism in ("gaussian", "logistic", "laplace", "l2-laplace"):
@@ -98,10 +149,25 @@ def claims():
         yield answers.guarantee
         yield answers.each
     yield answers_of("gaussian", space="logits").guarantee
+    with served_answers() as served:
+        yield served.guarantee
     for kind in LEARNERS:
         yield kind(classes=range(3), records=60, **TERMS).fit(X, Y).guarantee_
     regressor = AdaSSPRegressor(bound=1.0, target_bound=3.0, records=60, **TERMS)
     yield regressor.fit(X, Y.astype(float)).guarantee_
+    for name in ("functional", "objective", "pate", "input"):
+        yield released_by(name).guarantee
+    terms = Terms(**TERMS)
+    for name in encoders():
+        encoder = RECIPES[name].planned(terms, records=60, features=4)
+        yield release_records(encoder, terms, X, Y).guarantee
+
+
+def released_by(name, **options):
+    """A release of the recipe of this name on the records of all these tests."""
+    terms = Terms(**TERMS)
+    planned = RECIPES[name].planned(terms, records=60, features=4, classes=3, **options)
+    return release_records(planned, terms, X, Y, classes=range(3))
 
 
 def lines():
@@ -122,12 +188,110 @@ def scaled(bound, share):
         honest = bound(*arguments, **options)
         norms = {
             name: share * getattr(honest, name)
-            for name in ("l1", "l2", "linf")
+            for name in NORMS
             if getattr(honest, name) is not None
         }
         return dataclasses.replace(honest, grade="declared", **norms)
 
     return smaller
+
+
+# ----------------------------------------------------------------------------- trained encoders
+
+
+def contrastive_recipe(name):
+    return RECIPES[name].planned(
+        Terms(**TERMS),
+        records=60,
+        features=4,
+        embedding=3,
+        batch=30,
+        epochs=0.5,
+        clip=1e-3,
+        physical=8,
+    )
+
+
+def one_record_moves_a_step_by_no_more_than_claimed(name="spectral"):
+    """A row of zeros has equal views, and every gradient is clipped: both bounds are reached."""
+    planned, terms = contrastive_recipe(name), Terms(**TERMS)
+    plan = noise_scales.noise_plan(planned, terms)
+    own, other = (
+        recipe.replay(planned, plan, rows, np.zeros(len(rows)))
+        for rows in (np.vstack([X[:20], np.zeros(4)]), X[:20])
+    )
+    shifts = run_pair(own, other, lambda noise, value: noise.release(value)).shifts
+    assert max(part.tightness for part in shifts) <= 1
+
+
+def mixing(model, rows):
+    return model(rows)[:, 0] - model(rows).mean()
+
+
+class LossByPlace:
+    """The loss of a record depends on its place in the batch, once it is told to."""
+
+    depends = False
+
+    def __call__(self, model, rows):
+        places = torch.arange(len(rows)) / 8 if self.depends else torch.zeros(len(rows))
+        return model(rows)[:, 0] * (1 + places)
+
+
+def sums_of(loss):
+    example = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
+    layer = torch.nn.Linear(4, 1)
+    return GradientSum(layer, loss, clip=1.0, example=(example,), physical=4), example
+
+
+def coupled_losses_are_refused():
+    with pytest.raises(InputError, match=r"must not influence each other|several records"):
+        sums_of(mixing)
+
+
+def gradients_by_place_are_refused():
+    loss = LossByPlace()
+    sums, example = sums_of(loss)
+    loss.depends = True
+    with pytest.raises(InputError, match="same gradient in all 4 slots"):
+        sums._check_slots((example,), 4)
+
+
+def outputs_by_place_are_refused():
+    """The gradient of a sum does not see what is added to each output."""
+    example = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
+    added = [0.0]
+
+    def outputs(model, rows):
+        return model(rows) + added[0] * torch.arange(len(rows))[:, None]
+
+    sums = SharedGradientSum(
+        torch.nn.Linear(4, 1),
+        outputs,
+        lambda rows, released: (rows * released).sum(dim=1),
+        released=torch.ones(1),
+        clip=1.0,
+        example=(example,),
+        physical=4,
+    )
+    added[0] = 1.0
+    with pytest.raises(InputError, match="in all 4 slots"):
+        sums._check_slots((example,), 4)
+
+
+def samples_are_coins():
+    """A fair coin for each of 4,000: beyond 1,500 or 2,500 heads by 15 standard deviations."""
+    one, other = (
+        coupled_module.sampled_records(np.zeros((4000, 1)), np.zeros(4000), 0.5) for _ in range(2)
+    )
+    assert 1500 < len(one) < 2500
+    assert one.tolist() != other.tolist()
+
+
+def views_are_drawn_for_each_record():
+    one, other = (coupled_module.record_uniforms(X, Y, 3) for _ in range(2))
+    assert not np.array_equal(one, other)
+    assert len(np.unique(one)) > 100
 
 
 # ------------------------------------------------------------------------- privacy curves and noise
@@ -174,11 +338,12 @@ def rounded_holds(kind):
     """Outputs are multiples of a power of two, so their low bits tell nothing of the value."""
 
     def holds():
-        sensitivity = Sensitivity(l1=1.0, l2=1.0)
+        sensitivity = Sensitivity(l1=1.0, l2=1.0, l21=1.0, nuclear=1.0, blocks=6)
         noise = kind(scale=1.0, sensitivity=sensitivity)
-        outputs = noise.release(np.full(64, 1 / 3))
-        step = 2.0**-20 if kind is L2Laplace else default_grid(noise.std)
-        assert np.array_equal(outputs % (step / 64), np.zeros(64))
+        outputs = noise.release(np.full(66, 1 / 3))
+        joint = kind in (L2Laplace, MatrixLaplace, BlockL2Laplace)
+        step = 2.0**-20 if joint else default_grid(noise.std)
+        assert np.array_equal(outputs % (step / 64), np.zeros(66))
         assert len(set(outputs.tolist())) > 32
 
     return holds
@@ -250,6 +415,24 @@ def no_more_answers_than_planned():
         answers.ask(X[:1])
 
 
+def every_answer_is_in_the_ledger():
+    with served_answers() as served:
+        replies = [served.ask(1, X[:1]).result(), served.ask(1, X[1:2]).result()]
+        entries = served.book._ledger.entries("served")
+        assert [reply.seq for reply in replies] == [entry.seq for entry in entries]
+        with pytest.raises(BudgetExhausted):
+            served.ask(1, X[2:3]).result()
+
+
+def answer_uncharged(self, client, rows, *, payload, draw, key):
+    done = Future()
+    bodies = tuple(draw([(payload, place) for place in range(len(rows))]))
+    done.set_result(
+        Reply(bodies=bodies, charged=1, seq=2, hash=b"", used=1, limit=None, replayed=False)
+    )
+    return done
+
+
 def answers_differ():
     answers = answers_of("gaussian")
     assert not np.array_equal(answers.ask(X[:1]).released, answers.ask(X[:1]).released)
@@ -282,11 +465,51 @@ def plans_with_less_noise_have_no_claim():
     mean = mean_of()
     released = release_weights(centred(mean), mean=mean, **TERMS)
     alone = release_weights(centred(), **TERMS)
-    sums = recipe.scales_of(recipe.noise_plan(learner.recipe, learner.terms))
+    sums = noise_scales.scales_of(noise_scales.noise_plan(learner.recipe, learner.terms))
     for one, scales in ((learner, halved(sums)), (released, {**released.scales, **alone.scales})):
-        weaker = recipe.with_scales(one.recipe, scales, one.terms)
+        weaker = noise_scales.with_scales(one.recipe, scales, one.terms)
         with pytest.raises(InputError, match="what the noise gives"):
             release.claim_of(one.recipe, one.terms, weaker)
+
+
+def minimum_is_near():
+    """Two searches from one exact minimum: the claimed distance holds twice the tolerance."""
+    found = released_by("objective")
+    bound = found.noises["output"].sensitivity.l2
+    assert bound >= 2 * found.recipe.tolerance / found.recipe.penalty
+
+
+def minima_differ():
+    """By far more than the noise of the output alone."""
+    one, other = (released_by("objective") for _ in range(2))
+    apart = np.abs(one.tensors["coordinates"] - other.tensors["coordinates"]).max()
+    assert apart > 100 * one.scales["output"]
+
+
+def lines_move_within():
+    """Without any one record one line changes, no further than is claimed."""
+    planned = RECIPES["input"].planned(Terms(**TERMS), records=60, features=4, classes=3)
+    bound = planned.steps(Terms(**TERMS))["records"].sensitivity.l2
+    before = inputs_module.lines(X, Y, count=60, classes=3)
+    for gone in range(60):
+        left = np.delete(np.arange(60), gone)
+        moved = inputs_module.lines(X[left], Y[left], count=60, classes=3) - before
+        assert np.linalg.norm(moved) <= bound
+        assert np.count_nonzero(moved.any(axis=1)) <= 1
+
+
+def votes_move_within():
+    """Without any one record, the votes on each query move no further than is claimed."""
+    planned = RECIPES["pate"].planned(Terms(**TERMS), records=60, features=4, classes=3, teachers=9)
+    steps = planned.steps(Terms(**TERMS))
+    asked = planned._asked()
+    before = planned._votes(X, Y, asked)
+    for gone in range(20):
+        left = np.delete(np.arange(60), gone)
+        after = planned._votes(X[left], Y[left], asked)
+        assert np.abs(after - before).sum(axis=1).max() <= steps["votes"].sensitivity.l1
+        largest = np.abs(after.max(axis=1) - before.max(axis=1)).max()
+        assert largest <= steps["confidence"].sensitivity.l1
 
 
 def halved(scales):
@@ -330,6 +553,40 @@ def smaller_bound(function, share):
 
 
 CHECKS = {
+    "bounds.contrastive.embedding_moment": (
+        one_record_moves_a_step_by_no_more_than_claimed,
+        smaller_bound("embedding_moment", 0.9),
+    ),
+    "bounds.contrastive.embedding_correlation": (
+        lambda: one_record_moves_a_step_by_no_more_than_claimed("barlow"),
+        smaller_bound("embedding_correlation", 0.9),
+    ),
+    "bounds.sums.clipped_gradients": (
+        one_record_moves_a_step_by_no_more_than_claimed,
+        smaller_bound("clipped_gradients", 0.9),
+    ),
+    "training.gradients.check.check_gradients": (
+        coupled_losses_are_refused,
+        modules_with("check_gradients", lambda *_: None, batch_sum),
+    ),
+    "training.gradients.check.check_slots": (
+        gradients_by_place_are_refused,
+        modules_with("check_slots", lambda *_: None, batch_sum),
+    ),
+    "training.gradients.check.check_outputs": (
+        outputs_by_place_are_refused,
+        modules_with("check_outputs", lambda *_: None, shared_sum),
+    ),
+    "protect.noisy_query.sampled_records": (
+        samples_are_coins,
+        modules_with("sampled_records", everyone, coupled_module),
+    ),
+    "protect.noisy_query.record_uniforms": (
+        views_are_drawn_for_each_record,
+        modules_with(
+            "record_uniforms", lambda rows, labels, count: np.zeros((60, count)), coupled_module
+        ),
+    ),
     **{
         f"mechanisms.{name}.epsilon": (holds, half_epsilon(kind))
         for name, kind, holds in (
@@ -352,7 +609,7 @@ CHECKS = {
             rounded_holds(kind),
             [(kind, "_rounded", float_noise)],
         )
-        for kind in (Gaussian, Laplace, Logistic, L2Laplace)
+        for kind in (Gaussian, Laplace, Logistic, L2Laplace, MatrixLaplace, BlockL2Laplace)
     },
     **{
         f"mechanisms.selection.{kind.__name__}._argmax": (
@@ -390,9 +647,25 @@ CHECKS = {
         lambda: pairs_hold("class-means", pairs=4),
         smaller_bound("class_statistics", 0.9),
     ),
+    "bounds.moments.second_moment": (
+        lambda: pairs_hold("prototypes", pairs=4),
+        smaller_bound("second_moment", 0.9),
+    ),
     "bounds.statistics.target_statistics": (
         lambda: pairs_hold("adassp-regression", pairs=8),
         smaller_bound("target_statistics", 0.6),
+    ),
+    "bounds.structured.class_counts": (
+        lambda: pairs_hold("pure-class-means", pairs=4),
+        smaller_bound("class_counts", 0.9),
+    ),
+    "bounds.structured.separate_class_sums": (
+        lambda: pairs_hold("pure-class-means", pairs=4),
+        smaller_bound("separate_class_sums", 0.9),
+    ),
+    "bounds.structured.joint_moment": (
+        lambda: pairs_hold("matrix-lda", pairs=4),
+        smaller_bound("joint_moment", 0.9),
     ),
     "bounds.answers.SoftmaxAnswers": (
         lambda: pairs_hold("answers"),
@@ -440,6 +713,10 @@ CHECKS = {
         no_more_answers_than_planned,
         [(answers_module.AnswerCounter, "take", lambda self, count: None)],
     ),
+    "ledger.answer_book.AnswerBook.ask": (
+        every_answer_is_in_the_ledger,
+        [(AnswerBook, "ask", answer_uncharged)],
+    ),
     "protect.noisy_query.noisy_rows": (
         answers_differ,
         modules_with("noisy_rows", lambda noise, values: values, answers_module),
@@ -458,7 +735,7 @@ CHECKS = {
         plans_with_less_noise_are_refused,
         [(AnswerPlan, "require_enough", lambda self: None)],
     ),
-    "protect.recipe.composed_epsilon": (
+    "protect.noise_scales.composed_epsilon": (
         plans_with_less_noise_have_no_claim,
         modules_with("composed_epsilon", lambda plan, *, relation, delta: 0.1, release),
     ),
@@ -475,6 +752,45 @@ CHECKS = {
     "protect.release.released_by": (
         estimators_around_are_refused,
         modules_with("enclosing", lambda *_: Enclosing(), release),
+    ),
+    "bounds.votes.record_lines": (lines_move_within, smaller_bound("record_lines", 0.5)),
+    "protect.recipes.input.lines": (
+        lines_move_within,
+        modules_with(
+            "lines",
+            lambda rows, labels, *, count, classes: np.resize(rows[-5:], (count, 8)),
+            inputs_module,
+        ),
+    ),
+    "bounds.votes.teacher_votes": (votes_move_within, smaller_bound("teacher_votes", 0.4)),
+    "bounds.votes.largest_vote": (votes_move_within, smaller_bound("largest_vote", 0.4)),
+    "protect.recipes.pate.teacher_of": (
+        votes_move_within,
+        modules_with(
+            "teacher_of", lambda rows, labels, teachers: np.arange(len(rows)) % teachers, pate
+        ),
+    ),
+    "bounds.objective.perturbed_gradient": (
+        lambda: pairs_hold("objective", pairs=4),
+        smaller_bound("perturbed_gradient", 0.3),
+    ),
+    "bounds.objective.approximate_minimum": (
+        minimum_is_near,
+        smaller_bound("approximate_minimum", 1e-9),
+    ),
+    "protect.noisy_query.implicit_noise": (
+        minima_differ,
+        modules_with("implicit_noise", lambda noise, query, *, grid: np.zeros(query.shape), recipe),
+    ),
+    "protect.recipes.functional.centred_rows": (
+        lambda: pairs_hold("functional", pairs=4),
+        modules_with(
+            "centred_rows",
+            lambda unit, mean, intercept: np.column_stack(
+                [3 * unit, np.full(len(unit), intercept)]
+            ),
+            functional,
+        ),
     ),
     "protect.recipes.regression.within": (
         lambda: pairs_hold("adassp-regression", pairs=4),

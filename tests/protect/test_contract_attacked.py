@@ -135,7 +135,7 @@ def test_a_foreign_comparison_changes_nothing(of):
 
 
 def test_noise_of_another_plan_is_refused():
-    from reticent.protect.recipe import noise_plan
+    from reticent.protect.noise_scales import noise_plan
     from reticent.protect.release import released_by
 
     recipe = planned()

@@ -12,7 +12,8 @@ import torch
 from reticent.guarantee import Grade
 from reticent.protect import PrivateNetwork, Release, Terms, load, release_records, save, verify
 from reticent.protect.network_run import NetworkRun
-from reticent.protect.recipe import noise_plan, replay, tensors_of
+from reticent.protect.noise_scales import noise_plan
+from reticent.protect.recipe import replay, tensors_of
 from reticent.protect.recipes.network import NetworkRecipe
 from reticent.training.encoders.torch_encoder import read_sealed, write_sealed
 from reticent.training.networks import public_weights, token_encoder

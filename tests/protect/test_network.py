@@ -14,7 +14,8 @@ from torch import nn
 from reticent.accounting.account import account
 from reticent.guarantee import Event, Grade
 from reticent.protect import PrivateNetwork, Terms, load, release_records, save, verify
-from reticent.protect.recipe import event_of, noise_plan, replay
+from reticent.protect.noise_scales import event_of, noise_plan
+from reticent.protect.recipe import replay
 from reticent.protect.recipes.network import GRADIENTS, NetworkRecipe
 from reticent.protect.training_progress import follow_training
 from reticent.training.gradients import batch_sum

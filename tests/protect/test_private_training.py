@@ -12,6 +12,8 @@ from torch.nn import functional
 from torch.utils.data import TensorDataset
 
 from reticent.guarantee import Event
+from reticent.mechanisms.additive import IDEAL_NOISE
+from reticent.protect.noisy_query import with_noise_function
 from reticent.protect.private_training import PrivateTraining
 from reticent.validation import InputError
 
@@ -133,3 +135,43 @@ def test_mixing_models_are_refused_before_anything_is_charged() -> None:
     with pytest.raises(InputError, match="BatchNorm1d"):
         next(private.batches((ROWS, LABELS)))
     assert not charged
+
+
+def test_fast_mode_states_that_its_noise_is_taken_for_ideal() -> None:
+    assert IDEAL_NOISE in training(exact=False).guarantee.stated
+    assert IDEAL_NOISE not in training().guarantee.stated
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_without_noise_the_gradient_is_the_clipped_sum_over_the_public_normaliser(
+    exact: bool,
+) -> None:
+    model = nn.Sequential(nn.Linear(12, 5), nn.Tanh(), nn.Linear(5, 2))
+    private = training(model, exact=exact, batch=60, physical=7, clip=0.3)
+    batch = next(private.batches((ROWS, LABELS)))
+    expected = {name: torch.zeros_like(one) for name, one in model.named_parameters()}
+    for row, label in zip(*batch, strict=True):
+        model.zero_grad()
+        loss(model, row[None], label[None]).sum().backward()
+        norm = sum(float(one.grad.square().sum()) for one in model.parameters()) ** 0.5
+        for name, one in model.named_parameters():
+            expected[name] += one.grad * min(1.0, 0.3 / norm) / 60
+    with with_noise_function(lambda _, value: value):
+        private.step(*batch)
+    for name, one in model.named_parameters():
+        assert torch.allclose(one.grad, expected[name], atol=1e-6)
+
+
+def test_no_exact_sum_is_left_where_gradients_are_when_noise_fails() -> None:
+    model = nn.Linear(12, 2)
+    private = training(model, exact=False)
+    batches = private.batches((ROWS, LABELS))
+    private.step(*next(batches))
+
+    def fail(_: Any, value: Any) -> Any:
+        raise KeyboardInterrupt
+
+    batch = next(batches)
+    with pytest.raises(KeyboardInterrupt), with_noise_function(fail):
+        private.step(*batch)
+    assert all(not one.grad.any() for one in model.parameters())

@@ -62,7 +62,7 @@ def protecting(path, out, *more):
     return [
         "protect", "--private", str(path), "--label", "label", "--classes", "a,b,c", "--bound", "1",
         "--records", "50", "--epsilon", "1", "--delta", "1e-5", "--relation", "add-remove",
-        "--out", str(out), *more,
+        "--learner", "weights", "--out", str(out), *more,
     ]  # fmt: skip
 
 
@@ -200,7 +200,10 @@ class TestSideOutputs:
         found = []
         for n in (37, 36):
             path = written(tmp_path / "t.csv", rows[:n], labels[:n])
-            assert run(protecting(path, tmp_path / "head", "--centre", request.param)) == 0
+            assert (
+                run(protecting(path, tmp_path / "head", "--centre", request.param, "--replace"))
+                == 0
+            )
             printed = capsys.readouterr()
             tensors = load_file(tmp_path / "head.safetensors")
             certificate = json.loads((tmp_path / "head.json").read_text(encoding="utf-8"))

@@ -60,6 +60,11 @@ class AttackContext:
         """Whether an attack with this need is possible."""
         return _CHECKS[need](self)
 
+    @property
+    def has_shadows(self) -> bool:
+        """Whether any attack had shadow models trained."""
+        return bool({"offline", "network_shadows", "online"} & self.__dict__.keys())
+
     @cached_property
     def offline(self) -> Shadows:
         """Shadows that saw records of the adversary's own alone."""

@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reticent.arrays import Array, ArrayLike, Flags, Floats
+from reticent.attacks.function_shadow import FunctionShadow, TrainFunction
 from reticent.attacks.records import Records
 from reticent.attacks.released_weights import convex_head_of, noise_of
 from reticent.attacks.shadows import Shadows
@@ -29,7 +30,8 @@ from reticent.attacks.targets import ModelTarget, Target
 from reticent.mechanisms import AdditiveMechanism
 from reticent.parallel import map_tasks, workers
 from reticent.protect import Release
-from reticent.protect.recipe import replay, tensors_of, with_scales
+from reticent.protect.noise_scales import with_scales
+from reticent.protect.recipe import replay, tensors_of
 from reticent.protect.recipes.weights import COORDINATES
 from reticent.randomness import seeded
 from reticent.training import MLPHead, SoftmaxHead, stacked_convex
@@ -255,9 +257,12 @@ PENALTY: Final = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class ShadowPlan:
-    """How shadows are trained; ``kind`` is one of ``KINDS``, None for the target's own."""
+    """How shadows are trained.
 
-    kind: str | None = None
+    ``kind`` is one of ``KINDS``, a function (X, y, seed) → model, or None for the target's own.
+    """
+
+    kind: str | TrainFunction | None = None
     count: int = 32
     seed: int = 0
     jobs: int = 1
@@ -276,7 +281,7 @@ def shadows_like(
         pool,
         inside=_halves(pool, plan),
         seed=plan.seed,
-        jobs=plan.jobs,
+        jobs=1 if callable(plan.kind) else plan.jobs,  # other processes may not have its module
         on_done=on_done,
     )
     if plan.kind is None and isinstance(model, Release) and is_convex(model):
@@ -291,8 +296,22 @@ def _halves(pool: Records, plan: ShadowPlan) -> Flags:
     return memberships(len(first), plan.count, seed=plan.seed)[:, place]
 
 
-def shadow_head(model: Any, pool: Records, *, kind: str | None, classes: list[Any]) -> Any:
+def unlike_target(target: Target, plan: ShadowPlan) -> str | None:
+    """Where shadows are not trained as the target was, what they are instead; else None."""
+    if callable(plan.kind):
+        return None
+    if plan.kind is not None:
+        return plan.kind
+    model = target.model if isinstance(target, ModelTarget) else None
+    return "small networks (mlp)" if _like(model, target.classes.tolist()) is None else None
+
+
+def shadow_head(
+    model: Any, pool: Records, *, kind: str | TrainFunction | None, classes: list[Any]
+) -> Any:
     """A head to be fitted: of the kind that is asked for, else of the model's own."""
+    if callable(kind):
+        return FunctionShadow(train=kind, classes=classes)
     if kind is None:
         own = _like(model, classes)
         return _mlp(pool, classes) if own is None else own

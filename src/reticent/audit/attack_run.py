@@ -9,6 +9,7 @@ what it found on the target would look at the records that are judged with it. T
 online attacks train are targets as well: which records each of them saw is known.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +20,9 @@ import numpy as np
 from reticent.arrays import Array, Flags, Floats
 from reticent.attacks import Records, Scores
 from reticent.attacks.context import AttackContext, ProgressCallback
+from reticent.attacks.function_shadow import TrainFunction
 from reticent.attacks.registry import ATTACKS, build_attack
-from reticent.attacks.shadow_models import ShadowPlan
+from reticent.attacks.shadow_models import ShadowPlan, unlike_target
 from reticent.attacks.targets import (
     AnsweredTarget,
     LabelTarget,
@@ -32,6 +34,7 @@ from reticent.attacks.targets import (
 )
 from reticent.audit import AttackReport, Sliced, auc, deciles, measured_attack, sliced
 from reticent.audit.attack_report import POWER
+from reticent.audit.blind_check import BlindCheck, blind_check
 from reticent.validation import InputError, count, open_probability
 
 ALL: Final = "all"
@@ -71,12 +74,13 @@ class AttackPlan:
     """Which attacks are made, and with what.
 
     ``attacks`` is "all" (what is impossible is left out, with the reason) or names of ``ATTACKS``
-    (what is impossible is an error). ``shadow_model`` is softmax, mlp or logistic; by default
-    shadows are made as the target was, as far as it tells, and else are small networks.
+    (what is impossible is an error). ``shadow_model`` is softmax, mlp or logistic, or a function
+    (X, y, seed) → model that trains as the target was trained; by default shadows are made as the
+    target was, as far as it tells, and else are small networks: a note says so.
     """
 
     attacks: tuple[str, ...] | Literal["all"] = ALL
-    shadow_model: str | None = None
+    shadow_model: str | TrainFunction | None = None
     shadow_count: int = 32
     view: View = View()
     confidence: float = 0.95
@@ -121,6 +125,8 @@ class Attacked:
     """Attacks that were not possible, and why."""
     notes: tuple[str, ...]
     confidence: float
+    blind: BlindCheck | None = None
+    """Whether members and others can be told apart without the model; None: not looked at."""
 
     @property
     def strongest(self) -> str:
@@ -134,7 +140,16 @@ class Attacked:
 
     @property
     def verdict(self) -> str:
-        """One line; where nothing was found, with what would have been."""
+        """One line; where nothing was found, with what would have been.
+
+        Where members and others are of two kinds, that is said first.
+        """
+        if self.blind is not None and self.blind.differs:
+            return f"not a fair test: {self.blind}; {self._verdict}"
+        return self._verdict
+
+    @property
+    def _verdict(self) -> str:
         leaking = {name: report for name, report in self.reports.items() if report.leaks}
         if leaking:
             best = max(leaking, key=lambda name: leaking[name].auc.value)
@@ -217,7 +232,16 @@ def attack_model(  # noqa: PLR0913 - the target, what is known of it, and how it
     known = adversary(
         target, members, others, shadow=shadow, population=population, plan=asked, stage=stage
     )
-    return attacked(known, asked, np.arange(len(known.records)) < len(members))
+    inside = np.arange(len(known.records)) < len(members)
+    return checked_blindly(attacked(known, asked, inside), seed=asked.seed)
+
+
+def checked_blindly(found: Attacked, *, seed: int = 0) -> Attacked:
+    """With the check whether its members and others are records of one kind, first in its notes."""
+    blind = blind_check(found.records, found.inside, seed=seed)
+    if blind is None:
+        return found
+    return dataclasses.replace(found, blind=blind, notes=(str(blind), *found.notes))
 
 
 def adversary(  # noqa: PLR0913 - as for attack_model
@@ -362,6 +386,12 @@ def _notes(known: AttackContext, inside: Flags) -> tuple[str, ...]:
     shared = 0 if known.shadow is None else len(set(known.shadow.keys) & set(keys))
     if shared:
         notes.append(f"{shared} of the scored records are shadow data too")
+    other = unlike_target(known.target, known.shadows)
+    if other is not None and known.has_shadows:
+        notes.append(
+            f"shadow models are {other}, and not trained as the target was: attacks with shadows"
+            " may find less than there is (--shadow-model module:function trains them alike)"
+        )
     return tuple(notes)
 
 

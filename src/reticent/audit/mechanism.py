@@ -8,35 +8,37 @@ is wrong with probability β at most, whatever the function is and however bad t
 taken for granted than that runs are independent.
 
 A claim that is not refuted is not proven: other inputs, other events or more runs may refute it.
+Beside it stands what these runs would have found (``reticent.audit.function_power``). Unasked, as
+many are drawn as find half the noise, up to a limit. Who states that Gaussian noise is added needs
+fewer: then its size is measured, too (``reticent.audit.additive``).
 
-``assert_private`` is one line for a test suite: it fails where the claim can be refuted.
+``assert_private`` is one line for a test suite: it fails where the claim can be refuted, and where
+not even half of the noise would have been found.
 """
 
-from collections.abc import Callable, Sequence
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from reticent.arrays import Floats, Progress
+from reticent.audit.additive import GAUSSIAN, NoiseBound, noise_bound
 from reticent.audit.error_counts import clopper_pearson_epsilon, highest_rate, log_ratio
 from reticent.audit.events import Scorer, scorers
+from reticent.audit.function_power import HALF, Asked, reach, runs_to_find_half
+from reticent.audit.function_runs import Many, Mechanism, checked_function, drawn
 from reticent.audit.lower_bound import ErrorCounts, LowerBound, checked_beta
+from reticent.audit.many_runs import POWER
 from reticent.audit.outputs import Answers, Outputs, known_answers, read_outputs
 from reticent.guarantee.rounding import upper_text
-from reticent.validation import InputError, count, describe, non_negative, probability
-
-Mechanism = Callable[[Any], Any]
-Many = Callable[[Any, int], Any]
+from reticent.validation import InputError, count, non_negative, probability
 
 FEWEST_RUNS: Final = 100
-MOST_NUMBERS: Final = 200_000_000
 _MOST_TEACHING: Final = 50_000
 """Runs on each input: more would take long and teach little."""
 _CAUTION: Final = 1e-3
 """The risk of a limit while choosing: the best of many thresholds is also the luckiest."""
-_TELLS: Final = 100
-"""How often progress is told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +53,40 @@ class FunctionAudit:
     event: str
     runs: int
     """On each input."""
+    noise: NoiseBound | None = None
+    """From the size of the noise, where the user states that Gaussian noise is added."""
+    reach: float | None = None
+    """The largest share of the noise that is due whose fault would have been found, power 0.95."""
 
     @property
     def refuted(self) -> bool:
-        """Whether the bound is above the claim."""
-        return self.bound.refutes(epsilon=self.epsilon, delta=self.delta)
+        """Whether a bound is above the claim."""
+        claim = {"epsilon": self.epsilon, "delta": self.delta}
+        return self.bound.refutes(**claim) or (
+            self.noise is not None and self.noise.refutes(**claim)
+        )
+
+    @property
+    def condition(self) -> str:
+        """What a refutation rests on beside the runs; nothing where it holds for every function."""
+        if not self.refuted or self.bound.refutes(epsilon=self.epsilon, delta=self.delta):
+            return ""
+        return ", if Gaussian noise is added, as stated"
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether half of the noise that is due would have passed, too."""
+        return self.epsilon > 0 and (self.reach is None or self.reach < HALF)
+
+    @property
+    def found(self) -> str:
+        """What so many runs would have found."""
+        if self.epsilon == 0:
+            return "at ε = 0 no share of noise is a measure of faults"
+        if self.reach is None:
+            return "no fault worth naming would have been found: more runs are needed"
+        share = f"{100 * self.reach:g} % of the noise that is due, or less, would have been found"
+        return f"{share} (power {POWER:g})" + (": half of it would not" if self.is_blind else "")
 
     @property
     def verdict(self) -> str:
@@ -65,7 +96,12 @@ class FunctionAudit:
     def __str__(self) -> str:
         """One line."""
         claim = f"ε ≤ {upper_text(self.epsilon)}, δ ≤ {upper_text(self.delta)}"
-        return f"{claim} {self.verdict}: {self.bound}; event: {self.event}; {self.runs:,} runs"
+        noise = "" if self.noise is None else f"; {self.noise}"
+        power = "" if self.refuted else f"; {self.found}"
+        return (
+            f"{claim} {self.verdict}{self.condition}: {self.bound}{noise}; event: {self.event};"
+            f" {self.runs:,} runs{power}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a JSON file."""
@@ -76,6 +112,9 @@ class FunctionAudit:
             "event": self.event,
             "runs": self.runs,
             "verdict": self.verdict,
+            "noise": None if self.noise is None else self.noise.to_dict(),
+            "reach": self.reach,
+            "power": POWER,
         }
 
 
@@ -86,10 +125,11 @@ def audit_function(  # noqa: PLR0913 - a function, two inputs, its claim, and ho
     *,
     epsilon: float,
     delta: float,
-    runs: int = 40_000,
+    runs: int | None = None,
     beta: float = 0.05,
     seed: int = 0,
     many: Many | None = None,
+    noise: str | None = None,
     progress: Progress | None = None,
 ) -> FunctionAudit:
     """Try to refute that a function is (ε, δ)-private.
@@ -104,11 +144,14 @@ def audit_function(  # noqa: PLR0913 - a function, two inputs, its claim, and ho
             for the answers without noise, and floats that cannot come from either are looked for.
         epsilon: Claimed.
         delta: Claimed.
-        runs: On each of the two inputs.
+        runs: On each of the two inputs; by default as many as find half of the noise that is due
+            with power 0.95, from 40,000 to 400,000.
         beta: The probability with which the bound may be wrong.
         seed: Of what is learnt from the runs. The function's own randomness is not touched.
         many: ``many(input, runs)``, a sequence of that many outputs: the same function, faster.
             It is drawn instead of ``mechanism``, which may then be None.
+        noise: "gaussian" if you know that Gaussian noise is added to an answer: its size is then
+            measured, which needs far fewer runs. Taken for granted, and labelled so.
         progress: Called with the runs done and in all.
 
     >>> rng = np.random.default_rng(0)
@@ -119,22 +162,32 @@ def audit_function(  # noqa: PLR0913 - a function, two inputs, its claim, and ho
     """
     claim = _Claim(non_negative("epsilon", epsilon), probability("delta", delta), beta)
     checked_beta(beta)
-    times = count("runs", runs, at_least=FEWEST_RUNS)
+    stated = _stated(noise)
+    if stated:  # two bounds, each at half of the risk
+        claim = claim._replace(beta=beta / 2)
+    asked = Asked(**claim._asdict(), gaussian_noise=stated)
+    chosen = runs_to_find_half(asked, _counted) if runs is None else runs
+    times = count("runs", chosen, at_least=FEWEST_RUNS)
     count("seed", seed, at_least=0)
     if one is other:
         raise InputError("one and other must be two inputs, got the same object twice")
-    raw = _drawn(_checked(mechanism, many), many, (one, other), times, progress)
+    raw = drawn(checked_function(mechanism, many), many, (one, other), times, progress)
     arms = read_outputs(*raw)
     event = _best_event(arms, known_answers(one, other, arms[0], claim.epsilon), claim, seed)
-    counted = [arm[_parts(times)[2]] for arm in arms]
-    errors = event.errors(*counted)
+    learning, _, last = _parts(times)
+    errors = event.errors(*(arm[last] for arm in arms))
+    sized = None
+    if stated:
+        values = _numbers_of(arms)
+        pairs = ((values[0][part], values[1][part]) for part in (learning, last))
+        sized = noise_bound(*pairs, delta=claim.delta, beta=claim.beta)
     bound = clopper_pearson_epsilon(
         errors.false_positives,
         errors.runs_without,
         errors.false_negatives,
         errors.runs_with,
         delta=claim.delta,
-        beta=beta,
+        beta=claim.beta,
     )
     return FunctionAudit(
         epsilon=claim.epsilon,
@@ -142,7 +195,27 @@ def audit_function(  # noqa: PLR0913 - a function, two inputs, its claim, and ho
         bound=bound,
         event=event.described(errors),
         runs=times,
+        noise=sized,
+        reach=reach(dataclasses.replace(asked, labels=_are_labels(arms)), _counted(times)),
     )
+
+
+def _stated(noise: str | None) -> bool:
+    if noise not in (None, GAUSSIAN):
+        raise InputError(f"noise must be {GAUSSIAN!r} or None, got {noise!r}")
+    return noise is not None
+
+
+def _numbers_of(arms: tuple[Outputs, Outputs]) -> tuple[Floats, Floats]:
+    one, other = (arm.values for arm in arms)
+    if one is None or other is None or np.isnan(one).any() or np.isnan(other).any():
+        raise InputError("outputs must all be numbers where noise is stated, got others")
+    return one, other
+
+
+def _are_labels(arms: tuple[Outputs, Outputs]) -> bool:
+    """Two outputs, or others than numbers: no noise was added to them."""
+    return arms[0].values is None or len(np.unique(arms[0].joined(arms[1]).codes)) <= 2
 
 
 class _Claim(NamedTuple):
@@ -216,63 +289,13 @@ def _best_threshold(one: Floats, other: Floats, claim: _Claim) -> tuple[float, f
 
 def _parts(runs: int) -> tuple[slice, slice, slice]:
     """Runs that teach, runs that choose, runs that are counted."""
-    first, second = min(runs // 4, _MOST_TEACHING), runs // 2
+    first = min(runs // 4, _MOST_TEACHING)
+    second = runs // 2 if runs <= 4 * _MOST_TEACHING else 2 * _MOST_TEACHING
     return slice(0, first), slice(first, second), slice(second, runs)
 
 
-def _checked(mechanism: Mechanism | None, many: Many | None) -> Mechanism | None:
-    for name, part in (("mechanism", mechanism), ("many", many)):
-        if part is not None and not callable(part):
-            raise InputError(f"{name} must be a function, got {describe(part)}")
-    if mechanism is None and many is None:
-        raise InputError("mechanism must be a function unless many is given, got None")
-    return mechanism
-
-
-def _drawn(
-    mechanism: Mechanism | None,
-    many: Many | None,
-    inputs: tuple[object, object],
-    runs: int,
-    progress: Progress | None,
-) -> tuple[Sequence[Any], Sequence[Any]]:
-    tell = progress or (lambda _done, _all: None)
-    if many is not None:
-        stacks = []
-        for done, data in enumerate(inputs, start=1):
-            # In one call, so that a generator that is seeded in it does not repeat itself.
-            stacks.append(_stack(many(data, runs), runs))
-            tell(done * runs, 2 * runs)
-        return stacks[0], stacks[1]
-    assert mechanism is not None
-    drawn: tuple[list[Any], list[Any]] = ([], [])
-    step = max(runs // _TELLS, 1)
-    for run in range(1, runs + 1):  # in turns: whatever drifts, drifts on both inputs
-        for outputs, data in zip(drawn, inputs, strict=True):
-            outputs.append(mechanism(data))
-        if run == 1:
-            _bounded(np.size(drawn[0][0]), runs)
-        if run % step == 0 or run == runs:
-            tell(2 * run, 2 * runs)
-    return drawn
-
-
-def _stack(outputs: Any, runs: int) -> Sequence[Any]:
-    if not hasattr(outputs, "__len__") or not hasattr(outputs, "__getitem__"):
-        raise InputError(f"many must return a sequence of outputs, got {type(outputs).__name__}")
-    if len(outputs) != runs:
-        raise InputError(f"many must return the {runs:,} outputs asked for, got {len(outputs):,}")
-    _bounded(np.size(outputs[0]), runs)
-    stack: Sequence[Any] = outputs
-    return stack
-
-
-def _bounded(size: int, runs: int) -> None:
-    if 2 * runs * size > MOST_NUMBERS:
-        raise InputError(
-            f"runs must be at most {MOST_NUMBERS // (2 * size):,} for outputs of {size:,} numbers,"
-            f" got {runs:,}"
-        )
+def _counted(runs: int) -> int:
+    return runs - int(_parts(runs)[2].start)
 
 
 def assert_private(
@@ -287,7 +310,8 @@ def assert_private(
     """Audit the function on two neighbouring inputs; an AssertionError says what refutes it.
 
     A function whose claim is true fails once in a million audits (``beta``), so that a suite can
-    run it every day.
+    run it every day. With runs so few that half of the noise would not be missed it fails as well,
+    and says how many are needed: a green test means something.
 
     Args:
         function: Called with an input, returns one output.
@@ -296,7 +320,7 @@ def assert_private(
         epsilon: Claimed.
         delta: Claimed.
         **options: As for ``reticent.audit.mechanism.audit_function``: runs, beta, seed, many,
-            progress.
+            noise, progress.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -316,4 +340,9 @@ def assert_private(
     audit = audit_function(function, one, other, epsilon=epsilon, delta=delta, beta=beta, **options)
     if audit.refuted:
         raise AssertionError(f"not private as claimed: {audit}")
+    if audit.is_blind:
+        raise AssertionError(
+            f"too few runs to say anything: of {audit.runs:,} on each input {audit.found}; give"
+            " more runs (with many=, they are fast), or noise='gaussian' if that is what is added"
+        )
     return audit

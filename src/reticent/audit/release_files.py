@@ -17,7 +17,7 @@ from reticent.data import Dataset
 from reticent.guarantee import Guarantee, Relation
 from reticent.protect import Release, release_records
 from reticent.protect.registry import RECIPES, classifiers
-from reticent.protect.table import cap_rows_per_person, kept_each, private_rows
+from reticent.protect.table import cap_rows_per_person, kept_each, private_rows, rows_kept
 from reticent.protect.terms import Terms, records_touched, unit_of
 from reticent.randomness import seeded
 from reticent.training.records import indices_of
@@ -27,8 +27,8 @@ Records = tuple[Floats, Array]
 """Rows and labels."""
 Persons = Array | None
 """Whose each row is."""
-Read = Callable[[list[str]], Dataset]
-"""The private records, with these classes declared."""
+Read = Callable[[list[str] | None], Dataset]
+"""The private records, with these classes declared; None of an encoder, which needs no labels."""
 
 LEARNER_RUNS: Final = 50
 """Each is four fits of up to a hundred sums: few enough to wait for, and enough to see whether sums
@@ -68,6 +68,8 @@ def audit_files(
 
 
 def _audit_of(name: str, released: Release, read: Read, effort: Effort) -> AuditAt:
+    if released.recipe.task == "encoding":
+        return _audit_of_encoder(name, released, read, effort)
     if released.recipe.task != "classification":
         raise InputError(
             f"{name} must hold a classifier, got a {released.recipe.task}: audit its recipe in"
@@ -86,6 +88,29 @@ def _audit_of(name: str, released: Release, read: Read, effort: Effort) -> Audit
             released, rows, labels, beta=beta, persons=persons, **effort.on_head
         )
     worlds = (rows, labels), neighbour_of(released, rows, labels, persons=persons)
+    return lambda beta: audit_release_queries(released, *worlds, beta=beta, **effort.on_queries)
+
+
+def _audit_of_encoder(name: str, released: Release, read: Read, effort: Effort) -> AuditAt:
+    """By all its noisy queries, on the rows with and without one unit, or one turned round.
+
+    Rows are scaled to norm 1, so every record moves sums about as far: a unit with the most of them
+    is taken.
+    """
+    data, each = read(None), released.terms.max_records_per_person
+    refuse_persons(name, released, named=data.persons is not None)
+    kept = rows_kept(data, each)
+    rows = data.features[kept].astype(np.float64)
+    if len(rows) == 0:
+        raise InputError("private must hold a record to be removed, got none")
+    persons = None if data.persons is None else data.persons[kept]
+    unit = max(rows_of_units(persons, len(rows), each), key=len)
+    if released.guarantee.relation is Relation.REPLACE_ONE:
+        other = rows.copy()
+        other[unit] *= -1
+    else:
+        other = np.delete(rows, unit, axis=0)
+    worlds = (rows, np.zeros(len(rows))), (other, np.zeros(len(other)))
     return lambda beta: audit_release_queries(released, *worlds, beta=beta, **effort.on_queries)
 
 
@@ -203,6 +228,11 @@ class TrainingPlan:
         if self.by_recipe and "bound" not in RECIPES[self.train].options:
             return 1.0
         raise InputError("bound must be said for a training of your own: canaries keep it")
+
+
+def needs_bound(train: str) -> bool:
+    """Whether a bound must be said: recipes that take none scale rows to norm 1 themselves."""
+    return train not in RECIPES or "bound" in RECIPES[train].options
 
 
 def audit_named_training(data: Dataset, plan: TrainingPlan, *, beta: float) -> TrainingAudit:

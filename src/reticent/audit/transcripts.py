@@ -23,18 +23,22 @@ from reticent.audit.lower_bound import checked_beta
 from reticent.audit.many_runs import SeparateRuns, many_runs, runs_to_refute
 from reticent.audit.pairs import refuse_other_claim, refuse_others
 from reticent.audit.release_audit import TranscriptAudit
-from reticent.guarantee import Guarantee, Relation, Sensitivity
+from reticent.guarantee import Guarantee, Relation
 from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.estimators import AdaSSPRegressor, Learner, Prepared
+from reticent.protect.noise_scales import composed_epsilon_of, noise_plan, with_scales
 from reticent.protect.noisy_query import (
     NoiseFunction,
+    Replayed,
     Sampler,
     everyone,
+    sample_number,
     sampling_rate,
+    settled,
     with_sampler,
 )
-from reticent.protect.recipe import Replay, composed_epsilon_of, noise_plan, replay, with_scales
+from reticent.protect.recipe import Replay, replay
 from reticent.protect.release import Release, claim_of
 from reticent.randomness import secret_sample
 from reticent.training.records import indices_of
@@ -58,6 +62,8 @@ class NoisyQuery(NamedTuple):
     answer: Floats
     rate: float = 1.0
     """Of the sample that the sum was over."""
+    sample: int = 0
+    """The number of that sample: queries of one number saw the same records."""
 
 
 class Transcript(NamedTuple):
@@ -71,14 +77,16 @@ class Shifts(NamedTuple):
     """How far sums of one noise are from those of the other world, a number each."""
 
     noise: AdditiveMechanism
-    l1: Floats
-    l2: Floats
+    norms: dict[str, Floats]
+    """As the noise measures them."""
     rate: float = 1.0
+    samples: tuple[int, ...] = ()
+    """The sample of each, where they are of samples."""
 
     @property
     def distances(self) -> Floats:
         """In the norm that the noise is calibrated to."""
-        return self.l2 if self.noise.norm == "l2" else self.l1
+        return self.norms[self.noise.norm]
 
     @property
     def spent(self) -> float:
@@ -94,12 +102,12 @@ class Shifts(NamedTuple):
         """The largest share of the claimed sensitivity."""
         return float(self.distances.max()) / self.noise.bound
 
-    def noises(self) -> Iterator[AdditiveMechanism]:
-        """The same noise on sums that a record moves so far."""
-        for l1, l2 in zip(self.l1.tolist(), self.l2.tolist(), strict=True):
-            if l2 > 0:
-                moved = Sensitivity(l1=l1, l2=l2, source="the distance of two worlds")
-                yield type(self.noise)(scale=self.noise.scale, sensitivity=moved)
+    def noises(self) -> Iterator[tuple[AdditiveMechanism, int]]:
+        """The same noise on sums that a record moves so far, each with its sample."""
+        samples = self.samples or tuple(range(len(self.distances)))
+        for place in np.flatnonzero(self.distances > 0):
+            norms = {name: float(lengths[place]) for name, lengths in self.norms.items()}
+            yield self.noise.at_distance(**norms), samples[place]
 
 
 class PairedRun(NamedTuple):
@@ -117,11 +125,13 @@ class PairedRun(NamedTuple):
 
     def epsilon(self, relation: Relation, delta: float) -> float:
         """The ε at δ of noisy sums at these distances; rounded up."""
-        moved = [(noise, part.rate) for part in self.shifts for noise in part.noises()]
+        moved = [(one, part.rate, at) for part in self.shifts for one, at in part.noises()]
         if not moved:
             return 0.0
-        noises, rates = map(list, zip(*moved, strict=True))
-        return composed_epsilon_of(noises, relation=relation, delta=delta, rates=rates)
+        noises, rates, samples = map(list, zip(*moved, strict=True))
+        return composed_epsilon_of(
+            noises, relation=relation, delta=delta, rates=rates, samples=samples
+        )
 
 
 def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to look
@@ -260,7 +270,7 @@ def audit_transcripts(  # noqa: PLR0913 - as above
     return TranscriptAudit(
         claim=claim,
         mechanism=noise.name,
-        queries=sum(len(part.l2) for part in furthest.shifts),
+        queries=sum(len(part.distances) for part in furthest.shifts),
         tightness=max(part.tightness for path in paths for part in path.shifts),
         analytic=analytic,
         exact=steady and (is_gaussian or claim.delta == 0),
@@ -281,9 +291,9 @@ def transcript(recipe: Replay, answer: NoiseFunction) -> Transcript:
     queries: list[NoisyQuery] = []
 
     def recorded(noise: AdditiveMechanism, value: Floats) -> Floats:
-        given = answer(noise, value)
-        drawn = np.array(value).ravel(), np.array(given).ravel()
-        queries.append(NoisyQuery(noise, *drawn, sampling_rate()))
+        exact, given = settled(value, answer(noise, value))
+        drawn = np.array(exact).ravel(), np.array(given).ravel()
+        queries.append(NoisyQuery(noise, *drawn, sampling_rate(), sample_number()))
         return given
 
     model = recipe(recorded)
@@ -298,7 +308,7 @@ def replayed(recipe: Replay, answers: Sequence[NoisyQuery]) -> Transcript:
         drawn = next(left, None)
         if drawn is None or drawn.noise != noise or drawn.answer.size != value.size:
             raise InputError(_OTHER_SUMS)
-        return drawn.answer.reshape(np.shape(value)).copy()
+        return drawn.answer.reshape(np.shape(value)).copy().view(Replayed)
 
     queries = transcript(recipe, again)
     if next(left, None) is not None:
@@ -326,18 +336,16 @@ def run_pair(
         beside = replayed(other, drawn.queries)
         is_sampled = any(query.rate < 1 for query in drawn.queries)
         whole = replayed(own, drawn.queries) if is_sampled else drawn
-    ratio, shifts = 0.0, []
+    losses, shifts = np.zeros(len(drawn.queries)), []
     for places in _of_one_noise(drawn.queries):
         noise, rate = drawn.queries[places[0]].noise, drawn.queries[places[0]].rate
         here = np.stack([whole.queries[place].value for place in places])
         there = np.stack([beside.queries[place].value for place in places])
         answers = np.stack([drawn.queries[place].answer for place in places])
-        densities = [noise.log_density(answers - sums) for sums in (here, there)]
-        losses = densities[1] - densities[0]
-        ratio += float(_sampled_losses(losses, rate, bool(own_rows)).sum())
-        moved = there - here
-        norms = np.abs(moved).sum(axis=1), np.linalg.norm(moved, axis=1)
-        shifts.append(Shifts(noise, *norms, rate))
+        losses[places] = noise.log_ratio(answers - here, answers - there)
+        samples = tuple(drawn.queries[place].sample for place in places) if rate < 1 else ()
+        shifts.append(Shifts(noise, noise.norms(there - here), rate, samples))
+    ratio = _ratio(losses, drawn.queries, bool(own_rows))
     return PairedRun(ratio, shifts, sealed=drawn.model.tobytes() == beside.model.tobytes())
 
 
@@ -356,14 +364,24 @@ def _with_coins_for(own_rows: frozenset[bytes]) -> Sampler:
     return sampler
 
 
-def _sampled_losses(losses: Floats, rate: float, is_own: bool) -> Floats:
-    """ln of the other world's density over the own, of queries that see a record at this rate.
+def _ratio(losses: Floats, queries: list[NoisyQuery], is_own: bool) -> float:
+    """Λ of a transcript: the losses of queries on one sample add up before they are amplified."""
+    total = sum(losses[place] for place, one in enumerate(queries) if one.rate == 1)
+    by_sample: dict[tuple[int, float], list[float]] = {}
+    for loss, query in zip(losses.tolist(), queries, strict=True):
+        if query.rate < 1:
+            by_sample.setdefault((query.sample, query.rate), []).append(loss)
+    for (_, rate), of_sample in by_sample.items():
+        total += float(_sampled_losses(np.array([sum(of_sample)]), rate, is_own)[0])
+    return float(total)
 
-    ``losses`` are those of queries that see it for certain: ln((1 − q) + q·e^ℓ) of the world with
+
+def _sampled_losses(losses: Floats, rate: float, is_own: bool) -> Floats:
+    """ln of the other world's density over the own, of samples that see a record at this rate.
+
+    ``losses`` are those of samples that see it for certain: ln((1 − q) + q·e^ℓ) of the world with
     the record over the world without.
     """
-    if rate == 1:
-        return losses
     with_record = -losses if is_own else losses
     amplified: Floats = np.logaddexp(np.log1p(-rate), np.log(rate) + with_record)
     return -amplified if is_own else amplified

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         AdaSSPRegressor,
         ClassMeansHead,
         LDAHead,
+        MatrixLDAHead,
         NoisyGradientHead,
         PrivateNetwork,
+        PureClassMeansHead,
     )
     from reticent.protect.mean import release_mean
     from reticent.protect.penalty import mean_share, public_penalty
@@ -30,10 +32,18 @@ if TYPE_CHECKING:
     from reticent.protect.recipe import Recipe, Step
     from reticent.protect.registry import RECIPES
     from reticent.protect.release import Release, release_records
+    from reticent.protect.released_encoder import (
+        ReleasedEncoder,
+        composed_guarantee,
+        encoder_from,
+        release_encoder,
+        use_encoder,
+    )
     from reticent.protect.signing import make_keys, read_public_key, read_signer
     from reticent.protect.table import ReleaseRequest, release_table
     from reticent.protect.terms import Source, Terms
     from reticent.protect.training_progress import follow_training
+    from reticent.protect.used_encoder import UsedEncoder
     from reticent.protect.weights import release_weights
 
 __all__ = [
@@ -44,19 +54,25 @@ __all__ = [
     "Answered",
     "ClassMeansHead",
     "LDAHead",
+    "MatrixLDAHead",
     "NoisyGradientHead",
     "PrivateAnswers",
     "PrivateNetwork",
     "PrivateTraining",
+    "PureClassMeansHead",
     "Recipe",
     "Release",
     "ReleaseRequest",
+    "ReleasedEncoder",
     "Source",
     "Step",
     "Terms",
+    "UsedEncoder",
     "Verification",
     "calibrated_answers",
     "charge_answers",
+    "composed_guarantee",
+    "encoder_from",
     "follow_training",
     "load",
     "make_keys",
@@ -66,12 +82,14 @@ __all__ = [
     "public_penalty",
     "read_public_key",
     "read_signer",
+    "release_encoder",
     "release_mean",
     "release_records",
     "release_table",
     "release_weights",
     "save",
     "set_answer_budget",
+    "use_encoder",
     "verify",
 ]
 

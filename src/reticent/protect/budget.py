@@ -2,7 +2,7 @@
 
 Gaussian noise adds μ², other noise adds ρ (zCDP) where δ > 0, and ε where δ = 0 or nothing better
 is known. These currencies choose scales alone; the ε of a certificate is the accountants' word
-(``recipe.composed_epsilon``).
+(``noise_scales.composed_epsilon``).
 """
 
 import math
@@ -13,7 +13,7 @@ from reticent.guarantee import Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.additive import SCALE_SLACK, CoordinatewiseMechanism
 from reticent.mechanisms.profiles import conversions, gaussian
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import mechanism_named
 from reticent.validation import InputError, positive, probability
 
 _SLACK = 1 - 2.0**-40
@@ -21,13 +21,13 @@ _SLACK = 1 - 2.0**-40
 _SPLIT_SLACK = 1 - 1e-9
 """The same where several steps share a budget."""
 
-Share = tuple[Sensitivity, float, int]
-"""How far one unit moves a step, its share of the budget, and how often it is released."""
+Share = tuple[type[AdditiveMechanism], Sensitivity, float, int]
+"""A step's noise, how far one unit moves it, its share of the budget, how often it is released."""
 
 
 def mechanism_of(name: str) -> type[AdditiveMechanism]:
     """The mechanism of that name."""
-    return MECHANISMS.named(name)
+    return mechanism_named(name)
 
 
 class Currency(ABC):
@@ -97,18 +97,20 @@ def currencies_of(kind: type[AdditiveMechanism], delta: float) -> list[Currency]
     return [_Epsilon()]
 
 
-def share_scales(
-    kind: type[AdditiveMechanism], shares: Mapping[str, Share], *, epsilon: float, delta: float
-) -> dict[str, float]:
-    """The scale of each step's noise, so that all of them together spend (ε, δ)."""
+def share_scales(shares: Mapping[str, Share], *, epsilon: float, delta: float) -> dict[str, float]:
+    """The scale of each step's noise, so that all of them together spend (ε, δ).
+
+    Steps with noise of several kinds add up in what all of them have, which is ε.
+    """
+    mixed = len({kind for kind, *_ in shares.values()}) > 1
     scales = {}
-    for name, (sensitivity, share, times) in shares.items():
+    for name, (kind, sensitivity, share, times) in shares.items():
         alone = len(shares) == 1 and times == 1
         scales[name] = noise_for_budget_share(
             kind,
             sensitivity,
             epsilon=epsilon,
-            delta=delta,
+            delta=0.0 if mixed else delta,
             share=1.0 if alone else share / times * _SPLIT_SLACK,
         ).scale
     return scales

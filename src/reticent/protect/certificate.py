@@ -15,12 +15,22 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from reticent.arrays import Floats
-from reticent.guarantee import Grade, Guarantee
+from reticent.data.schema import Schema
+from reticent.guarantee import Event, Grade, Guarantee
 from reticent.guarantee.rounding import upper_text
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.guarantee.weakness import weaknesses
+from reticent.mechanisms.registry import is_own_mechanism
 from reticent.mechanisms.rounded.grid import LARGEST_CELL
+from reticent.protect.feature_names import checked_names
+from reticent.protect.noise_scales import composed_epsilon, event_of, with_scales
 from reticent.protect.plain_values import class_names
-from reticent.protect.recipe import Plan, Recipe, composed_epsilon, with_scales
+from reticent.protect.public_facts import (
+    SCHEMA,
+    document_of_schema,
+    misfits,
+    schema_of_document,
+)
+from reticent.protect.recipe import Plan, Recipe
 from reticent.protect.registry import RECIPES, is_own
 from reticent.protect.release import Release, claim_of, shape_misfits
 from reticent.protect.sealed_pair import Pair, Paths, read_pair, write_pair
@@ -32,6 +42,8 @@ from reticent.version import INSTALLED
 
 FORMAT: Final = "reticent-release-1"
 _VERSION: Final = re.compile(r"[0-9A-Za-z.+!-]{1,64}")
+_NAMES: Final = {"columns", "formula"}
+"""How to use it: earlier certificates have neither."""
 _FIELDS: Final = {
     "format",
     "version",
@@ -56,6 +68,9 @@ class Verification:
     signed_by: str | None = None
     """The fingerprint of the key that signed the files; None where nobody did."""
 
+    weaknesses: tuple[str, ...] = ()
+    """What ε or δ allows although it holds (``guarantee.weakness``)."""
+
     @property
     def holds(self) -> bool:
         """Whether nothing contradicts the certificate."""
@@ -70,6 +85,10 @@ class _Claims(NamedTuple):
     scales: dict[str, float]
     classes: list[Any]
     guarantee: Guarantee
+    schema: Schema | None
+    columns: tuple[str, ...]
+    formula: list[str] | None
+    """None where a certificate has none."""
     grade: str
     """As it is typed in the file."""
 
@@ -84,6 +103,7 @@ def save(release: Release, path: str | Path, *, sign: Signer | None = None) -> P
 
 def document_of(release: Release) -> dict[str, Any]:
     """The certificate as plain values, but for the hash of the weights."""
+    raw = {} if release.schema is None else {SCHEMA: document_of_schema(release.schema)}
     return {
         "format": FORMAT,
         "version": INSTALLED,
@@ -92,7 +112,10 @@ def document_of(release: Release) -> dict[str, Any]:
         "terms": release.terms.to_dict(),
         "scales": dict(release.scales),
         "classes": release.classes_.tolist(),
+        "columns": list(release.columns),
+        "formula": list(release.recipe.formula),
         "guarantee": release.guarantee.to_dict(),
+        **raw,
     }
 
 
@@ -118,6 +141,8 @@ def load_verified(path: str | Path) -> tuple[Release, Verification]:
         tensors=pair.tensors,
         guarantee=claims.guarantee,
         classes_=np.asarray(claims.classes),
+        schema=claims.schema,
+        columns=claims.columns,
     )
     return model, verified
 
@@ -144,27 +169,66 @@ def _verified(pair: Pair, claims: _Claims) -> Verification:
         *shape_misfits(recipe, pair.tensors, len(claims.classes)),
         *recipe.misfits(terms),
         *_other_terms(recipe, terms, claim),
+        *misfits(claims.schema, recipe, list(map(str, claims.classes)), terms),
     ]
-    try:
-        plan = with_scales(recipe, claims.scales, terms)
-        epsilon = composed_epsilon(plan, relation=terms.relation, delta=terms.delta)
-    except (OverflowError, MemoryError):
-        epsilon, plan = math.inf, {}
+    epsilon, plan = _computed(claims)
     if not epsilon <= claim.epsilon:
         problems.append(
             f"the noise gives epsilon = {upper_text(epsilon)}, not {upper_text(claim.epsilon)}"
         )
     elif plan and not problems:
-        problems += _other_lines(claim_of(recipe, terms, plan), claim)
+        facts = () if claims.schema is None else claims.schema.stated
+        problems += _other_lines(claim_of(recipe, terms, plan, facts), claim)
         problems += _off_grid(recipe, pair.tensors, plan)
     problems += _other_grade(claims)
+    problems += _other_encoder(terms)
+    if claims.formula not in (None, list(recipe.formula)):
+        problems.append("the formula is not that of the recipe")
     return Verification(
         guarantee=claim,
         epsilon=epsilon,
         problems=tuple(problems),
         version=str(pair.claims["version"]),
         signed_by=pair.signed_by,
+        weaknesses=weaknesses(
+            epsilon=claim.epsilon, delta=claim.delta, records=max(recipe.records, 1)
+        ),
     )
+
+
+def _computed(claims: _Claims) -> tuple[float, Plan]:
+    """The ε that follows from a certificate's numbers, and the plan; none where it overflows."""
+    terms = claims.terms
+    try:
+        plan = with_scales(claims.recipe, claims.scales, terms)
+        return composed_epsilon(plan, relation=terms.relation, delta=terms.delta), plan
+    except (OverflowError, MemoryError):
+        return math.inf, {}
+
+
+def event_in(document: Mapping[str, Any]) -> Event:
+    """The event of a certificate's release, as an accountant sees it."""
+    claims = _claims(Pair(claims=document, tensors={}, problems=()), "the encoder")
+    plan = with_scales(claims.recipe, claims.scales, claims.terms)
+    return event_of(plan, relation=claims.terms.relation, delta=claims.terms.delta)
+
+
+def _other_encoder(terms: Terms) -> list[str]:
+    """Where the certificate of the encoder below does not follow from its own numbers."""
+    if terms.encoder is None:
+        return []
+    pair = Pair(claims=terms.encoder.document, tensors={}, problems=())
+    claims = _claims(pair, "the encoder")
+    if claims.recipe.task != "encoding":
+        return [f"the encoder is a {claims.recipe.task}"]
+    own = claims.terms
+    problems = [*claims.recipe.misfits(own), *_other_terms(claims.recipe, own, claims.guarantee)]
+    epsilon, plan = _computed(claims)
+    if not epsilon <= claims.guarantee.epsilon:
+        problems.append(f"the noise gives epsilon = {upper_text(epsilon)}")
+    elif not problems:
+        problems += _other_lines(claim_of(claims.recipe, own, plan), claims.guarantee)
+    return [f"of the encoder: {one}" for one in [*problems, *_other_grade(claims)]]
 
 
 def _other_lines(own: Guarantee, claim: Guarantee) -> list[str]:
@@ -200,7 +264,7 @@ def _off_grid(recipe: Recipe, tensors: Mapping[str, Floats], plan: Plan) -> list
     Whoever writes other numbers into the weights, or noise of other floats, is found by it. A
     plug-in's noise may have another grid.
     """
-    if not MECHANISMS.is_own(recipe.mechanism):
+    if not is_own_mechanism(recipe.mechanism):
         return []
     return [
         f"the tensor {name} does not lie on the grid of its noise"
@@ -246,15 +310,19 @@ def _claims(pair: Pair, path: str | Path) -> _Claims:
     values = pair.claims
     if values.get("format") != FORMAT:
         raise InputError(f"{path} must be a certificate of format {FORMAT}, got another file")
-    if odd := sorted(set(values) ^ _FIELDS):
+    if odd := sorted((set(values) - _NAMES ^ _FIELDS) - {SCHEMA}):
         raise InputError(f"{path} must have the fields of a certificate, got {odd[0]!r} wrong")
     _refuse_odd_version(values["version"])
+    recipe = _recipe(values["recipe"], values["numbers"])
     return _Claims(
-        recipe=_recipe(values["recipe"], values["numbers"]),
+        recipe=recipe,
         terms=Terms.from_dict(values["terms"]),
         scales=_scales(values["scales"]),
         classes=class_names(values["classes"]),
         guarantee=Guarantee.from_dict(values["guarantee"]),
+        schema=schema_of_document(values.get(SCHEMA)),
+        columns=checked_names(values.get("columns", []), recipe.features),
+        formula=values.get("formula"),
         grade=str(values["guarantee"].get("grade", Grade.DECLARED)),
     )
 

@@ -21,8 +21,10 @@ from reticent.protect.recipe import Recipe
 from reticent.protect.recipes.adassp import AdaSSPRecipe
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.protect.recipes.lda import LDARecipe
+from reticent.protect.recipes.matrix_lda import MatrixLDARecipe
 from reticent.protect.recipes.network import NetworkRecipe
 from reticent.protect.recipes.noisy_gradient import GradientRecipe
+from reticent.protect.recipes.pure_class_means import PureClassMeansRecipe
 from reticent.protect.recipes.regression import RegressionRecipe
 from reticent.protect.release import Charge, Release, release_records
 from reticent.protect.terms import Terms, inferred_sources
@@ -121,7 +123,8 @@ class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
         epsilon: The ε of the whole fit.
         delta: Its δ.
         relation: "add-remove" or "replace-one".
-        mechanism: The noise: "gaussian", or "logistic" and others by zCDP or ε.
+        mechanism: The noise: "gaussian", or "logistic" and others by zCDP or ε. Learners with
+            noise of their own, for pure ε, take no other: leave it out.
         max_records_per_person: The most records that one person owns, where the person is
             protected (user-level privacy); None where no persons are named, and the record is.
         inferred: The names of public numbers that were read off the private records: with any of
@@ -256,6 +259,73 @@ class AdaSSPHead(Learner):
     """
 
     recipe = AdaSSPRecipe
+
+
+class PureClassMeansHead(Learner):
+    """The nearest of C noisy class means at pure ε: each class sum has L2-Laplace noise of its own.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> head = PureClassMeansHead(
+    ...     classes=range(10), records=1500, epsilon=1.0, delta=0.0, relation="add-remove"
+    ... ).fit(X[:1500], y[:1500])
+    >>> print(head.guarantee_)
+    ε ≤ 1, δ ≤ 0 (proven; neighbours: add-remove; unit: one record)
+    """
+
+    recipe = PureClassMeansRecipe
+
+
+class MatrixLDAHead(Learner):
+    """Discriminant analysis at pure ε; takes the arguments of every learner, and these.
+
+    Args:
+        public_map: A file .npy or .npz of a public layer, outputs × features, along whose leading
+            directions rows are shortened; a random map where nothing is said.
+        seed: Public, of the random map.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> head = MatrixLDAHead(
+    ...     classes=range(10), records=1500, epsilon=4.0, delta=0.0, relation="add-remove"
+    ... ).fit(X[:1500], y[:1500])
+    >>> print(head.guarantee_)
+    ε ≤ 4, δ ≤ 0 (proven; neighbours: add-remove; unit: one record)
+    """
+
+    recipe = MatrixLDARecipe
+
+    def __init__(  # noqa: PLR0913 - one argument for each public number
+        self,
+        *,
+        classes: Sequence[Any],
+        records: int,
+        epsilon: float,
+        delta: float,
+        relation: Relation | str,
+        mechanism: str = "gaussian",
+        max_records_per_person: int | None = None,
+        inferred: Collection[str] = (),
+        charge: Charge | None = None,
+        public_map: str = "",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            classes=classes,
+            records=records,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            mechanism=mechanism,
+            max_records_per_person=max_records_per_person,
+            inferred=inferred,
+            charge=charge,
+        )
+        self.public_map = public_map
+        self.seed = seed
+
+    def _options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in MatrixLDARecipe.options}
 
 
 class PrivateNetwork(Learner):
@@ -449,6 +519,8 @@ ESTIMATORS = (
     ClassMeansHead,
     LDAHead,
     AdaSSPHead,
+    PureClassMeansHead,
+    MatrixLDAHead,
     PrivateNetwork,
     AdaSSPRegressor,
 )

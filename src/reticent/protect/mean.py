@@ -8,10 +8,12 @@ from numpy.typing import ArrayLike
 
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
-from reticent.protect.recipe import PlannedStep, composed_epsilon
+from reticent.protect.noise_scales import composed_epsilon
+from reticent.protect.recipe import PlannedStep
 from reticent.protect.recipes.mean import MEAN, MeanRecipe, mean_noise
 from reticent.protect.release import Charge, Release, released_by
 from reticent.protect.terms import Terms, inferred_sources
+from reticent.protect.used_encoder import UsedEncoder
 from reticent.validation import float_rows
 
 
@@ -28,13 +30,15 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
     max_records_per_person: int | None = None,
     inferred: Collection[str] = (),
     charge: Charge | None = None,
+    encoder: UsedEncoder | None = None,
 ) -> Release:
     """The sum of the rows, clipped to ``bound``, with noise, over the public ``records``.
 
     It spends ``share`` of the budget (ε, δ) (of μ² for Gaussian noise, of ρ or ε for other noise);
     ``release_weights(…, mean=…)`` spends the rest. ``inferred`` names the public numbers that were
     read off the private rows: with any of them the guarantee is declared. ``charge`` is called with
-    the event before the noise is drawn. The mean is the tensor ``mean`` of the release.
+    the event before the noise is drawn; ``encoder`` is as for ``release_weights``. The mean is the
+    tensor ``mean`` of the release.
 
     >>> rows = np.random.default_rng(0).normal(size=(5000, 3)) + [1.0, 0.0, 0.0]
     >>> mean = release_mean(
@@ -49,6 +53,7 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
         relation=as_relation(relation),
         max_records_per_person=max_records_per_person,
         sources=inferred_sources(inferred),
+        encoder=encoder,
     )
     rows = float_rows("X", X)
     recipe = MeanRecipe.planned(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -27,69 +27,46 @@ _AUDITED: Final[dict[tuple[NetworkRecipe, tuple[int, ...]], GradientSum]] = {}
 released is."""
 
 
-class NetworkRun:
-    """What training changes: weights, what the optimiser keeps, and the weights' moving average.
+class Optimised(Protocol):
+    """The public numbers of a recipe that an optimiser is built from."""
 
-    Records of each shape have batches, and checks, of their own.
-    """
+    @property
+    def learning_rate(self) -> float:
+        """Of all steps."""
 
-    def __init__(self, recipe: NetworkRecipe, model: nn.Module) -> None:
-        def loss(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-            return functional.cross_entropy(model(images), labels, reduction="none")
+    @property
+    def momentum(self) -> float:
+        """Of SGD, or the decay of Adam's first moment."""
 
-        self.model = model
-        self.sums = {
-            shape: GradientSum(
-                model,
-                loss,
-                clip=recipe.clip,
-                example=example,
-                physical=recipe.slots,
-                exact=recipe.exact,
-                like=_AUDITED.get((recipe, shape)) if is_replaced() else None,
-            )
-            for shape, example in _examples(recipe, model).items()
-        }
-        if is_replaced():
-            _AUDITED.clear()
-            _AUDITED.update({(recipe, shape): one for shape, one in self.sums.items()})
-        if self.gradients.size != recipe.size:
-            raise InputError(f"{recipe.architecture} must build one network, got two sizes")
-        if getattr(model, "public_weights", "") != recipe.public_weights:
-            raise InputError(f"{recipe.architecture} must keep its public weights, got others")
+    @property
+    def optimiser(self) -> str:
+        """The name of the optimiser: sgd or adam."""
+
+    @property
+    def average(self) -> float:
+        """Decay of a moving average of the weights; 0 for none."""
+
+
+class WeightsRun:
+    """What training changes: weights, what the optimiser keeps, and the weights' moving average."""
+
+    def __init__(self, model: nn.Module, gradients: GradientSum, recipe: Optimised) -> None:
+        self.model, self.gradients = model, gradients
         rate, kept = recipe.learning_rate, recipe.momentum
-        parameters = self.gradients.clipper.parameters
+        parameters = gradients.clipper.parameters
         self.optimiser: torch.optim.Optimizer = (
             torch.optim.SGD(parameters, lr=rate, momentum=kept)
             if recipe.optimiser == "sgd"
             else torch.optim.Adam(parameters, lr=rate, betas=(kept, 0.999))
         )
-        self.decay = recipe.average
+        self.decay, self.rate = recipe.average, rate
         self.averages = {name: one.clone() for name, one in self._weights().items()}
 
-    @property
-    def gradients(self) -> GradientSum:
-        """Of the records of one shape: for what is the same of all."""
-        return next(iter(self.sums.values()))
-
-    def prepared(self, rows: torch.Tensor, labels: torch.Tensor) -> list[Records]:
-        """All records as the trained part of the network sees them."""
-        return [
-            (self.sums[tuple(inputs.shape[1:])], places, inputs, labels[places])
-            for places, inputs in grouped(self.model, rows)
-        ]
-
-    def total(self, records: list[Records], taken: Array) -> Floats:
-        """The sum of the clipped gradients of the records at these places."""
-        total = np.zeros(self.gradients.size)
-        for gradients, places, inputs, labels in records:
-            rows = np.flatnonzero(np.isin(places.numpy(), taken))
-            total += gradients.of((inputs[rows], labels[rows]))
-        return total
-
-    def step(self, mean: Floats) -> None:
-        """One step of the optimiser along a noisy gradient."""
+    def step(self, mean: Floats, *, factor: float = 1.0) -> None:
+        """One step of the optimiser along a noisy gradient, at this part of the learning rate."""
         self.gradients.set_gradients(mean)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.rate * factor
         self.optimiser.step()
         if self.decay:
             with torch.no_grad():
@@ -127,6 +104,50 @@ class NetworkRun:
         return {
             name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad
         }
+
+
+class NetworkRun(WeightsRun):
+    """One training of a classifier; records of each shape have batches and checks of their own."""
+
+    def __init__(self, recipe: NetworkRecipe, model: nn.Module) -> None:
+        def loss(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            return functional.cross_entropy(model(images), labels, reduction="none")
+
+        self.sums = {
+            shape: GradientSum(
+                model,
+                loss,
+                clip=recipe.clip,
+                example=example,
+                physical=recipe.slots,
+                exact=recipe.exact,
+                like=_AUDITED.get((recipe, shape)) if is_replaced() else None,
+            )
+            for shape, example in _examples(recipe, model).items()
+        }
+        if is_replaced():
+            _AUDITED.clear()
+            _AUDITED.update({(recipe, shape): one for shape, one in self.sums.items()})
+        super().__init__(model, next(iter(self.sums.values())), recipe)
+        if self.gradients.size != recipe.size:
+            raise InputError(f"{recipe.architecture} must build one network, got two sizes")
+        if getattr(model, "public_weights", "") != recipe.public_weights:
+            raise InputError(f"{recipe.architecture} must keep its public weights, got others")
+
+    def prepared(self, rows: torch.Tensor, labels: torch.Tensor) -> list[Records]:
+        """All records as the trained part of the network sees them."""
+        return [
+            (self.sums[tuple(inputs.shape[1:])], places, inputs, labels[places])
+            for places, inputs in grouped(self.model, rows)
+        ]
+
+    def total(self, records: list[Records], taken: Array) -> Floats:
+        """The sum of the clipped gradients of the records at these places."""
+        total = np.zeros(self.gradients.size)
+        for gradients, places, inputs, labels in records:
+            rows = np.flatnonzero(np.isin(places.numpy(), taken))
+            total += gradients.of((inputs[rows], labels[rows]))
+        return total
 
 
 def _examples(recipe: NetworkRecipe, model: nn.Module) -> dict[tuple[int, ...], Any]:

@@ -6,18 +6,19 @@ an audit can stand at one place, see the exact values of a whole fit and give th
 """
 
 import dataclasses
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
-from reticent.arrays import Array, Floats, Integers
+from reticent.arrays import Array, Floats, Floats32, Integers
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
 from reticent.mechanisms import AdditiveMechanism, Mechanism
-from reticent.randomness import secret_sample
+from reticent.randomness import SecureBits, secret_sample, seeded
 
 NoiseFunction = Callable[[Any, Floats], Array]
 """The mechanism that a value is due and the value in, what the world sees of it out."""
@@ -26,6 +27,7 @@ REPLACED: Final = "the noise was replaced by an audit: nothing is promised"
 
 _FUNCTION: ContextVar[NoiseFunction | None] = ContextVar("noise function", default=None)
 _RATE: ContextVar[float] = ContextVar("sampling rate", default=1.0)
+_SAMPLE: ContextVar[int] = ContextVar("number of samples drawn", default=0)
 
 
 def noisy_query(
@@ -48,6 +50,72 @@ def noisy_query(
         _RATE.reset(before)
 
 
+def noisy_query_float32(
+    noise: AdditiveMechanism, value: Floats32, *, sampling_rate: float = 1.0
+) -> Floats32:
+    """``noisy_query`` of a flat float32 vector, written over it, with float noise: fast, declared.
+
+    The claim states ``additive.IDEAL_NOISE``.
+    """
+    if _FUNCTION.get() is None:
+        return noise.release_over_float32(value)
+    value[:] = noisy_query(noise, value.astype(np.float64), sampling_rate=sampling_rate)
+    return value
+
+
+class ImplicitQuery(Protocol):
+    """A sum over records at a point that its own noise decides: answer = value(answer) + noise.
+
+    The perturbed minimum of a loss is one: with the answer a = −λN·V, value(a) is the sum of the
+    records' gradients at V, and the noise the linear term. One record moves value(a) by one
+    gradient, whatever a is, as it moves the value of any other query.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the noise and of the answer."""
+
+    def solve(self, noise: Floats) -> Floats:
+        """The answer that this noise leads to."""
+
+    def value(self, answer: Floats) -> Floats:
+        """The sum over records at this answer."""
+
+
+class Replayed(np.ndarray):
+    """An answer of an earlier run: of an implicit query it is the answer, and not its noise."""
+
+
+_IMPLICIT: ContextVar[ImplicitQuery | None] = ContextVar("implicit query", default=None)
+
+
+def implicit_noise(noise: AdditiveMechanism, query: ImplicitQuery, *, grid: float) -> Floats:
+    """The noise of an implicit query: fresh, or the one that leads to an audit's answer here."""
+    nothing = np.zeros(query.shape)
+    function = _FUNCTION.get()
+    if function is None:
+        return noise.release(nothing, grid=grid)
+    before = _IMPLICIT.set(query)
+    try:
+        given = np.asanyarray(function(noise, nothing))
+    finally:
+        _IMPLICIT.reset(before)
+    answer = np.asarray(given) if isinstance(given, Replayed) else query.solve(given)
+    return np.asarray(answer - query.value(answer))
+
+
+def settled(value: Floats, given: Array) -> tuple[Floats, Array]:
+    """What an audit records of a query: its exact value, and its answer.
+
+    Of an implicit one ``given`` is noise that was drawn, or the answer of an earlier run.
+    """
+    query = _IMPLICIT.get()
+    if query is None:
+        return value, given
+    answer = np.asarray(given) if isinstance(given, Replayed) else query.solve(np.asarray(given))
+    return query.value(answer), answer.view(Replayed)
+
+
 def is_replaced() -> bool:
     """Whether an audit answers the queries of this thread."""
     return _FUNCTION.get() is not None
@@ -56,6 +124,11 @@ def is_replaced() -> bool:
 def sampling_rate() -> float:
     """With which rate the query saw the records that a noise function is asked to answer."""
     return _RATE.get()
+
+
+def sample_number() -> int:
+    """Of the sample that was drawn last: queries with one number saw the same records."""
+    return _SAMPLE.get()
 
 
 def noisy_rows(noise: Mechanism, values: Floats) -> Array:
@@ -73,10 +146,28 @@ _SAMPLER: ContextVar[Sampler | None] = ContextVar("sampler", default=None)
 
 def sampled_records(rows: Floats, labels: Array, rate: float) -> Integers:
     """The places of a Poisson sample, by secret coins, or what an audit takes in its place."""
+    _SAMPLE.set(_SAMPLE.get() + 1)
     sampler = _SAMPLER.get()
     if sampler is None or _FUNCTION.get() is None:  # coins that are not secret: only in an audit
         return secret_sample(len(rows), rate)
     return sampler(rows, labels, rate)
+
+
+def record_uniforms(rows: Floats, labels: Array, count: int) -> Floats32:
+    """``count`` numbers in [0, 1) for each record, from secret bits: what its views are drawn by.
+
+    In an audit they are a function of the record and of the number of the sample, so that a record
+    has the same views in two worlds: which others there are changes nothing of it.
+    """
+    if _FUNCTION.get() is None:
+        words = SecureBits().words(len(rows) * count).reshape(len(rows), count)
+    else:
+        words = np.zeros((len(rows), count), dtype=np.uint64)
+        for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
+            record = hashlib.sha256(row.tobytes() + np.asarray(label).tobytes()).hexdigest()
+            draw = seeded("views in an audit", record, _SAMPLE.get())
+            words[place] = draw.integers(2**64, size=count, dtype=np.uint64)
+    return ((words >> np.uint64(40)) * 2.0**-24).astype(np.float32)
 
 
 def everyone(rows: Floats, labels: Array, rate: float) -> Integers:
@@ -98,11 +189,12 @@ def with_sampler(sampler: Sampler) -> Iterator[None]:
 @contextmanager
 def with_noise_function(function: NoiseFunction) -> Iterator[None]:
     """Until it is left, every noisy query of this thread is answered by ``function``."""
-    before = _FUNCTION.set(function)
+    before, samples = _FUNCTION.set(function), _SAMPLE.set(0)
     try:
         yield
     finally:
         _FUNCTION.reset(before)
+        _SAMPLE.reset(samples)
 
 
 def minted(claim: Guarantee) -> Guarantee:

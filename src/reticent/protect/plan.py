@@ -12,8 +12,8 @@ from typing import Any
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
 from reticent.mechanisms.profiles import gaussian
+from reticent.protect.noise_scales import noise_plan
 from reticent.protect.penalty import LOGIT_NOISE
-from reticent.protect.recipe import noise_plan
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.protect.recipes.noisy_gradient import GRADIENT, GradientRecipe
 from reticent.protect.recipes.preconditioner import UNKNOWN_SPREAD

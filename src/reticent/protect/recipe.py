@@ -1,42 +1,46 @@
 """One way to learn with noise, as public numbers: what it asks of the records, and what it makes.
 
 A ``Recipe`` sees no record until ``learn``, and there every look at the records is a noisy query of
-one of its steps. From the steps follow the noise (``noise_plan``), the event that the accountants
-see (``event_of``) and, by their word, the ε of every certificate (``composed_epsilon``).
+one of its steps. From the steps follow the noise, the event that the accountants see and, by their
+word, the ε of every certificate (``noise_scales``).
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from scipy import special
 
-from reticent.accounting.account import account
-from reticent.accounting.calibration import calibrate_noise
 from reticent.arrays import Array, Floats
-from reticent.guarantee import Composed, Event, PoissonSampled, Relation, Repeated, Sensitivity
-from reticent.guarantee.rounding import up
+from reticent.guarantee import (
+    Event,
+    GaussianEvent,
+    ObjectiveEvent,
+    Sensitivity,
+)
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import CoordinatewiseMechanism
-from reticent.protect.budget import mechanism_of, share_scales
-from reticent.protect.noisy_query import NoiseFunction, noisy_query, with_noise_function
+from reticent.protect.noisy_query import (
+    ImplicitQuery,
+    NoiseFunction,
+    implicit_noise,
+    noisy_query,
+    with_noise_function,
+)
 from reticent.protect.plain_values import checked, fields, plain, type_name
 from reticent.protect.terms import Terms
 from reticent.training import SoftmaxHead
-from reticent.validation import InputError, NotCoveredError, count
+from reticent.validation import InputError, count
 
 Tensors = dict[str, Floats]
-Task = Literal["classification", "regression", "statistic"]
-_ROUNDING = 1.001
-"""By what factor the accountants' ε of a plan may be above ε and count as rounding."""
-_TRIES = 20
-"""To make up for it; two are enough."""
+Task = Literal["classification", "regression", "statistic", "encoding"]
+LARGEST_SCORE: Final = (
+    "the answer is the class with the largest score; probabilities are the softmax of the scores"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +49,9 @@ class Step:
 
     ``theorem`` is the function that says how far, as a checked line names it. With a
     ``sampling_rate`` below 1 each query sees every record with that probability (Poisson
-    subsampling), and the accountants credit the amplification.
+    subsampling), and the accountants credit the amplification. Steps that name the same ``sample``
+    ask their queries of one sample each time: these are composed first and amplified after.
+    ``mechanism`` is the noise of this step, where it is not the recipe's.
     """
 
     sensitivity: Sensitivity
@@ -53,6 +59,18 @@ class Step:
     theorem: str
     times: int = 1
     sampling_rate: float = 1.0
+    sample: str = ""
+    mechanism: str | None = None
+    implicit: Curved | None = None
+    """Where the noise is in a loss that is minimised: what a record does to the curvature."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curved:
+    """Of objective perturbation: κ, and in how many directions a record's gradient may point."""
+
+    curvature: float
+    directions: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,17 +80,21 @@ class PlannedStep:
     noise: AdditiveMechanism
     times: int = 1
     sampling_rate: float = 1.0
+    sample: str = ""
+    implicit: Curved | None = None
 
     def release(self, value: Floats) -> Floats:
         """The only way from a sum over records to what a recipe sees of it."""
         return noisy_query(self.noise, value, sampling_rate=self.sampling_rate)
 
+    def implicit_noise(self, query: ImplicitQuery, *, grid: float) -> Floats:
+        """The noise inside a loss: the only way to what the recipe sees of its minimum."""
+        return implicit_noise(self.noise, query, grid=grid)
+
     def event(self, *, by_l2: bool = False) -> Event:
-        """All queries of this step as an accountant sees them."""
+        """One query of this step, before sampling, as an accountant sees it."""
         event = _event_by_l2(self.noise) if by_l2 else self.noise.event()
-        if self.sampling_rate < 1:
-            event = PoissonSampled(event=event, rate=self.sampling_rate)
-        return event if self.times == 1 else Repeated(event=event, count=self.times)
+        return event if self.implicit is None else _implicit_event(event, self.implicit)
 
 
 Plan = Mapping[str, PlannedStep]
@@ -105,6 +127,10 @@ class Recipe(ABC):
     summary: ClassVar[str] = ""
     """A line for the help of commands, where a plug-in has one; ours stand in the registry."""
     task: ClassVar[Task] = "classification"
+    own_mechanism: ClassVar[str | None] = None
+    """The noise of a recipe that takes no other; None where the user chooses."""
+    noises: ClassVar[tuple[str, ...]] = ()
+    """The mechanisms that its theorem covers, where these are not all."""
     options: ClassVar[tuple[str, ...]] = ()
     """The public numbers that this recipe takes beside records and classes; others are refused."""
     checked: ClassVar[tuple[str, ...]] = ()
@@ -142,6 +168,9 @@ class Recipe(ABC):
         **options: Any,
     ) -> Self:
         """The recipe for these terms: constants that depend on them are fixed here."""
+        if cls.noises and mechanism not in cls.noises:
+            covered = ", ".join(cls.noises)
+            raise InputError(f"mechanism must be {covered} for {cls.name}, got {mechanism!r}")
         numbers = {
             "records": count("records", records),
             "features": count("features", features),
@@ -177,6 +206,12 @@ class Recipe(ABC):
             f"a release of {self.name} must not be asked to predict: it is {self.task}"
         )
 
+    def encoded(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:  # noqa: ARG002
+        """The features of each row, where the release is an encoder."""
+        raise InputError(
+            f"a release of {self.name} must not be asked for features: it is {self.task}"
+        )
+
     def probabilities(self, scores: Floats) -> Floats:
         """Of each class: the softmax of the scores."""
         return np.asarray(special.softmax(scores, axis=1))
@@ -185,6 +220,11 @@ class Recipe(ABC):
         """The class of the largest score."""
         chosen: Array = classes[scores.argmax(axis=1)]
         return chosen
+
+    @property
+    def formula(self) -> tuple[str, ...]:
+        """How an answer comes of a row x and the released tensors, for who has another program."""
+        return ("scores = reticent.protect.load(PATH).logits(x)", LARGEST_SCORE)
 
     def layer(self, tensors: Mapping[str, Floats]) -> Affine | None:
         """The linear layer of the release, for who looks at weights; None where it is none."""
@@ -213,6 +253,9 @@ class Recipe(ABC):
     def refuse_foreign_code(self) -> None:  # noqa: B027 - most recipes run no code but their own
         """Raise where these numbers, read from a file, name code that nobody here asked to run."""
 
+    def refuse_other_layout(self, shape: tuple[int, ...]) -> None:  # noqa: B027 - most read vectors
+        """Raise where records of a table lie otherwise than these numbers say, axis by axis."""
+
     def misfits(self, terms: Terms) -> list[str]:
         """Where the numbers are not what the installed recipe plans for the same terms."""
         del terms
@@ -239,90 +282,6 @@ class Recipe(ABC):
         if not isinstance(values, Mapping) or set(values) != set(kinds):
             raise InputError(f"numbers must have {', '.join(sorted(kinds))}, got others")
         return cls(**{name: checked(name, kind, values[name]) for name, kind in kinds.items()})
-
-
-def noise_plan(
-    recipe: Recipe, terms: Terms, *, given: Mapping[str, AdditiveMechanism] | None = None
-) -> Plan:
-    """Each step with the noise that its share of (ε, δ) buys, calibrated from public numbers alone.
-
-    ``given`` is the noise of steps that were released before, as a mean to centre by.
-    """
-    steps, kind = recipe.steps(terms), mechanism_of(recipe.mechanism)
-    whole = sum(step.share for step in steps.values())
-    if not abs(whole - 1) < 1e-9:
-        raise InputError(f"shares must add up to 1, got {whole}")
-    if any(step.sampling_rate < 1 for step in steps.values()):
-        scales = _sampled_scales(recipe, steps, terms)
-    else:
-        shares = {name: (step.sensitivity, step.share, step.times) for name, step in steps.items()}
-        scales = share_scales(kind, shares, epsilon=terms.epsilon, delta=terms.delta)
-    done = {name: noise.scale for name, noise in (given or {}).items()}
-    return _enough(recipe, scales | done, terms, fixed=done)
-
-
-def with_scales(recipe: Recipe, scales: Mapping[str, float], terms: Terms) -> Plan:
-    """The plan of a certificate: its sensitivities follow from the recipe, its scales are given."""
-    steps = recipe.steps(terms)
-    if set(steps) != set(scales):
-        raise InputError(f"scales must be those of {', '.join(steps)}, got others")
-    kind = mechanism_of(recipe.mechanism)
-    return {
-        name: PlannedStep(
-            noise=kind(scale=scales[name], sensitivity=step.sensitivity),
-            times=step.times,
-            sampling_rate=step.sampling_rate,
-        )
-        for name, step in steps.items()
-    }
-
-
-def scales_of(plan: Plan) -> dict[str, float]:
-    """The scale of the noise of each step."""
-    return {name: step.noise.scale for name, step in plan.items()}
-
-
-def event_of(plan: Plan, *, relation: Relation, delta: float) -> Event:
-    """The whole plan as one event, through the norm by which the accountants give the smaller ε."""
-    events = _events(plan)
-    if len(events) == 1:
-        return events[0]
-    return min(events, key=lambda event: _epsilon(event, relation, delta))
-
-
-def composed_epsilon(plan: Plan, *, relation: Relation, delta: float) -> float:
-    """The ε at δ of all queries of a plan: the accountants' for its event, rounded up."""
-    return up(min(_epsilon(event, relation, delta) for event in _events(plan)))
-
-
-def composed_epsilon_of(
-    noises: list[AdditiveMechanism],
-    *,
-    relation: Relation,
-    delta: float,
-    rates: list[float] | None = None,
-) -> float:
-    """The ε at δ of releases with these noises on the same data; rounded up.
-
-    ``rates`` are those of the samples that they saw. Samples of one rate under noise of one scale
-    count as often as there are, each at the furthest that any of them moved.
-    """
-    if rates is not None and min(rates, default=1.0) < 1:
-        return composed_epsilon(_sampled_plan(noises, rates), relation=relation, delta=delta)
-    plan = {str(place): PlannedStep(noise=noise) for place, noise in enumerate(noises)}
-    return composed_epsilon(plan, relation=relation, delta=delta)
-
-
-def _sampled_plan(noises: list[AdditiveMechanism], rates: list[float]) -> Plan:
-    groups: dict[tuple[float, float], list[AdditiveMechanism]] = {}
-    for noise, rate in zip(noises, rates, strict=True):
-        groups.setdefault((rate, noise.scale), []).append(noise)
-    return {
-        f"{rate} {scale}": PlannedStep(
-            noise=max(group, key=lambda noise: noise.bound), times=len(group), sampling_rate=rate
-        )
-        for (rate, scale), group in groups.items()
-    }
 
 
 Replay = Callable[[NoiseFunction], Floats]
@@ -354,78 +313,15 @@ def tensors_of(recipe: Recipe, numbers: Floats) -> Tensors:
     return found
 
 
-def _events(plan: Plan) -> list[Event]:
-    """The event of a plan; where the noise is known in both norms, one for each of them."""
-    steps = list(plan.values())
-    events = [_composed([step.event() for step in steps])]
-    noises = [step.noise for step in steps]
-    if all(isinstance(noise, CoordinatewiseMechanism) for noise in noises) and all(
-        noise.sensitivity.l2 is not None for noise in noises
-    ):
-        events.append(_composed([step.event(by_l2=True) for step in steps]))
-    return events
-
-
-@lru_cache(maxsize=1024)
-def _epsilon(event: Event, relation: Relation, delta: float) -> float:
-    """The accountants' word; without one (a norm that gives no ε at δ = 0) it is infinite."""
-    try:
-        return account(event, relation=relation, delta=delta).epsilon
-    except NotCoveredError:
-        return math.inf
-
-
-def _composed(events: list[Event]) -> Event:
-    return events[0] if len(events) == 1 else Composed(events=tuple(events))
-
-
 def _event_by_l2(noise: AdditiveMechanism) -> Event:
     assert isinstance(noise, CoordinatewiseMechanism)
     return noise.event_l2()
 
 
-def _sampled_scales(recipe: Recipe, steps: dict[str, Step], terms: Terms) -> dict[str, float]:
-    """Scales Δ·c/√(share/times) with the least c that the accountants allow."""
-    relative = {
-        name: _length(step.sensitivity) / (step.share / step.times) ** 0.5
-        for name, step in steps.items()
-    }
-
-    def least(which: int) -> float:
-        def event(factor: float) -> Event:
-            scales = {name: factor * one for name, one in relative.items()}
-            return _events(with_scales(recipe, scales, terms))[which]
-
-        return calibrate_noise(
-            event, epsilon=terms.epsilon, delta=terms.delta, relation=terms.relation
-        ).noise_multiplier
-
-    try:
-        factor = least(-1)  # by L2, where it is known
-    except NotCoveredError:
-        factor = least(0)
-    return {name: factor * one for name, one in relative.items()}
-
-
-def _enough(
-    recipe: Recipe, scales: dict[str, float], terms: Terms, *, fixed: Collection[str]
-) -> Plan:
-    """The plan of these scales, with a little more noise where the accountants' ε needs it.
-
-    They compute on a grid of losses: their figure may be some 10⁻⁷ above a mechanism's own. A plan
-    that lacks more is left as it is, and refused by its claim.
-    """
-    for _ in range(_TRIES):
-        plan = with_scales(recipe, scales, terms)
-        spent = composed_epsilon(plan, relation=terms.relation, delta=terms.delta)
-        if not terms.epsilon < spent <= _ROUNDING * terms.epsilon:
-            break
-        growth = 1 + 2 * (spent / terms.epsilon - 1) + 2.0**-40
-        scales = {name: one if name in fixed else one * growth for name, one in scales.items()}
-    return plan
-
-
-def _length(sensitivity: Sensitivity) -> float:
-    length = sensitivity.l2 if sensitivity.l2 is not None else sensitivity.l1
-    assert length is not None
-    return length
+def _implicit_event(event: Event, curved: Curved) -> Event:
+    assert isinstance(event, GaussianEvent)
+    return ObjectiveEvent(
+        noise_multiplier=event.noise_multiplier,
+        curvature=curved.curvature,
+        directions=curved.directions,
+    )

@@ -7,9 +7,9 @@ their guarantees are declared: only the package's own types mint.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import is_own_mechanism
 from reticent.registry import Lazy, Registry
 from reticent.validation import InputError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _HERE = "reticent.protect.recipes"
 CLASSIFICATION, REGRESSION, STATISTIC = "classification", "regression", "statistic"
+ENCODING: Final = "encoding"
 
 RECIPES: Registry[type[Recipe]] = Registry(
     "recipe",
@@ -47,6 +48,36 @@ RECIPES: Registry[type[Recipe]] = Registry(
             "noisy linear discriminant analysis",
             CLASSIFICATION,
         ),
+        "pure-class-means": Lazy(
+            f"{_HERE}.pure_class_means:PureClassMeansRecipe",
+            "for --pure: the nearest of class means, each with L2-Laplace noise of its own",
+            CLASSIFICATION,
+        ),
+        "matrix-lda": Lazy(
+            f"{_HERE}.matrix_lda:MatrixLDARecipe",
+            "for --pure: discriminant analysis from one joint moment with matrix Laplace noise",
+            CLASSIFICATION,
+        ),
+        "functional": Lazy(
+            f"{_HERE}.functional:FunctionalRecipe",
+            "logistic regression from the noisy coefficients of its loss, expanded to degree 2",
+            CLASSIFICATION,
+        ),
+        "objective": Lazy(
+            f"{_HERE}.objective:ObjectiveRecipe",
+            "objective perturbation: the noisy minimum of a loss with a random linear term",
+            CLASSIFICATION,
+        ),
+        "pate": Lazy(
+            f"{_HERE}.pate:PateRecipe",
+            "a student of noisy votes of teachers on disjoint parts (PATE)",
+            CLASSIFICATION,
+        ),
+        "input": Lazy(
+            f"{_HERE}.input:InputRecipe",
+            "noise on each record (local privacy), ridge regression on what comes out",
+            CLASSIFICATION,
+        ),
         "network": Lazy(
             f"{_HERE}.network:NetworkRecipe",
             "DP-SGD on a network: clipped per-example gradients of Poisson samples",
@@ -57,6 +88,26 @@ RECIPES: Registry[type[Recipe]] = Registry(
             "linear regression from noisy statistics",
             REGRESSION,
         ),
+        "spectral": Lazy(
+            f"{_HERE}.spectral:SpectralRecipe",
+            "an encoder by DP-SGD on the spectral contrastive loss, its second moment released",
+            ENCODING,
+        ),
+        "barlow": Lazy(
+            f"{_HERE}.barlow:BarlowRecipe",
+            "an encoder by DP-SGD on Barlow Twins, its cross-correlation released",
+            ENCODING,
+        ),
+        "prototypes": Lazy(
+            f"{_HERE}.prototypes:PrototypesRecipe",
+            "a public encoder adapted by noisy principal components and noisy clusters",
+            ENCODING,
+        ),
+        "functional-regression": Lazy(
+            f"{_HERE}.functional:FunctionalRegressionRecipe",
+            "linear regression from the noisy coefficients of its squared loss",
+            REGRESSION,
+        ),
         "mean": Lazy(f"{_HERE}.mean:MeanRecipe", "the noisy mean of clipped rows", STATISTIC),
     },
 )
@@ -65,12 +116,17 @@ RECIPES: Registry[type[Recipe]] = Registry(
 def is_own(recipe: Recipe) -> bool:
     """Whether recipe and noise are the package's own: a subclass may compute something else."""
     own = RECIPES.is_own(recipe.name) and type(recipe) is RECIPES[recipe.name]
-    return own and MECHANISMS.is_own(recipe.mechanism)
+    return own and is_own_mechanism(recipe.mechanism)
 
 
 def classifiers() -> tuple[str, ...]:
     """The names of recipes that tell classes, for commands on a table with labels."""
     return tuple(name for name in RECIPES if RECIPES.group(name, "task") == CLASSIFICATION)
+
+
+def encoders() -> tuple[str, ...]:
+    """The names of recipes that make features of rows, without labels."""
+    return tuple(name for name in RECIPES if RECIPES.group(name, "task") == ENCODING)
 
 
 def classifier_named(name: str) -> type[Recipe]:

@@ -5,7 +5,7 @@ with real noise, and mints. The grade follows from the terms: nothing changes it
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakSet
@@ -14,23 +14,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent.arrays import Array, Floats, FrozenMapping, frozen
+from reticent.data.schema import Schema
 from reticent.guarantee import Event, Grade, Guarantee
 from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import FRESH_SECURE_NOISE
-from reticent.protect.budget import mechanism_of
-from reticent.protect.noisy_query import minted
-from reticent.protect.plain_values import class_names
-from reticent.protect.recipe import (
-    Plan,
-    Recipe,
-    Tensors,
+from reticent.protect.feature_names import checked_names, columns_of, feature_names, in_order
+from reticent.protect.noise_scales import (
     composed_epsilon,
     event_of,
+    kinds_of,
     noise_plan,
     scales_of,
     with_scales,
 )
+from reticent.protect.noisy_query import minted
+from reticent.protect.plain_values import class_names
+from reticent.protect.public_facts import followed_by, misfits
+from reticent.protect.recipe import Plan, Recipe, Tensors
 from reticent.protect.registry import is_own
 from reticent.protect.terms import Terms
 from reticent.training.public_step import Enclosing, enclosing
@@ -40,7 +41,8 @@ Charge = Callable[[Event], object]
 """Called with the event of a release before its noise is drawn; if it raises, nothing leaves."""
 
 COMPOSED = checked_by(
-    "ε is the accountants' for all of these queries together", "protect.recipe.composed_epsilon"
+    "ε is the accountants' for all of these queries together",
+    "protect.noise_scales.composed_epsilon",
 )
 PLUG_IN = (
     "the recipe or its noise is a plug-in from outside this package: its theorem and its code are"
@@ -63,6 +65,10 @@ class Release:
     guarantee: Guarantee
     classes_: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """In the order of the scores; none where the task is not classification."""
+    schema: Schema | None = None
+    """Of the raw table, where the features were prepared by one: it prepares queries too."""
+    columns: tuple[str, ...] = ()
+    """The names of the features in their order; none where they were never named."""
 
     def __init_subclass__(cls) -> None:
         """A subclass could skip the checks and keep a proven guarantee."""
@@ -79,6 +85,7 @@ class Release:
         tensors = {name: frozen(tensor) for name, tensor in self.tensors.items()}
         object.__setattr__(self, "tensors", FrozenMapping(tensors))
         object.__setattr__(self, "classes_", frozen(np.asarray(self.classes_)))
+        object.__setattr__(self, "columns", checked_names(self.columns, self.recipe.features))
         problems = shape_misfits(self.recipe, self.tensors, len(self.classes_))
         if problems:
             raise InputError(f"tensors must be those of the recipe, got: {problems[0]}")
@@ -112,11 +119,21 @@ class Release:
         return event_of(plan, relation=self.terms.relation, delta=self.terms.delta)
 
     def logits(self, X: ArrayLike) -> Floats:
-        """The recipe's scores: a column per class."""
-        rows = float_rows("X", X)
+        """The recipe's scores: a column per class.
+
+        The columns of a data frame are taken by their names, where the release has names.
+        """
+        return self.recipe.scores(self.tensors, self._rows(X))
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """The features that a released encoder makes of rows; free, because it is public."""
+        return self.recipe.encoded(self.tensors, self._rows(X))
+
+    def _rows(self, X: ArrayLike) -> Floats:
+        rows = in_order(float_rows("X", X), columns_of(X), self.columns)
         if rows.shape[1] != self.features:
             raise InputError(f"X must have {self.features} features, got {rows.shape[1]}")
-        return self.recipe.scores(self.tensors, rows)
+        return rows
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Logits; for two classes that exclude each other their difference."""
@@ -142,6 +159,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
     charge: Charge | None = None,
     stated: tuple[str, ...] = (),
     around: Enclosing | None = None,
+    schema: Schema | None = None,
 ) -> Release:
     """One release by a recipe on private records.
 
@@ -154,6 +172,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
         charge: Called with the event of the whole release before a query is formed.
         stated: What the caller knows that the user must state besides.
         around: What stands around the release, where an estimator of ours has looked already.
+        schema: By which the rows were prepared from a raw table.
     """
     plan = noise_plan(recipe, terms)
     return released_by(
@@ -165,6 +184,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
         classes=classes,
         charge=charge,
         stated=stated,
+        schema=schema,
     )
 
 
@@ -179,6 +199,7 @@ def released_by(  # noqa: PLR0913 - as above
     charged: Event | None = None,
     stated: tuple[str, ...] = (),
     around: Enclosing | None = None,
+    schema: Schema | None = None,
 ) -> Release:
     """Check, claim, charge, learn, mint: the one place where a release is made.
 
@@ -187,10 +208,14 @@ def released_by(  # noqa: PLR0913 - as above
     around = enclosing() if around is None else around
     if around.problem is not None:
         raise InputError(around.problem)
-    terms = terms.with_sources(recipe.public_numbers)
+    terms = followed_by(terms.with_sources(recipe.public_numbers), schema, recipe)
     names = _class_array(classes)
     _refuse_other_numbers(recipe, terms, plan, len(names))
-    claim = claim_of(recipe, terms, plan, tuple(dict.fromkeys((*stated, *around.stated))))
+    if problems := misfits(schema, recipe, list(map(str, names.tolist())), terms):
+        raise InputError(f"schema must be that of the records, got: {problems[0]}")
+    known = () if schema is None else schema.stated
+    stated = tuple(dict.fromkeys((*known, *stated, *around.stated)))
+    claim = claim_of(recipe, terms, plan, stated)
     if charge is not None:
         whole = event_of(plan, relation=terms.relation, delta=terms.delta)
         charge(whole if charged is None else charged)
@@ -201,10 +226,38 @@ def released_by(  # noqa: PLR0913 - as above
         tensors=learn(),
         guarantee=claim,
         classes_=names,
+        schema=schema,
     )
     if is_own(recipe) and not terms.inferred and not recipe.unproven:
         object.__setattr__(found, "guarantee", minted(claim))
     if charge is not None:
+        _CHARGED.add(found)
+    return found
+
+
+def with_names(
+    release: Release, *, classes: ArrayLike | None = None, columns: Sequence[str] = ()
+) -> Release:
+    """The same release with names for people: post-processing, its guarantee is what it was.
+
+    Args:
+        release: Whose tensors stay as they are.
+        classes: As their owner writes them, such as numbers where the release has the texts of
+            these numbers; in its order.
+        columns: The names of the features; those of an array's places are left out.
+    """
+    if type(release) is not Release:
+        raise InputError("release must be a Release itself, got another")
+    typed = release.classes_ if classes is None else _class_array(classes)
+    if typed.astype(str).tolist() != release.classes_.astype(str).tolist():
+        raise InputError("classes must be those of the release in their order, got others")
+    values = {one.name: getattr(release, one.name) for one in dataclasses.fields(release)}
+    names = feature_names(columns) or release.columns
+    if len(names) != release.features:  # never a reason to lose what was charged
+        names = ()
+    found = Release(**values | {"classes_": typed, "columns": names})
+    object.__setattr__(found, "guarantee", release.guarantee)
+    if was_charged(release):
         _CHARGED.add(found)
     return found
 
@@ -239,11 +292,13 @@ def _refuse_other_numbers(recipe: Recipe, terms: Terms, plan: Plan, classes: int
 
 
 def _other_noise(recipe: Recipe, terms: Terms, plan: Plan) -> list[str]:
-    kind, steps = mechanism_of(recipe.mechanism), recipe.steps(terms)
+    kinds, steps = kinds_of(recipe, terms), recipe.steps(terms)
     fits = set(plan) == set(steps) and all(
-        type(plan[name].noise) is kind
+        type(plan[name].noise) is kinds[name]
         and plan[name].noise.sensitivity == step.sensitivity
-        and (plan[name].times, plan[name].sampling_rate) == (step.times, step.sampling_rate)
+        and (plan[name].times, plan[name].sampling_rate, plan[name].sample)
+        == (step.times, step.sampling_rate, step.sample)
+        and plan[name].implicit == step.implicit
         for name, step in steps.items()
     )
     return [] if fits else ["the plan's noise is not that of its steps"]
@@ -261,8 +316,8 @@ def claim_of(recipe: Recipe, terms: Terms, plan: Plan, stated: tuple[str, ...] =
         checked_by(f"{name}: {step.sensitivity.source}", step.theorem)
         for name, step in recipe.steps(terms).items()
     )
-    first = next(iter(plan.values())).noise
-    noise = (first.sampling, FRESH_SECURE_NOISE)
+    samplers = dict.fromkeys(step.noise.sampling for step in plan.values())
+    noise = (*samplers, FRESH_SECURE_NOISE)
     own = is_own(recipe)
     foreign = () if own else (PLUG_IN, *theorems, *noise, *recipe.checked)
     return Guarantee(

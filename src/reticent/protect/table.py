@@ -14,10 +14,11 @@ from reticent.arrays import Array, Floats, Integers
 from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
-from reticent.protect.recipe import Recipe, noise_plan
+from reticent.protect.noise_scales import noise_plan
+from reticent.protect.recipe import Recipe
 from reticent.protect.recipes.weights import WeightsRecipe
 from reticent.protect.registry import RECIPES, classifier_named
-from reticent.protect.release import Charge, Release, released_by
+from reticent.protect.release import Charge, Release, released_by, with_names
 from reticent.protect.terms import Terms, checked_each
 from reticent.training import SoftmaxHead
 from reticent.training.features import Norms
@@ -58,6 +59,12 @@ class ReleaseRequest:
             terms=terms, records=records, recipe=recipe, mechanism=mechanism, options=options
         )
 
+    @property
+    def noise_name(self) -> str:
+        """The mechanism that is asked for, or the recipe's own."""
+        own = RECIPES.named(self.recipe).own_mechanism
+        return self.mechanism if own is None else own
+
     def with_options(self, **options: Any) -> ReleaseRequest:
         """The same with further options, or others in place of them."""
         return dataclasses.replace(self, options={**self.options, **options})
@@ -78,6 +85,7 @@ class ReleaseRequest:
             "mechanism": self.mechanism,
             "max_records_per_person": self.terms.max_records_per_person,
             "inferred": self.terms.inferred,
+            "encoder": self.terms.encoder,
         }
 
     def for_rows_of(self, data: Dataset) -> ReleaseRequest:
@@ -167,18 +175,21 @@ def release_table(
     classifier_named(request.recipe)
     rows, labels = kept_rows(data, terms.max_records_per_person)
     recipe = request.planned(rows.shape[1], len(data.classes))
+    recipe.refuse_other_layout(data.inputs.shape[1:])
     plan = noise_plan(recipe, terms)
     options: dict[str, Any] = {}
     if start is not None:
         options["start"] = _checked_start(recipe, start)
-    return released_by(
+    released = released_by(
         lambda: recipe.learn(rows, labels, plan, **options),
         recipe=recipe,
         terms=terms,
         plan=plan,
         classes=np.asarray(data.classes),
         charge=charge,
+        schema=data.schema,
     )
+    return with_names(released, columns=data.columns)
 
 
 def fit_head(data: Dataset, spec: HeadSpec, *, start: Floats | None = None) -> SoftmaxHead:

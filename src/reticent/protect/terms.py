@@ -16,6 +16,7 @@ from reticent.arrays import FrozenMapping
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
 from reticent.guarantee.guarantee import ONE_RECORD
+from reticent.protect.used_encoder import UsedEncoder
 from reticent.validation import InputError, count, describe, positive, probability
 
 RECORDS: Final = "records"
@@ -36,6 +37,8 @@ class Source(StrEnum):
     """By the user or a constant of the package: fixed before a private record was looked at."""
     PUBLIC_DATA = "public data"
     """Computed from records that are public."""
+    SCHEMA = "schema"
+    """Follows from the public facts of the schema beside it (``protect.public_facts``)."""
     INFERRED = "inferred"
     """Read off the private records: no theorem covers what it tells."""
 
@@ -47,6 +50,7 @@ class Terms:
     ``max_records_per_person`` is the most rows of a person that are kept, None where no persons are
     named: with persons the guarantee is user-level (group privacy over a person's rows), at one
     row each too. ``sources`` has public numbers by name; those that it leaves out were said.
+    ``encoder`` is the released encoder that made the features, where one did.
 
     >>> read_off = {"records": "inferred"}
     >>> terms = Terms(epsilon=1.0, delta=1e-5, relation="add-remove", sources=read_off)
@@ -59,6 +63,7 @@ class Terms:
     relation: Relation
     max_records_per_person: int | None = None
     sources: Mapping[str, Source] = field(default_factory=dict)
+    encoder: UsedEncoder | None = None
 
     def __init_subclass__(cls) -> None:
         """A subclass could say another unit or hide a number that was inferred."""
@@ -76,6 +81,11 @@ class Terms:
         )
         named = {_name(name): _source(name, value) for name, value in self.sources.items()}
         object.__setattr__(self, "sources", FrozenMapping(named))
+        if self.encoder is not None:
+            if type(self.encoder) is not UsedEncoder:
+                raise InputError(f"encoder must be a UsedEncoder, got {describe(self.encoder)}")
+            if problem := self.encoder.misfit(self.relation, self.unit):
+                raise InputError(problem)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As its fields: a read-only mapping has no pickle of its own."""
@@ -99,12 +109,19 @@ class Terms:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """What the terms oblige to state: inferred numbers, and how persons' rows were capped."""
+        """What the terms oblige to state: inferred numbers, capped rows, the encoder's claim."""
         inferred = tuple(
             f"{name}: read from the private data, not declared" for name in self.inferred
         )
         told = (TELLS_RECORDS,) if RECORDS in self.inferred else ()
-        return (*inferred, *told, *stated_of_persons(self.max_records_per_person))
+        persons = stated_of_persons(self.max_records_per_person)
+        return (*inferred, *told, *persons, *self._encoder_stated)
+
+    @property
+    def _encoder_stated(self) -> tuple[str, ...]:
+        if self.encoder is None:
+            return ()
+        return (self.encoder.stated(epsilon=self.epsilon, delta=self.delta),)
 
     def with_sources(self, names: Iterable[str]) -> Terms:
         """The same with the source of each of these numbers written out."""
@@ -119,17 +136,21 @@ class Terms:
             "relation": str(self.relation),
             "max_records_per_person": self.max_records_per_person,
             "sources": {name: str(source) for name, source in self.sources.items()},
+            **({} if self.encoder is None else {"encoder": self.encoder.to_dict()}),
         }
 
     @classmethod
     def from_dict(cls, values: object) -> Terms:
         """From plain values; what is missing, unknown or out of range is refused."""
-        names = {one.name for one in dataclasses.fields(cls)}
-        if not isinstance(values, Mapping) or set(values) != names:
+        names = {one.name for one in dataclasses.fields(cls)} - {"encoder"}
+        if not isinstance(values, Mapping) or set(values) - {"encoder"} != names:
             raise InputError(f"terms must have {', '.join(sorted(names))}, got others")
         if not isinstance(values["sources"], Mapping):
             raise InputError(f"sources must be a JSON object, got {describe(values['sources'])}")
-        return cls(**values)
+        given: dict[str, Any] = {name: values[name] for name in names}
+        if "encoder" in values:
+            given["encoder"] = UsedEncoder.from_dict(values["encoder"])
+        return cls(**given)
 
 
 def inferred_sources(names: Iterable[str]) -> dict[str, Source]:

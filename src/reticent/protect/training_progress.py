@@ -22,8 +22,9 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from reticent.arrays import Array, Floats
+from reticent.protect.noise_scales import scales_of
 from reticent.protect.noisy_query import is_replaced
-from reticent.protect.recipe import Plan, Recipe, scales_of
+from reticent.protect.recipe import Plan, Recipe
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Follower(NamedTuple):
     progress: Callable[[int, int], None] | None = None
     checkpoint: Path | None = None
     note: Mapping[str, Any] = {}
+    log: Callable[[Mapping[str, float]], object] | None = None
+    begun: Callable[[], None] | None = None
 
 
 _NOBODY: Final = Follower()
@@ -62,12 +65,16 @@ def follow_training(
     progress: Callable[[int, int], None] | None = None,
     checkpoint: Path | None = None,
     note: Mapping[str, Any] | None = None,
+    log: Callable[[Mapping[str, float]], object] | None = None,
+    begun: Callable[[], None] | None = None,
 ) -> Iterator[None]:
     """Until it is left, training reports steps to ``progress`` and saves to ``checkpoint``.
 
-    ``note`` stands in the file too (``note_in``): plain values, such as what was charged.
+    ``note`` stands in the file too (``note_in``): plain values, such as what was charged. ``log``
+    is called after each step with numbers that were computed from noisy answers alone, ``begun``
+    when a state is saved, before the first step that follows it.
     """
-    before = _FOLLOWER.set(Follower(progress, checkpoint, dict(note or {})))
+    before = _FOLLOWER.set(Follower(progress, checkpoint, dict(note or {}), log, begun))
     try:
         yield
     finally:
@@ -95,6 +102,8 @@ class TrainingProgress:
         every = max(1, planned // _SAVES)
         if self.taken == 0:
             self._save(planned)
+        if self._follower.begun is not None:
+            self._follower.begun()
         while self.taken < planned:
             yield self.taken
             self.taken += 1
@@ -102,6 +111,11 @@ class TrainingProgress:
                 self._follower.progress(self.taken, planned)
             if self.taken % every == 0 or self.taken == planned:
                 self._save(planned)
+
+    def log(self, **answers: float) -> None:
+        """Numbers of a step, each a function of noisy answers: they are public as these are."""
+        if self._follower.log is not None:
+            self._follower.log({"step": self.taken + 1, **answers})
 
     def restore(self, path: Path, fingerprint: Callable[[bytes], str]) -> None:
         """From the file of an earlier run of the same plan on the same records."""

@@ -6,6 +6,7 @@ from collections.abc import Collection
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from reticent.data.schema import Schema
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
 from reticent.protect.budget import spent_share
@@ -16,11 +17,12 @@ from reticent.protect.certified_head import (
     refuse_unproven,
 )
 from reticent.protect.head_numbers import fields_of
-from reticent.protect.recipe import event_of, noise_plan
+from reticent.protect.noise_scales import event_of, noise_plan
 from reticent.protect.recipes.mean import MEAN
 from reticent.protect.recipes.weights import COORDINATES, WeightsRecipe
 from reticent.protect.release import Charge, Release, released_by, was_charged
 from reticent.protect.terms import Terms, inferred_sources
+from reticent.protect.used_encoder import UsedEncoder
 from reticent.training import SigmoidHead, SoftmaxHead
 from reticent.training.linear_head import HeadNumbers
 from reticent.validation import InputError
@@ -37,14 +39,17 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
     mean: Release | None = None,
     inferred: Collection[str] = (),
     charge: Charge | None = None,
+    encoder: UsedEncoder | None = None,
+    schema: Schema | None = None,
 ) -> Release:
     """Noise on a certified head's coordinates, (ε, δ)-DP, graded proven.
 
     With ``mean`` the head was centred by that released mean, and (ε, δ) covers both. ``inferred``
     names public numbers (records, classes, bound, penalty, …) that were read off the private data:
     with any of them the guarantee is declared. What else would make the claim unproven is refused
-    in one line. ``charge`` is called with the event before the noise is drawn. Each call is a new
-    release and composes with all others on the same data.
+    in one line. ``charge`` is called with the event before the noise is drawn. ``encoder`` is the
+    released encoder that made the features, where one did, and ``schema`` the one by which the rows
+    were prepared. Each call is a new release and composes with all others on the same data.
     """
     terms = Terms(
         epsilon=epsilon,
@@ -52,6 +57,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
         relation=as_relation(relation),
         max_records_per_person=max_records_per_person,
         sources=inferred_sources(inferred),
+        encoder=encoder,
     )
     final, steps = head_of(head)
     refuse_unproven(final, terms)
@@ -76,6 +82,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
         charged=charged,
         stated=steps,
         around=fit.around,
+        schema=schema,
     )
 
 

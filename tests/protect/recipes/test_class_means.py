@@ -15,7 +15,7 @@ from reticent.guarantee import Grade
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect import Terms, load, save, verify
 from reticent.protect.estimators import AdaSSPHead, ClassMeansHead, LDAHead
-from reticent.protect.recipe import composed_epsilon, with_scales
+from reticent.protect.noise_scales import composed_epsilon, with_scales
 from reticent.protect.recipes import statistics
 from reticent.protect.recipes.exact_rows import unit_rows
 from reticent.validation import InputError

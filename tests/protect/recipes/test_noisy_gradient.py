@@ -15,13 +15,13 @@ from reticent.guarantee import Grade, Relation
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect import ReleaseRequest, Terms, load, release_table, save, verify
 from reticent.protect.estimators import NoisyGradientHead
-from reticent.protect.recipe import composed_epsilon, noise_plan
+from reticent.protect.noise_scales import composed_epsilon, noise_plan
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
 from reticent.protect.recipes.noisy_gradient import (
     GradientRecipe,
     _gradient,
     _symmetric_release,
-    _with_intercept,
+    with_intercept,
 )
 from reticent.protect.recipes.preconditioner import preconditioner
 from reticent.validation import InputError
@@ -248,13 +248,13 @@ def test_two_classes_of_unequal_size_are_learnt():
 def test_an_intercept_keeps_each_row_its_record_s_own():
     rows = unit_rows(np.random.default_rng(1).normal(size=(50, 7)), np.zeros(7))
     rows[3] = 0.0
-    longer = _with_intercept(rows, 0.05)
+    longer = with_intercept(rows, 0.05)
     assert longer.shape == (50, 8)
     assert (np.linalg.norm(longer, axis=1) <= 1).all()
     assert longer[:, 7] == pytest.approx(
         np.where(np.arange(50) == 3, 1.0, 0.05 / 1.0025**0.5), rel=1e-4
     )
-    alone = _with_intercept(rows[10:11], 0.05)
+    alone = with_intercept(rows[10:11], 0.05)
     assert np.array_equal(alone[0], longer[10])
     assert np.array_equal(longer * 2**20, np.trunc(longer * 2**20))
 

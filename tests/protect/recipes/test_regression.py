@@ -17,7 +17,7 @@ from reticent.guarantee import Grade
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect import load, save, verify
 from reticent.protect.estimators import AdaSSPHead, AdaSSPRegressor, LDAHead
-from reticent.protect.recipe import composed_epsilon, with_scales
+from reticent.protect.noise_scales import composed_epsilon, with_scales
 from reticent.protect.recipes.adassp import ridge
 from reticent.validation import InputError
 

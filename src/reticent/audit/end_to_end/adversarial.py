@@ -106,7 +106,7 @@ def adversarial_case(rng: Generator, shape: Shape, *, fewest: int = 0, tame: boo
     order = list(range(size + 4))
     if family != TWICE and rng.random() < 0.5:  # its newcomers are made for the others
         rng.shuffle(order)
-    table = _table(rng, [rows[i] for i in order[:size]], shape, owners=_owners(rng, size))
+    table = _table(rng, [rows[i] for i in order[:size]], shape, owners=record_owners(rng, size))
     strangers = [f"new{i}" for i in range(4)]
     newcomers = _table(rng, [rows[i] for i in order[size:]], shape, owners=strangers)
     return Case(table=table, newcomers=newcomers, family=family, shape=shape)
@@ -132,7 +132,7 @@ def _held(rng: Generator, shape: Shape) -> Case:
     return Case(table=table, newcomers=newcomers, family=HELD, shape=shape, pivot=pivot)
 
 
-def _owners(rng: Generator, size: int) -> list[str]:
+def record_owners(rng: Generator, size: int) -> list[str]:
     """Whose records they are: some own many of them, apart from each other."""
     persons = max(1, int(size * rng.choice([0.1, 0.5, 1.0])))
     return [f"p{rng.integers(persons)}" for _ in range(size)]

@@ -17,10 +17,19 @@ from numpy.random import Generator
 
 from reticent.arrays import Progress
 from reticent.audit.end_to_end.adversarial import PERSON, Case, Shape, adversarial_case, neighbour
+from reticent.audit.end_to_end.raw_records import (
+    in_another_order,
+    random_schema,
+    raw_case,
+    read_raw,
+    written_as,
+)
 from reticent.audit.end_to_end.releases import Audited, made_for, random_settings
 from reticent.audit.end_to_end.replay import ONE_REFUSED, TIME_LIMIT, PairOutcome, Release, run_pair
 from reticent.audit.end_to_end.table import FORMATS, Table, Writing
+from reticent.data import Schema
 from reticent.data.archive import archive
+from reticent.data.schema import Number
 from reticent.files import partial_folder
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.guarantee import ONE_RECORD
@@ -79,13 +88,25 @@ def audit_pair(
         classes=("a", "b", "c")[: int(rng.choice([2, 3]))],
         persons=combination.unit == "person",
         targets=audited.targets,
-        embedded=bool(audited.embedded and combination.format == "npz" and rng.random() < 0.5),
+        embedded=bool(
+            audited.embedded
+            and not audited.raw
+            and combination.format == "npz"
+            and rng.random() < 0.5
+        ),
     )
     alone = 1 if combination.relation is Relation.REPLACE_ONE else 0
     fewest = _TAME if audited.tame else max(audited.fewest, alone)
-    case = adversarial_case(rng, shape, fewest=fewest, tame=audited.tame)
+    schema = random_schema(rng, shape, combination.relation) if audited.raw else None
+    if schema is None:
+        case = adversarial_case(rng, shape, fewest=fewest, tame=audited.tame)
+    else:
+        case = raw_case(rng, schema, shape, fewest=fewest)
     settings = random_settings(rng, shape, combination.relation, len(case.table))
     settings = made_for(case.family, settings, rng)
+    if schema is not None:
+        writing = written_as(schema, settings.writing)
+        settings = dataclasses.replace(settings, schema=schema, writing=writing)
     if audited.tame:
         settings = dataclasses.replace(settings, bound=1.0, epsilon=1.0)
     noise_share = float(rng.choice([0.0, 0.0, 0.01, 1.0]))
@@ -95,7 +116,10 @@ def audit_pair(
         def beside(claim: Guarantee | None) -> Path:
             relation = combination.relation if claim is None else claim.relation
             unit = ONE_RECORD if claim is None else claim.unit
-            return neighbour(case, relation, unit, rng).write(path, settings.writing)
+            changed = neighbour(case, relation, unit, rng)
+            if audited.raw:
+                changed = in_another_order(changed, rng, rows=not shape.persons)
+            return changed.write(path, settings.writing)
 
         outcome = run_pair(
             audited.build(settings),
@@ -179,10 +203,17 @@ def audit_own_table(  # noqa: PLR0913 - a table, the release under audit, and ho
     pairs: int,
     seed: int = 0,
     progress: Progress | None = None,
+    schema: Schema | None = None,
 ) -> OwnTableAudit:
-    """Pairs of neighbouring files through ``release``, which is told the path of a table."""
+    """Pairs of neighbouring files through ``release``, which is told the path of a table.
+
+    With a ``schema`` the table is a raw one, and its neighbours are written as it is.
+    """
     count("pairs", pairs)
-    table = read_whole(path)
+    typed = path.suffix in (".npz", ".parquet")
+    table = read_whole(path) if schema is None or typed else read_raw(path, schema)
+    writing = Writing() if schema is None else written_as(schema, Writing())
+    ending = path.suffix if schema is None or typed else ".csv"
     for column in filter(None, (label, person)):
         if column not in table.columns:
             raise InputError(f"{path.name} must have the column {column!r}, got none of that name")
@@ -194,8 +225,8 @@ def audit_own_table(  # noqa: PLR0913 - a table, the release under audit, and ho
     claims: list[str] = []
     outcomes = []
     for number in range(pairs):
-        case = _case(table, label, person, rng)
-        outcomes.append(_pair(case, path.suffix, release, person, rng, claims))
+        case = _case(table, label, person, rng, schema)
+        outcomes.append(_pair(case, (ending, writing), release, person, rng, claims))
         if progress is not None:
             progress(number + 1, pairs)
     refused = [one.refused for one in outcomes if one.refused is not None]
@@ -205,8 +236,14 @@ def audit_own_table(  # noqa: PLR0913 - a table, the release under audit, and ho
 
 
 def _pair(
-    case: Case, ending: str, release: Release, person: str | None, rng: Generator, claims: list[str]
+    case: Case,
+    form: tuple[str, Writing],
+    release: Release,
+    person: str | None,
+    rng: Generator,
+    claims: list[str],
 ) -> PairOutcome:
+    ending, writing = form
     with partial_folder("reticent-") as folder:
         path = Path(folder) / f"table{ending}"
 
@@ -216,31 +253,44 @@ def _pair(
                 relation, unit = claim.relation, claim.unit
                 claims.append(str(claim))
             changed = _renamed(neighbour(case, relation, unit, rng), PERSON, person)
-            return changed.write(path, Writing())
+            return changed.write(path, writing)
 
         return run_pair(
             release,
-            _renamed(case.table, PERSON, person).write(path, Writing()),
+            _renamed(case.table, PERSON, person).write(path, writing),
             beside,
             noise_share=float(rng.choice(_ANSWERS)),
             limit=LIMIT,
         )
 
 
-def _case(table: Table, label: str, person: str | None, rng: Generator) -> Case:
-    """The table and four rows that may come: copies of its own, some with an odd number."""
+def _case(
+    table: Table, label: str, person: str | None, rng: Generator, schema: Schema | None = None
+) -> Case:
+    """The table and four rows that may come: copies of its own, some with an odd number.
+
+    A schema says which columns are numbers: elsewhere one would make its record invalid.
+    """
+    kept = {label, PERSON}
+    if schema is not None:
+        numbers = {one.name for one in schema.features if isinstance(one.kind, Number)}
+        kept |= set(table.columns) - numbers
     named = _renamed(table, person, PERSON)
     newcomers = named.take(rng.integers(len(table), size=4).tolist())
     for place in range(2):
-        newcomers = _with_odd_number(newcomers, place, {label, PERSON}, rng)
+        newcomers = _with_odd_number(newcomers, place, kept, rng, schema)
     shape = Shape(width=1, persons=person is not None)
     return Case(table=named, newcomers=newcomers, family="own table", shape=shape)
 
 
-def _with_odd_number(table: Table, place: int, kept: set[str], rng: Generator) -> Table:
+def _with_odd_number(
+    table: Table, place: int, kept: set[str], rng: Generator, schema: Schema | None
+) -> Table:
     """One number of a row replaced; a column that stored whole numbers then stores fractions."""
     features = {name: cells for name, cells in table.columns.items() if name not in kept}
-    numeric = [name for name, cells in features.items() if _is_number(cells[place])]
+    named = schema is not None
+    numeric = [name for name, cells in features.items() if named or _is_number(cells[place])]
+    decimal = "." if schema is None else schema.form.decimal
     if not numeric:
         return table
     name, odd = str(rng.choice(numeric)), float(rng.choice(_ODD))
@@ -251,7 +301,7 @@ def _with_odd_number(table: Table, place: int, kept: set[str], rng: Generator) -
         changed.flat[int(rng.integers(cell.size))] = odd
         row[name] = changed
     else:
-        row[name] = repr(odd) if isinstance(cell, str) else odd
+        row[name] = repr(odd).replace(".", decimal) if isinstance(cell, str) else odd
     return table.without([place]).with_row(place, row)
 
 

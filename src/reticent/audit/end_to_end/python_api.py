@@ -139,9 +139,8 @@ def _mean(settings: Settings) -> Release:
 
 def _learner(settings: Settings, kind: type[Learner]) -> Learner:
     options = settings.options(kind.recipe.name)
-    return kind(
-        classes=settings.shape.classes, records=settings.records, **settings.budget, **options
-    )
+    budget = settings.budget | {"mechanism": kind.recipe.own_mechanism or settings.mechanism}
+    return kind(classes=settings.shape.classes, records=settings.records, **budget, **options)
 
 
 def _fitted(kind: type[Learner]) -> Callable[[Settings], Release]:

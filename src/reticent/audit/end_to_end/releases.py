@@ -6,7 +6,10 @@ answers per query, which stand beside the recipes. The end-to-end audit goes thr
 ``Settings`` holds the public numbers of one pair: the ends of every option, and what is between.
 """
 
+from __future__ import annotations
+
 import math
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +22,7 @@ from reticent.arrays import Floats
 from reticent.audit.end_to_end import adversarial
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.table import Writing
-from reticent.data import Dataset, read_table
+from reticent.data import Dataset, Schema, read_by_schema, read_table
 from reticent.files import partial_folder
 from reticent.guarantee import Relation
 from reticent.protect import (
@@ -36,9 +39,10 @@ from reticent.protect import (
     save,
 )
 from reticent.protect import Release as Released
+from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.recipe import Recipe
 from reticent.protect.table import HeadSpec, cap_rows_per_person, private_rows
-from reticent.training import SigmoidHead
+from reticent.training import SigmoidHead, SoftmaxHead
 from reticent.training.features import Norms, shrink
 
 TARGET_BOUND: Final = 2.0
@@ -76,6 +80,8 @@ class Settings:
     """Of arrays in memory, by turns."""
     heaviest: float
     """The weight of the first class; that of the last is its inverse."""
+    schema: Schema | None = None
+    """Of raw tables."""
 
     @property
     def person(self) -> str | None:
@@ -94,18 +100,30 @@ class Settings:
 
     def request(self, recipe: str) -> ReleaseRequest:
         """As a release of a table by this recipe is asked for."""
+        settings = self.covered_by(recipe)
         return ReleaseRequest(
-            terms=self.terms,
+            terms=settings.terms,
             records=self.records,
             recipe=recipe,
-            mechanism=self.mechanism,
+            mechanism=settings.mechanism,
             options=self.options(recipe),
         )
+
+    def covered_by(self, recipe: str) -> Settings:
+        """The same with noise that the recipe's theorem covers."""
+        own, noises = RECIPES[recipe].own_mechanism, RECIPES[recipe].noises
+        if own is not None:
+            return replace(self, mechanism=own)
+        if not noises and "coupling_share" in RECIPES[recipe].options:  # samples, by two queries
+            noises = ("gaussian",)
+        if not noises or self.mechanism in noises:
+            return self
+        return replace(self, mechanism=noises[0], delta=self.delta or 1e-5)
 
     def options(self, recipe: str) -> dict[str, Any]:
         """Values for the options that a recipe takes; others are left to their defaults."""
         values = {
-            "bound": self.bound,
+            "bound": self.bound if self.schema is None else self.schema.bound,
             "target_bound": TARGET_BOUND,
             "penalty": self.penalty,
             "intercept": self.intercept,
@@ -113,6 +131,9 @@ class Settings:
             "mean_bound": self.bound if self.centred else None,
             "batch": self._batch,
             "epochs": 3.0,
+            "components": 2,
+            "clusters": 3,
+            "rounds": 2,
         }
         taken = RECIPES[recipe].options
         return {
@@ -186,6 +207,8 @@ def grid_bound(width: int) -> float:
 
 
 QUERIES: Final = 3
+_BY_SCHEMA: Final = ("weights", "class-means")
+"""Recipes that raw tables go through: one that clips to the schema's bound, one that scales."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,12 +221,16 @@ class Audited:
     fewest: int = 0
     hostile: bool = False
     """A way around the noise: it must be refused, on every table."""
+    raw: bool = False
+    """Raw tables with a schema of their own."""
     tame: bool = False
     """Ordinary numbers alone: beside the release it attacks and audits, which odd tables end."""
 
 
 def table_of(path: Path, settings: Settings) -> Dataset:
     """As every command reads it, with the classes that were declared."""
+    if settings.schema is not None:
+        return read_by_schema(path, settings.schema)
     embedding = settings.shape.features[0] if settings.shape.embedded else None
     return read_table(
         path,
@@ -242,15 +269,16 @@ def _of_numbers(name: str) -> Callable[[Settings], Release]:
     def build(settings: Settings) -> Release:
         def run(path: Path) -> Published:
             rows, targets = _numbers(path, settings)
+            covered = settings.covered_by(name)
             recipe = kind.planned(
-                settings.terms,
+                covered.terms,
                 records=settings.records,
                 features=rows.shape[1],
                 classes=1 if kind.task == "regression" else 0,
-                mechanism=settings.mechanism,
+                mechanism=covered.mechanism,
                 **settings.options(name),
             )
-            return published(release_records(recipe, settings.terms, rows, targets))
+            return published(release_records(recipe, covered.terms, rows, targets))
 
         return run
 
@@ -291,31 +319,9 @@ def _answers(settings: Settings) -> Release:
     """Some answers of a head, centred by a noisy mean or not, and what is claimed of each."""
 
     def release(path: Path) -> Published:
-        request = settings.request("weights").for_rows_of(data := table_of(path, settings))
-        terms = request.terms
-        rows, labels = private_rows(data, terms.max_records_per_person)
-        recipe = request.planned(rows.shape[1], len(data.classes))
-        head, mean = HeadSpec.of(recipe, terms).unfitted(data.classes), None
-        if settings.centred:
-            share = recipe.to_dict()["mean_share"]
-            mean = release_mean(
-                rows, records=request.records, bound=settings.bound, share=share, **settings.budget
-            )
-            head.set_params(centre=mean.tensors["mean"])
-        head.fit(rows, labels)
-        kept = terms.max_records_per_person
-        public = numbers_of(head, max_records_per_person=kept, mean=mean)
-        plan = calibrated_answers(
-            public,
-            epsilon=terms.epsilon,
-            delta=terms.delta,
-            relation=terms.relation,
-            queries=QUERIES,
-            mechanism=answer_mechanism(settings),
-            before=None if mean is None else mean.event,
-        )
+        head, mean, plan = _answering(path, settings, centred=settings.centred)
         answers = private_answers(head, plan, mean=mean)
-        answered = answers.ask(_questions(rows.shape[1]))
+        answered = answers.ask(_questions(plan.public.features))
         ahead = (0,) if mean is not None else ()
         each = tuple(
             Covered(answered.guarantee, (*ahead, len(ahead) + place)) for place in range(QUERIES)
@@ -325,6 +331,61 @@ def _answers(settings: Settings) -> Release:
         )
 
     return release
+
+
+def _served_answers(settings: Settings) -> Release:
+    """The same as a service gives them: drawn in the transaction of a ledger that charges them."""
+    from reticent.ledger import Ledger
+    from reticent.protect.answers import set_answer_budget
+    from reticent.protect.answers.served import ServedAnswers
+
+    def release(path: Path) -> Published:
+        kind = (
+            ("gdp" if settings.mechanism == "gaussian" else "zcdp") if settings.delta else "basic"
+        )
+        head, _, plan = _answering(path, settings, centred=False, filter=kind)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Ledger.open(str(Path(folder) / "ledger.sqlite"), create=True) as ledger,
+        ):
+            set_answer_budget(ledger, "data", plan)
+            served = ServedAnswers(private_answers(head, plan), ledger, account="data")
+            client = served.book.clients.add("client", data_set="data", limit=None)
+            reply = served.ask(client.id, _questions(plan.public.features)).result()
+        each = tuple(Covered(served.each, (place,)) for place in range(QUERIES))
+        return Published(claims=(Covered(served.guarantee), *each), outputs=b"".join(reply.bodies))
+
+    return release
+
+
+def _answering(
+    path: Path, settings: Settings, *, centred: bool, filter: str | None = None
+) -> tuple[SoftmaxHead, Released | None, AnswerPlan]:
+    """The certified head of a file, the mean that centres it, and the plan of its answers."""
+    request = settings.request("weights").for_rows_of(data := table_of(path, settings))
+    terms = request.terms
+    rows, labels = private_rows(data, terms.max_records_per_person)
+    recipe = request.planned(rows.shape[1], len(data.classes))
+    head, mean = HeadSpec.of(recipe, terms).unfitted(data.classes), None
+    if centred:
+        share = recipe.to_dict()["mean_share"]
+        mean = release_mean(
+            rows, records=request.records, bound=settings.bound, share=share, **settings.budget
+        )
+        head.set_params(centre=mean.tensors["mean"])
+    head.fit(rows, labels)
+    kept = terms.max_records_per_person
+    plan = calibrated_answers(
+        numbers_of(head, max_records_per_person=kept, mean=mean),
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        relation=terms.relation,
+        queries=QUERIES,
+        mechanism=answer_mechanism(settings),
+        before=None if mean is None else mean.event,
+        filter=filter,
+    )
+    return head, mean, plan
 
 
 def answer_mechanism(settings: Settings) -> str:
@@ -350,6 +411,11 @@ def releases() -> dict[str, Audited]:
     }
     return {
         **by_recipe,
+        **{
+            f"schema, {name}": Audited(build=_of_table(name), raw=True, embedded=False)
+            for name in _BY_SCHEMA
+        },
         "several labels": Audited(build=_several_labels, targets=True, embedded=False),
         "answers": Audited(build=_answers),
+        "served answers": Audited(build=_served_answers),
     }

@@ -17,23 +17,30 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from flint import arb, fmpq, fmpq_mat
 
 from reticent.accounting.account import ACCOUNTANTS, account
 from reticent.arrays import Array, Floats
 from reticent.guarantee import Composed, Event, Guarantee, Relation, Sensitivity
 from reticent.guarantee.rounding import up
-from reticent.mechanisms import AdditiveMechanism, Mechanism
+from reticent.mechanisms import AdditiveMechanism, BlockL2Laplace, Mechanism
+from reticent.mechanisms.rounded.balls import precision
+from reticent.mechanisms.structured import order_of
+from reticent.protect.noise_scales import composed_epsilon_of
 from reticent.protect.noisy_query import (
+    Replayed,
     everyone,
+    sample_number,
     sampling_rate,
+    settled,
     with_noise_function,
     with_sampler,
 )
-from reticent.protect.recipe import composed_epsilon_of
 from reticent.validation import NotCoveredError
 
 _NEAR: Final = 1e-9
@@ -45,59 +52,97 @@ class Movement(NamedTuple):
     """Distances of one query between two worlds in the norms that a sensitivity may bound."""
 
     noise: Mechanism
-    l1: float
-    l2: float
-    linf: float
+    distances: dict[str, float]
     ratio: float
     """The largest of them over its bound."""
     rate: float = 1.0
     """Of the sample that the query saw."""
+    sample: int = 0
+    """The number of that sample."""
 
     @property
     def moves(self) -> bool:
         """Whether the worlds differ at all."""
-        return self.linf > 0
+        return self.distances["linf"] > 0
 
     def at_distance(self) -> Mechanism:
         """The same noise, for a function that moves just so far."""
+        claimed = self.noise.sensitivity
         norms = {
-            name: max(getattr(self, name), _SMALLEST)
-            for name in ("l1", "l2", "linf")
-            if getattr(self.noise.sensitivity, name) is not None
+            name: max(distance, _SMALLEST)
+            for name, distance in self.distances.items()
+            if getattr(claimed, name) is not None
         }
-        moved = Sensitivity(**norms, relation=self.noise.sensitivity.relation)
+        moved = Sensitivity(
+            **norms,  # type: ignore[arg-type]
+            relation=claimed.relation,
+            blocks=claimed.blocks if "l21" in norms else None,
+        )
         return dataclasses.replace(self.noise, sensitivity=moved)
 
 
-def movement(noise: Mechanism, one: Floats, other: Floats, *, rate: float = 1.0) -> Movement:
+def movement(
+    noise: Mechanism, one: Floats, other: Floats, *, rate: float = 1.0, sample: int = 0
+) -> Movement:
     """Of a query with this noise, from its exact values in both worlds."""
     apart = np.abs(one.ravel().astype(np.longdouble) - other.ravel().astype(np.longdouble))
     l1, linf = apart.sum(), apart.max(initial=np.longdouble(0))
     l2 = linf * np.sqrt(((apart / linf) ** 2).sum()) if linf > 0 else linf
     distances = {"l1": float(l1), "l2": float(l2), "linf": float(linf)}
+    if isinstance(noise, AdditiveMechanism) and noise.norm not in distances:
+        distances[noise.norm] = float(noise.length(one.ravel() - other.ravel()))
     claimed = {
         name: bound for name in distances if (bound := getattr(noise.sensitivity, name)) is not None
     }
     ratios = [distances[name] / bound for name, bound in claimed.items()]
     ratio = max(ratios, default=0.0)
     if abs(ratio - 1) < _NEAR:
-        within = all(_within(name, one, other, bound) for name, bound in claimed.items())
+        within = all(_within(noise, name, one, other, bound) for name, bound in claimed.items())
         ratio = min(ratio, 1.0) if within else max(ratio, float(np.nextafter(1.0, 2.0)))
-    return Movement(noise=noise, **distances, ratio=ratio, rate=rate)
+    return Movement(noise=noise, distances=distances, ratio=ratio, rate=rate, sample=sample)
 
 
-def _within(norm: str, one: Floats, other: Floats, bound: float) -> bool:
+def _within(noise: Mechanism, norm: str, one: Floats, other: Floats, bound: float) -> bool:
     """Whether the distance is at most the bound, in exact arithmetic."""
     apart = [
-        abs(Fraction(a) - Fraction(b))
+        Fraction(a) - Fraction(b)
         for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
     ]
     limit = Fraction(bound)
+    if norm in ("l21", "nuclear"):
+        return _structured_within(noise, apart, limit)
     if norm == "l1":
-        return sum(apart) <= limit
+        return sum(map(abs, apart)) <= limit
     if norm == "l2":
         return sum(part * part for part in apart) <= limit * limit
-    return max(apart, default=Fraction(0)) <= limit
+    return max(map(abs, apart), default=Fraction(0)) <= limit
+
+
+def _structured_within(noise: Mechanism, apart: list[Fraction], limit: Fraction) -> bool:
+    """The same of norms that are sums of roots, enclosed with 300 bits.
+
+    What they leave open is taken to be above the bound.
+    """
+    exact = [fmpq(part.numerator, part.denominator) for part in apart]
+    with precision(300):
+        if isinstance(noise, BlockL2Laplace):
+            width = len(exact) // noise.blocks
+            blocks = [exact[start : start + width] for start in range(0, len(exact), width)]
+            roots = [arb(sum((x * x for x in block), fmpq(0))).sqrt() for block in blocks]
+        else:
+            roots = _singular_values(exact)
+        return bool(sum(roots, arb(0)) <= arb(fmpq(limit.numerator, limit.denominator)))
+
+
+def _singular_values(triangle: list[fmpq]) -> list[arb]:
+    """Of a symmetric matrix: the roots of its characteristic polynomial, by amount."""
+    order = order_of(len(triangle))
+    entries: dict[tuple[int, ...], fmpq] = {}
+    for place, value in zip(combinations_with_replacement(range(order), 2), triangle, strict=True):
+        entries[place] = entries[place[::-1]] = value
+    matrix = fmpq_mat(order, order, [entries[place] for place in product(range(order), repeat=2)])
+    roots: Any = matrix.charpoly().complex_roots()  # pairs of a root and its multiplicity
+    return [abs(root.real) for root, multiplicity in roots for _ in range(multiplicity)]
 
 
 def epsilon_of(moved: Iterable[Movement], *, delta: float, relation: Relation) -> float:
@@ -111,7 +156,10 @@ def epsilon_of(moved: Iterable[Movement], *, delta: float, relation: Relation) -
         return 0.0
     additive = [noise for noise in noises if isinstance(noise, AdditiveMechanism)]
     if len(additive) == len(noises) and len({type(noise) for noise in noises}) == 1:
-        return composed_epsilon_of(additive, relation=relation, delta=delta, rates=rates)
+        samples = [one.sample for one in moving]
+        return composed_epsilon_of(
+            additive, relation=relation, delta=delta, rates=rates, samples=samples
+        )
     return min(_accounted(noises, delta, relation), _pure(noises))
 
 
@@ -160,6 +208,7 @@ class NoisyQuery(NamedTuple):
     value: Floats
     answer: Array
     rate: float = 1.0
+    sample: int = 0
 
 
 class Run(NamedTuple):
@@ -252,7 +301,7 @@ def replayed(queries: list[NoisyQuery]) -> Callable[[Mechanism, Floats], Array]:
             raise OtherQueriesError("the noise of a query differs between neighbours")
         if due.value.shape != np.shape(value):
             raise OtherQueriesError("the size of a query differs between neighbours")
-        return np.array(due.answer)
+        return np.array(due.answer).view(Replayed)
 
     return answer
 
@@ -263,10 +312,10 @@ def _run(
     queries: list[NoisyQuery] = []
 
     def noise_function(noise: Mechanism, value: Floats) -> Array:
-        exact = np.array(value, dtype=np.float64)
-        given = answer(noise, exact)
-        queries.append(NoisyQuery(noise, exact, np.array(given), sampling_rate()))
-        return np.array(given)
+        copied = np.array(value, dtype=np.float64)
+        exact, given = settled(copied, answer(noise, copied))
+        queries.append(NoisyQuery(noise, exact, np.array(given), sampling_rate(), sample_number()))
+        return np.array(given, subok=True)
 
     try:
         with with_noise_function(noise_function), with_sampler(everyone), time_limit(limit):
@@ -289,7 +338,7 @@ def _compared(first: Run, second: Run) -> PairOutcome:
     if len(first.queries) != len(second.queries):
         return PairOutcome(problems=("neighbours ask different numbers of queries",))
     moved = [
-        movement(one.noise, one.value, other.value, rate=one.rate)
+        movement(one.noise, one.value, other.value, rate=one.rate, sample=one.sample)
         for one, other in zip(first.queries, second.queries, strict=True)
     ]
     ratio = max((one.ratio for one in moved), default=0.0)

@@ -30,12 +30,18 @@ class Writing:
     """How a file of one format may look without saying anything else.
 
     ``numbers`` formats floats in CSV, ``order`` is the memory layout of arrays in .npz, ``narrow``
-    stores columns in the smallest type that holds their cells.
+    stores columns in the smallest type that holds their cells. The rest is what a schema may say
+    of a text file; ``gap`` stands for None.
     """
 
     numbers: str = "r"
     order: str = "C"
     narrow: bool = False
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    gap: str = ""
+    header: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,19 +92,22 @@ class Table:
 def write_csv(table: Table, path: Path, writing: Writing) -> None:
     """Texts as they are, floats in the format asked for."""
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.columns)
+    writer = csv.writer(out, lineterminator="\n", delimiter=writing.separator)
+    if writing.header:
+        writer.writerow(table.columns)
     for place in range(len(table)):
         writer.writerow([_csv_cell(cells[place], writing) for cells in table.columns.values()])
-    path.write_text(out.getvalue(), encoding="utf-8")
+    path.write_text(out.getvalue(), encoding=writing.encoding)
 
 
 def _csv_cell(cell: Cell, writing: Writing) -> str:
-    if isinstance(cell, str):
-        return cell
+    if cell is None or isinstance(cell, str):
+        return writing.gap if cell is None else cell
     if isinstance(cell, (int, np.integer)) or writing.numbers == "r":
-        return repr(cell) if isinstance(cell, (int, float)) else repr(cell.item())
-    return format(float(cell), writing.numbers)
+        written = repr(cell) if isinstance(cell, (int, float)) else repr(cell.item())
+    else:
+        written = format(float(cell), writing.numbers)
+    return written.replace(".", writing.decimal)
 
 
 def write_npz(table: Table, path: Path, writing: Writing) -> None:
@@ -136,10 +145,16 @@ def _array(cells: Sequence[Cell], kind: Any, writing: Writing) -> Array:
         stacked = np.stack([np.asarray(cell) for cell in cells])
         return _narrowed(stacked) if writing.narrow else stacked
     if any(isinstance(cell, str) for cell in cells):
-        return np.array([str(cell) for cell in cells])
+        return np.array(["" if cell is None else _plain_text(cell) for cell in cells])
+    if any(cell is None for cell in cells):  # as pandas does: with a gap, numbers are fractions
+        return np.array([np.nan if cell is None else float(cell) for cell in cells])
     whole = all(isinstance(cell, (int, np.integer)) and int(cell) in _INT64 for cell in cells)
     array = np.array(list(cells), dtype=np.int64 if whole and cells else np.float64)
     return _narrowed(array) if writing.narrow else array
+
+
+def _plain_text(cell: Cell) -> str:
+    return str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
 def _narrowed(array: Array) -> Array:

@@ -28,11 +28,16 @@ class ClassMeansRecipe(StatisticsRecipe):
 
     def layer_from(self, statistics: Statistics) -> Affine:
         """Class means over the variance about them."""
-        means = statistics.means
-        width = means.shape[1]
-        # Noise makes a mean longer: by its variance, on every entry.
-        squares = np.maximum((means**2).sum(axis=1) - width * statistics.mean_noise, 0.0)
-        weight = statistics.counts / statistics.records
-        # The variance of a row about its mean in each of few directions: probabilities need it.
-        variance = max(1 - float(weight @ squares), 1e-2) / min(UNKNOWN_SPREAD, width)
-        return Affine(means / variance, -squares / 2 / variance)
+        return nearest_mean(statistics)
+
+
+def nearest_mean(statistics: Statistics) -> Affine:
+    """Scores μ_c·u − ½‖μ_c‖² over the variance of rows about their means."""
+    means = statistics.means
+    width = means.shape[1]
+    # Noise makes a mean longer: by its variance, on every entry.
+    squares = np.maximum((means**2).sum(axis=1) - width * statistics.mean_noise, 0.0)
+    weight = statistics.counts / statistics.records
+    # The variance of a row about its mean in each of few directions: probabilities need it.
+    variance = max(1 - float(weight @ squares), 1e-2) / min(UNKNOWN_SPREAD, width)
+    return Affine(means / variance, -squares / 2 / variance)

@@ -1,16 +1,21 @@
 """What recipes share that learn one affine layer on unit rows from noisy sums alone."""
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 from reticent.arrays import Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH
-from reticent.protect.recipe import Affine, Recipe, Tensors
+from reticent.protect.plain_values import fields
+from reticent.protect.recipe import (
+    LARGEST_SCORE,
+    Affine,
+    Recipe,
+    Tensors,
+)
 from reticent.protect.terms import Terms
 from reticent.training.features import scale_rows
 from reticent.validation import InputError
@@ -67,33 +72,44 @@ class LinearRecipe(Recipe):
         scores: Floats = scale_rows(rows, 1.0) @ tensors["weights"].T + tensors["offsets"]
         return scores
 
+    @property
+    def formula(self) -> tuple[str, ...]:
+        """Rows of norm 1, one affine layer, the largest score."""
+        return (
+            "u = x/‖x‖₂: each row is scaled to norm 1 by itself; a row of zeros stays",
+            "scores = weights·u + offsets: a row of weights and an offset for each class",
+            LARGEST_SCORE,
+        )
+
     def layer(self, tensors: Mapping[str, Floats]) -> Affine:
         """W and b themselves: the release is one affine layer."""
         return Affine(tensors["weights"], tensors["offsets"])
 
     def misfits(self, terms: Terms) -> list[str]:
         """Constants that differ from those that this recipe plans for the same public numbers."""
-        try:
-            planned = self._planned_again(terms)
-        except InputError as error:
-            return [f"{self.name} cannot be planned from these numbers: {error}"]
-        return [
-            f"{one.name} is {getattr(self, one.name)}, and {self.name} has"
-            f" {getattr(planned, one.name)}"
-            for one in dataclasses.fields(planned)
-            if not _equal(getattr(self, one.name), getattr(planned, one.name))
-        ]
+        return other_constants(self, terms)
 
-    def _planned_again(self, terms: Terms) -> Self:
-        options: dict[str, Any] = {name: getattr(self, name) for name in self.options}
-        return type(self).planned(
+
+def other_constants(recipe: Recipe, terms: Terms) -> list[str]:
+    """Where a recipe's numbers are not those that it plans for the same public numbers."""
+    options: dict[str, Any] = {name: getattr(recipe, name) for name in recipe.options}
+    try:
+        planned = type(recipe).planned(
             terms,
-            records=self.records,
-            features=self.features,
-            classes=self.classes,
-            mechanism=self.mechanism,
+            records=recipe.records,
+            features=recipe.features,
+            classes=recipe.classes,
+            mechanism=recipe.mechanism,
             **options,
         )
+    except InputError as error:
+        return [f"{recipe.name} cannot be planned from these numbers: {error}"]
+    return [
+        f"{one.name} is {getattr(recipe, one.name)}, and {recipe.name} has"
+        f" {getattr(planned, one.name)}"
+        for one in fields(planned)
+        if not _equal(getattr(recipe, one.name), getattr(planned, one.name))
+    ]
 
 
 def layer_tensors(layer: Affine) -> Tensors:

@@ -80,6 +80,11 @@ class MeanRecipe(Recipe):
         moved = sum_sensitivity(self.bound, self.features, terms)
         return {MEAN: Step(sensitivity=moved, share=1.0, theorem=THEOREM)}
 
+    @property
+    def formula(self) -> tuple[str, ...]:
+        """Nothing is to be computed."""
+        return ("the tensor mean is the answer",)
+
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:  # noqa: ARG002
         """The noisy sum over N; labels are not looked at."""
         return {MEAN: plan[MEAN].release(exact_sum(rows, self.bound)) / self.records}

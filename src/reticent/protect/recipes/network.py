@@ -21,7 +21,12 @@ from reticent.guarantee import Relation
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH
 from reticent.protect.noisy_query import sampled_records
-from reticent.protect.recipe import Plan, Recipe, Step, Tensors
+from reticent.protect.recipe import (
+    Plan,
+    Recipe,
+    Step,
+    Tensors,
+)
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
 from reticent.protect.terms import Terms
 from reticent.protect.training_progress import training_progress
@@ -38,16 +43,16 @@ _QUERIES: Final = 1024
 _PHYSICAL_PUBLIC: Final = 8
 """Queries at a time; and records at a time through an encoder, whose check takes the longer the
 more they are."""
-_SLOTS = checked_by(
+SLOTS = checked_by(
     "a record's gradient has the same bits in every slot of a batch, whatever the others hold",
     "training.gradients.check.check_slots",
 )
-_PER_EXAMPLE = checked_by(
+PER_EXAMPLE = checked_by(
     "what is clipped is each record's own gradient: on random records it is that of autograd on the"
     " record alone",
     "training.gradients.check.check_gradients",
 )
-_COINS = checked_by(
+COINS = checked_by(
     "each step sees each record with the public rate, by secret coins",
     "protect.noisy_query.sampled_records",
 )
@@ -64,7 +69,7 @@ _STATED: Final = (
     "nothing else computed from the private data is published: no loss, accuracy, timing or size of"
     " a sample, nor that a job on them failed",
 )
-_FAST: Final = (
+FAST: Final = (
     "fast mode: gradients, norms and sums are kept in float32, whose rounding has no useful bound: "
     "a record is taken to move the sum by no more than the clip"
 )
@@ -162,6 +167,14 @@ class NetworkRecipe(Recipe):
         except ValueError:
             raise InputError(f"shape must be written as 1x28x28, got {self.shape!r}") from None
 
+    def refuse_other_layout(self, shape: tuple[int, ...]) -> None:
+        """An image of 32×32×3 that is read as 3×32×32 is scrambled; axes of one entry are free."""
+        sizes = self.record_shape, shape
+        said, held = (tuple(one for one in sides if one > 1) for sides in sizes)
+        if len(shape) > 1 and len(self.record_shape) > 1 and said != held:
+            layout = "x".join(map(str, shape))
+            raise InputError(f"shape must be {layout}, as the table holds it, got {self.shape!r}")
+
     @property
     def rate(self) -> float:
         """The probability with which a step sees a record."""
@@ -175,7 +188,7 @@ class NetworkRecipe(Recipe):
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
-        return (_PER_EXAMPLE, *((_SLOTS,) if self.exact else ()), _COINS, NOISY_SUMS, OWN_CLASS)
+        return (PER_EXAMPLE, *((SLOTS,) if self.exact else ()), COINS, NOISY_SUMS, OWN_CLASS)
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -188,7 +201,7 @@ class NetworkRecipe(Recipe):
     @property
     def unproven(self) -> tuple[str, ...]:
         """The rounding of float32, in fast mode."""
-        return () if self.exact else (_FAST,)
+        return () if self.exact else (FAST,)
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """One kind of query: the clipped gradient sum of a sample, as often as there are steps."""

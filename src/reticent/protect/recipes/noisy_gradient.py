@@ -14,7 +14,13 @@ from reticent import bounds
 from reticent.arrays import Floats, Floats32, Integers
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms.profiles import gaussian
-from reticent.protect.recipe import Affine, Plan, PlannedStep, Step, Tensors
+from reticent.protect.recipe import (
+    Affine,
+    Plan,
+    PlannedStep,
+    Step,
+    Tensors,
+)
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
 from reticent.protect.recipes.linear import EXP, STATED, LinearRecipe, layer_tensors
 from reticent.protect.recipes.mean import exact_sum
@@ -24,6 +30,7 @@ from reticent.protect.recipes.preconditioner import (
     edge,
     preconditioner,
 )
+from reticent.protect.recipes.statistics import with_intercept
 from reticent.protect.terms import Terms
 from reticent.training.features import MappedRows, Rows
 from reticent.validation import positive
@@ -117,7 +124,7 @@ class GradientRecipe(LinearRecipe):
         records = max(_released(plan, COUNT, float(len(rows))).item(), 10.0 * self.classes)
         mean = _released(plan, MEAN, exact_sum(unit, 1.0)) / records
         centred = MappedRows(
-            unit, lambda block: _with_intercept(unit_rows(block, mean), self.intercept)
+            unit, lambda block: with_intercept(unit_rows(block, mean), self.intercept)
         )
         white = _preconditioned(centred, self, plan, records)
         turned = on_grid(white.matrix, white.norm)
@@ -179,14 +186,6 @@ def _mean_share(features: int, signal: float) -> float:
     """As much as keeps the noise on the mean, √d/(μ·√share·N), short beside unit rows."""
     wanted = features / (_MEAN_NOISE * signal) ** 2 if signal > 0 else LARGEST_MEAN
     return min(max(wanted, SMALLEST_MEAN), LARGEST_MEAN)
-
-
-def _with_intercept(rows: Floats, intercept: float) -> Floats:
-    """A constant entry more, and norm 1 again: each row still depends on its record alone."""
-    if not intercept:
-        return rows
-    longer = np.column_stack([rows, np.full(len(rows), intercept)])
-    return unit_rows(longer, np.zeros(longer.shape[1]))
 
 
 def _released(plan: Plan, name: str, value: Floats | float) -> Floats:

@@ -9,7 +9,13 @@ import numpy as np
 from reticent import bounds
 from reticent.arrays import Array, Floats
 from reticent.guarantee.guarantee import checked_by
-from reticent.protect.recipe import Affine, Plan, Step, Task, Tensors
+from reticent.protect.recipe import (
+    Affine,
+    Plan,
+    Step,
+    Task,
+    Tensors,
+)
 from reticent.protect.recipes.adassp import ridge
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, LinearRecipe
 from reticent.protect.recipes.statistics import (
@@ -31,7 +37,7 @@ from reticent.validation import positive
 TARGETS = 0.25
 """The weight of Σ t beside Σ x xᵀ and Σ x·t; a power of two."""
 _STEP = 2.0**-20
-_BOUNDED_ROWS = checked_by(
+BOUNDED_ROWS = checked_by(
     "each record's row and target are brought within their public bounds by themselves, and "
     "cut to a grid on which sums and products are exact",
     "protect.recipes.regression.within",
@@ -45,7 +51,7 @@ class RegressionRecipe(LinearRecipe):
     name: ClassVar[str] = "adassp-regression"
     task: ClassVar[Task] = "regression"
     options: ClassVar[tuple[str, ...]] = ("bound", "target_bound")
-    checked: ClassVar[tuple[str, ...]] = (_BOUNDED_ROWS, NOISY_SUMS, OWN_CLASS)
+    checked: ClassVar[tuple[str, ...]] = (BOUNDED_ROWS, NOISY_SUMS, OWN_CLASS)
 
     bound: float
     target_bound: float
@@ -78,10 +84,10 @@ class RegressionRecipe(LinearRecipe):
 
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
         """Weights and offset, of rows over their bound and targets over theirs."""
-        short = MappedRows(rows, lambda block: _on_grid(within(block, self.bound)))
+        short = MappedRows(rows, lambda block: on_grid(within(block, self.bound)))
         mean = released_mean(short, self, plan)
-        centred = MappedRows(short, lambda block: _on_grid(clip_rows(block - mean.values, 1.0)))
-        targets = _on_grid(_within_one(labels, self.target_bound))[:, None]
+        centred = MappedRows(short, lambda block: on_grid(clip_rows(block - mean.values, 1.0)))
+        targets = on_grid(within_one(labels, self.target_bound))[:, None]
         parts = [
             flat(second_moment(centred)),
             cross_moment(centred, targets)[:, 0],
@@ -107,6 +113,15 @@ class RegressionRecipe(LinearRecipe):
         """The scores themselves: a regression tells numbers."""
         return scores
 
+    @property
+    def formula(self) -> tuple[str, ...]:
+        """Rows within norm 1, one number, cut to its bound."""
+        top = repr(self.target_bound)
+        return (
+            f"u = x/{self.bound!r}; a u that is longer than 1 is shortened to norm 1",
+            f"the answer is {top}·(weights·u + offset), cut to within ±{top}",
+        )
+
     def layer(self, tensors: Mapping[str, Floats]) -> Affine:
         """w as one row, and b."""
         return Affine(tensors["weights"][None, :], tensors["offset"])
@@ -117,13 +132,13 @@ def within(rows: Floats, bound: float) -> Floats:
     return clip_rows(clip_rows(rows, bound) / bound, 1.0)
 
 
-def _within_one(targets: Floats, bound: float) -> Floats:
+def within_one(targets: Floats, bound: float) -> Floats:
     """Targets over their bound, clipped: before the division, which could overflow, and after."""
     clipped: Floats = np.clip(np.clip(targets, -bound, bound) / bound, -1.0, 1.0)
     return clipped
 
 
-def _on_grid(values: Floats) -> Floats:
+def on_grid(values: Floats) -> Floats:
     """Cut towards zero to multiples of 2⁻²⁰: sums of them are exact, and none grows."""
     cut: Floats = np.trunc(values / _STEP) * _STEP
     return cut

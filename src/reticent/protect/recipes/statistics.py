@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,7 +19,14 @@ from reticent import bounds
 from reticent.arrays import Floats, Integers
 from reticent.bounds.statistics import EXACT_BLOCK
 from reticent.protect.budget import mechanism_of, noise_for_budget_share
-from reticent.protect.recipe import Affine, Plan, PlannedStep, Recipe, Step, Tensors
+from reticent.protect.recipe import (
+    Affine,
+    Plan,
+    PlannedStep,
+    Recipe,
+    Step,
+    Tensors,
+)
 from reticent.protect.recipes.exact_rows import unit_rows
 from reticent.protect.recipes.linear import LinearRecipe, layer_tensors
 from reticent.protect.terms import Terms
@@ -52,7 +60,8 @@ class StatisticsRecipe(LinearRecipe):
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
         """With the mean where it pays."""
         recipe = super(StatisticsRecipe, cls)._planned(terms, numbers, {**cls.weighing, **options})
-        return recipe if recipe._mean_pays(terms) else dataclasses.replace(recipe, mean_share=0.0)
+        pays = mean_pays(recipe, recipe.steps(terms), terms)
+        return recipe if pays else dataclasses.replace(recipe, mean_share=0.0)
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """The mean with the number of records, then the statistics with what is left."""
@@ -83,18 +92,19 @@ class StatisticsRecipe(LinearRecipe):
     def layer_from(self, statistics: Statistics) -> Affine:
         """W and b on centred unit rows, from the noisy statistics alone."""
 
-    def _mean_pays(self, terms: Terms) -> bool:
-        """A rule in public numbers: is the mean's noise shorter than half a row?"""
-        step = self.steps(terms)[MEAN]
-        noise = noise_for_budget_share(
-            mechanism_of(self.mechanism),
-            step.sensitivity,
-            epsilon=terms.epsilon,
-            delta=terms.delta,
-            share=step.share,
-        )
-        std = noise.std_in(self.features + 1)
-        return math.sqrt(self.features) * std / self.records <= _LONGEST_MEAN_NOISE
+
+def mean_pays(recipe: Recipe, steps: Mapping[str, Step], terms: Terms) -> bool:
+    """A rule in public numbers: is the mean's noise shorter than half a row?"""
+    step = steps[MEAN]
+    noise = noise_for_budget_share(
+        mechanism_of(recipe.mechanism),
+        step.sensitivity,
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        share=step.share,
+    )
+    std = noise.std_in(recipe.features + 1)
+    return math.sqrt(recipe.features) * std / recipe.records <= _LONGEST_MEAN_NOISE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +157,7 @@ def released_mean(unit: Rows, recipe: Recipe, plan: Plan) -> Mean:
     if MEAN not in plan:
         return Mean(values=np.zeros(width), records=float(recipe.records), length=1.0)
     noise = plan[MEAN].noise
-    answer = plan[MEAN].release(np.append(_total(unit), MEAN_COUNT * len(unit)))
+    answer = plan[MEAN].release(np.append(total(unit), MEAN_COUNT * len(unit)))
     std = noise.std_in(answer.size)
     records = max(answer[-1] / MEAN_COUNT, std / MEAN_COUNT, 1.0)
     values = answer[:-1] / records
@@ -160,11 +170,9 @@ def released_statistics(
     rows: Floats, labels: Integers, recipe: StatisticsRecipe, plan: Plan
 ) -> Statistics:
     """All that these learners ask of the records."""
-    unit = MappedRows(rows, lambda block: unit_rows(block, np.zeros(rows.shape[1])))
+    unit = unit_rows_of(rows, np.zeros(rows.shape[1]))
     mean = released_mean(unit, recipe, plan)
-    centred = unit
-    if MEAN in plan:
-        centred = MappedRows(unit, lambda block: unit_rows(block, mean.values))
+    centred = unit_rows_of(unit, mean.values) if MEAN in plan else unit
     noise, shape = plan[STATISTICS].noise, (recipe.classes, recipe.features)
     moment = second_moment(centred) if recipe.moment else np.zeros((0, 0))
     sums = class_sums(centred, labels, recipe.classes)
@@ -180,6 +188,19 @@ def released_statistics(
         sum_noise=std / recipe.sums,
         moment_noise=std / recipe.moment if recipe.moment else 0.0,
     )
+
+
+def unit_rows_of(rows: Rows, centre: Floats) -> MappedRows:
+    """Rows less the centre, scaled to norm 1 on the grid, a block at a time."""
+    return MappedRows(rows, lambda block: unit_rows(block, centre))
+
+
+def with_intercept(rows: Floats, intercept: float) -> Floats:
+    """A constant entry more, and norm 1 again: each row still depends on its record alone."""
+    if not intercept:
+        return rows
+    longer = np.column_stack([rows, np.full(len(rows), intercept)])
+    return unit_rows(longer, np.zeros(longer.shape[1]))
 
 
 def likely_counts(noisy: Floats, noise: float) -> Floats:
@@ -228,7 +249,7 @@ def class_sums(rows: Rows, labels: Integers, classes: int) -> Floats:
     return total
 
 
-def _total(rows: Rows) -> Floats:
+def total(rows: Rows) -> Floats:
     """Σ x, exact as the sums of classes are."""
     total = np.zeros(rows.shape[1])
     for block in _blocks(rows):

@@ -20,7 +20,14 @@ from reticent.protect.certified_head import NO_SEARCH, refuse_other_head
 from reticent.protect.head_numbers import CertifiedNumbers, checked_head, fields_of
 from reticent.protect.penalty import mean_share as public_mean_share
 from reticent.protect.penalty import public_penalty
-from reticent.protect.recipe import Affine, Plan, Recipe, Step, Tensors
+from reticent.protect.recipe import (
+    LARGEST_SCORE,
+    Affine,
+    Plan,
+    Recipe,
+    Step,
+    Tensors,
+)
 from reticent.protect.recipes.mean import (
     EXACT_SUM,
     MEAN,
@@ -112,7 +119,7 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         mean's share of the budget.
         """
         records, features, classes = (numbers[name] for name in ("records", "features", "classes"))
-        bound, intercept = positive("bound", options["bound"]), options.get("intercept", 1.0)
+        bound, intercept = checked_bound(options["bound"]), options.get("intercept", 1.0)
         penalty, mean_bound = options.get("penalty"), options.get("mean_bound")
         mean_bound = None if mean_bound is None else checked_bound(mean_bound)
         if penalty is None:
@@ -257,6 +264,30 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         if self.outputs == "sigmoid":
             return (scores > 0).astype(np.int64)
         return Recipe.decided(self, scores, classes)
+
+    @property
+    def formula(self) -> tuple[str, ...]:
+        """What ``mapped`` does, W of the coordinates, and what is chosen by the scores."""
+        size = repr(self.bound)
+        fitted = {
+            "clip": f"u = z·min(1, {size}/‖z‖₂): longer rows are clipped",
+            "scale": f"u = z·{size}/‖z‖₂: each row is scaled; a row of zeros stays",
+        }
+        constant = f"h = u with {self.intercept * self.bound!r} as one entry more"
+        if self.outputs == "sigmoid":
+            last = ("scores = coordinates·h", "a label holds where its score is above 0")
+        else:
+            last = (
+                "scores = U·coordinates·h; column k of U, of C rows and C − 1 columns, is k times"
+                " 1/√(k(k+1)), then −k/√(k(k+1)), then zeros",
+                LARGEST_SCORE,
+            )
+        return (
+            "z = x − centre" if self.centred else "z = x",
+            fitted[self.norms],
+            constant if self.intercept else "h = u",
+            *last,
+        )
 
     def layer(self, tensors: Mapping[str, Floats]) -> Affine:
         """One row per class; for softmax W = U V, with zero column sums up to rounding."""

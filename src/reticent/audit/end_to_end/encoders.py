@@ -1,0 +1,69 @@
+"""A released encoder and a head on its features, of the same people: both claims and their sum."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from reticent.audit.end_to_end.releases import Audited, Settings, published, table_of
+from reticent.audit.end_to_end.replay import Covered, Published, Release
+from reticent.protect import Release as Released
+from reticent.protect import (
+    ReleasedEncoder,
+    ReleaseRequest,
+    Terms,
+    composed_guarantee,
+    release_encoder,
+    release_table,
+    use_encoder,
+)
+from reticent.protect.noise_scales import noise_plan
+from reticent.training.encoders.cache import cached_features
+
+_ENCODER: Final = "prototypes"
+_HEAD: Final = "class-means"
+
+
+def _encoder_and_head(settings: Settings) -> Release:
+    def run(path: Path) -> Published:
+        data, asked = table_of(path, settings), settings.request(_ENCODER)
+        asked = asked.for_rows_of(data)
+        encoder = release_encoder(data, asked)
+        features = cached_features(data, ReleasedEncoder(encoder), folder=False)
+        request = _on_features(settings, asked.terms, encoder)
+        head = release_table(features, request)
+        both = composed_guarantee(head)
+        assert both is not None
+        queries = [
+            sum(step.times for step in noise_plan(one.recipe, one.terms).values())
+            for one in (encoder, head)
+        ]
+        return Published(
+            claims=(
+                Covered(both),
+                Covered(encoder.guarantee, tuple(range(queries[0]))),
+                Covered(head.guarantee, tuple(range(queries[0], sum(queries)))),
+            ),
+            outputs=published(encoder).outputs + published(head).outputs,
+        )
+
+    return run
+
+
+def _on_features(settings: Settings, terms: Terms, encoder: Released) -> ReleaseRequest:
+    """The head's terms are the encoder's, and it says whose records made the encoder."""
+    return ReleaseRequest(
+        terms=Terms(
+            epsilon=terms.epsilon,
+            delta=terms.delta,
+            relation=terms.relation,
+            max_records_per_person=terms.max_records_per_person,
+            encoder=use_encoder(encoder, "same"),
+        ),
+        records=settings.records,
+        recipe=_HEAD,
+        mechanism=settings.mechanism,
+    )
+
+
+ENCODER_RELEASES: Final[dict[str, Audited]] = {"encoder and head": Audited(build=_encoder_and_head)}
