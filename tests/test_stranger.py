@@ -137,12 +137,13 @@ def here(tmp_path, monkeypatch):
 PUBLIC = ("--classes", ",".join(CLASSES), "--bound", "8", "--records", "60")
 ASKED = ("--epsilon", "2", "--delta", "1e-5", "--relation", "add-remove")
 PRIVATE = ("--private", "train.csv", "--label", "diagnosis", "--person", "patient")
+WEIGHTS = ("--learner", "weights")
 
 
 @pytest.mark.slow
 def test_persons_with_several_rows_are_audited_as_persons(here, capsys):
     two = ("--max-records-per-person", "2")
-    assert reticent(["protect", *PRIVATE, *PUBLIC, *ASKED, *two, "--out", "two"]) == 0
+    assert reticent(["protect", *PRIVATE, *PUBLIC, *ASKED, *WEIGHTS, *two, "--out", "two"]) == 0
     assert "unit: one person with at most 2 records)" in " ".join(capsys.readouterr().out.split())
     tried = ("--runs", "200", "--beta", "1e-6")
     assert reticent(["audit", "two", *PRIVATE, *tried]) == 0
@@ -151,7 +152,7 @@ def test_persons_with_several_rows_are_audited_as_persons(here, capsys):
     said = capsys.readouterr()
     assert said.err.startswith("reticent: --person must be said")
     assert said.err.count("\n") == 1
-    assert reticent(["protect", *PRIVATE, *PUBLIC, *ASKED, "--out", "one"]) == 0
+    assert reticent(["protect", *PRIVATE, *PUBLIC, *ASKED, *WEIGHTS, "--out", "one"]) == 0
     assert reticent(["audit", "one", *PRIVATE, *tried]) == 0
 
 
@@ -170,7 +171,7 @@ def test_the_whole_job_takes_the_same_table(here, capsys):
 
 FORMS = {
     "run": ["run", *PRIVATE, "--test", "test.csv", *PUBLIC, *ASKED, "--out", "out/run"],
-    "protect": ["protect", *PRIVATE, *PUBLIC, *ASKED, "--out", "out/released"],
+    "protect": ["protect", *PRIVATE, *PUBLIC, *ASKED, *WEIGHTS, "--out", "out/released"],
     "fit": ["fit", *PRIVATE, *PUBLIC, *ASKED, "--out", "out/head"],
     "attack": [
         *("attack", "--target", "theirs:model", "--members", "train.csv"),

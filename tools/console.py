@@ -24,6 +24,8 @@ ENTRY_POINT = (
 )
 EXIT_CODE = "echo $?"
 SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1"})
+PROGRESS = re.compile(r"^reticent: [^\n]*, after \d+ s\n", re.MULTILINE)
+"""Lines that only a slow machine prints."""
 ASSIGNMENT = re.compile(r"[A-Z_]+=")
 
 
@@ -81,9 +83,9 @@ def run(command: str, *, directory: Path) -> Outcome:
         check=False,
     )
     if file is None:
-        return Outcome(output=done.stdout, exit_code=done.returncode)
+        return Outcome(output=PROGRESS.sub("", done.stdout), exit_code=done.returncode)
     (directory / file).write_text(done.stdout, encoding="utf-8")
-    return Outcome(output=done.stderr, exit_code=done.returncode)
+    return Outcome(output=PROGRESS.sub("", done.stderr), exit_code=done.returncode)
 
 
 def _redirected(words: list[str]) -> tuple[list[str], str | None]:

@@ -19,7 +19,7 @@ FOLDER: Final = ROOT / "requirements"
 EXTRAS: Final = {
     "demo": ("demo", "torch"),
     "test": ("demo", "tables", "encoders", "test"),
-    "bench": ("bench", "tables"),
+    "bench": ("bench", "tables", "service"),
     "site": ("site",),
     "coverage": ("coverage",),
 }

@@ -42,14 +42,18 @@ class SecureBits:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """The next ``count`` words of 64 bits."""
+        words = np.empty(count, dtype=np.uint64)
+        self.fill(words)
+        return words
+
+    def fill(self, words: NDArray[np.uint64]) -> None:
+        """Write the next words over a contiguous array."""
         if os.getpid() != self._process:
             self._take_key()
-        words = np.empty(count, dtype=np.uint64)
         target = words.view(np.uint8).data
         for start in range(0, target.nbytes, _ZEROS.nbytes):
             part = target[start : start + _ZEROS.nbytes]
             self._cipher.update_into(_ZEROS[: part.nbytes], part)
-        return words
 
     def extra_bits(self, count: int) -> int:
         """The next ``count`` bits as a whole number in [0, 2^count)."""

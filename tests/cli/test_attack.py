@@ -41,7 +41,9 @@ def folder(tmp_path_factory, digits):
     terms = "--epsilon 4 --delta 1e-5 --relation add-remove"
     (folder / "released").mkdir()
     (folder / "folder.csv").mkdir()
-    assert run(f"protect {fitted} {terms} --out {folder}/released/head".split()) == 0
+    assert (
+        run(f"protect {fitted} {terms} --learner weights --out {folder}/released/head".split()) == 0
+    )
     return folder
 
 

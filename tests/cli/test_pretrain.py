@@ -119,7 +119,10 @@ def test_other_settings_after_a_stop_are_refused_unless_restarted(
         ("--public nothing", "name must be one of digits, mnist5k"),
         ("--public nothing.npz", "path must be a file"),
         ("--public digits --augmentation letters", "--augmentation must be natural or digits"),
-        ("--public digits --architecture vit", "architecture must be conv or resnet18"),
+        (
+            "--public digits --architecture vit",
+            "architecture must be one of conv, strided, resnet18",
+        ),
         ("--public digits --epochs 0", "epochs must be >= 1"),
         ("--public digits --limit 0", "limit must be >= 1"),
         ("--public digits --limit 1", "images must be at least 2, got 1"),

@@ -1,5 +1,6 @@
 """train: a network on a user's own file, stopped at any moment and gone on with."""
 
+import signal
 import subprocess
 import sys
 
@@ -8,7 +9,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from reticent.cli.main import BAD_INPUT, run
-from reticent.protect import verify
+from reticent.ledger import Ledger
+from reticent.protect import load, verify
 from tests.training.fine_tuning.tiny_bert import write_questions, write_tiny_bert
 from tools.training_kills import kill_many
 
@@ -134,3 +136,85 @@ def test_a_fresh_process_verifies_and_reads_texts(questions, tmp_path, capsys):
 def test_texts_that_no_network_reads(questions, tmp_path, capsys, more, message):
     assert run(fine_tuning(questions, tmp_path / "net", more)) == BAD_INPUT
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory):
+    """Images of 20 × 20 pixels; the class is whether red or green is lighter."""
+    path = tmp_path_factory.mktemp("colours") / "images.npz"
+    rng = np.random.default_rng(0)
+    labels = np.arange(40) % 2
+    images = rng.integers(0, 60, size=(40, 20, 20, 3), dtype=np.uint8)
+    images[np.arange(40), :, :, labels] += 150
+    np.savez(path, images=images, grey=images.mean(3, keepdims=True), label=labels.astype(str))
+    return path
+
+
+def colour_training(colours, out, more):
+    return (
+        f"train --private {colours} --label label --classes 0,1 --model conv --epsilon 50"
+        f" --delta 1e-3 --relation add-remove --records 40 --batch 40 --epochs 1 --out {out}"
+        f" --fast {more}"
+    ).split()
+
+
+def test_colour_images_are_read_as_the_table_holds_them(colours, tmp_path, capsys):
+    assert run(colour_training(colours, tmp_path / "net", "--embedding images")) == 0
+    assert load(tmp_path / "net").recipe.record_shape == (20, 20, 3)
+    said = colour_training(colours, tmp_path / "said", "--embedding images --shape 20x20x3")
+    assert run(said) == 0
+    queries = f"predict {tmp_path / 'net'} --queries {colours} --label label --embedding images"
+    assert run(queries.split()) == 0
+    capsys.readouterr()
+
+
+def test_the_other_layout_of_colour_images_is_refused(colours, tmp_path, capsys):
+    wrong = colour_training(colours, tmp_path / "net", "--embedding images --shape 3x20x20")
+    assert run(wrong) == BAD_INPUT
+    error = capsys.readouterr().err
+    assert "shape must be 20x20x3, as the table holds it, got '3x20x20'" in error
+    assert [line for line in error.splitlines() if "warning" not in line] == [
+        error.splitlines()[-1]
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_channel_has_no_place_to_be_wrong_in(colours, tmp_path, capsys):
+    grey = colour_training(colours, tmp_path / "net", "--embedding grey --shape 1x20x20")
+    assert run(grey) == 0
+    capsys.readouterr()
+
+
+KILLED_BEFORE_ITS_FIRST_STATE = """
+import os, signal, sys
+from reticent.cli.main import run
+from reticent.protect.training_progress import TrainingProgress
+TrainingProgress._save = lambda self, planned: os.kill(os.getpid(), signal.SIGKILL)
+run(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_killed_between_charge_and_first_state_it_is_charged_once(digits, tmp_path, capsys):
+    book, out = tmp_path / "ledger.db", tmp_path / "net"
+    with Ledger.open(book, create=True) as ledger:
+        ledger.set_budget("digits", epsilon=100.0, delta=1e-2, relation="add-remove")
+    command = training(digits, out, f"--epochs 1 --ledger {book} --data-set digits")
+
+    def charges():
+        with Ledger.open(book) as ledger:
+            return len(ledger.entries("digits"))
+
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_BEFORE_ITS_FIRST_STATE, *command], check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert charges() == 1
+    assert (tmp_path / ".net.charge").stat().st_mode & 0o777 == 0o600
+    assert run(command) == 0
+    assert "charged before" in capsys.readouterr().err
+    assert charges() == 1
+    assert not (tmp_path / ".net.charge").exists()
+    assert run([*command, "--replace"]) == 0  # another training has its own charge
+    assert charges() == 2
+    capsys.readouterr()

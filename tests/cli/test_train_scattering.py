@@ -48,7 +48,7 @@ def test_a_scattering_head_is_protect_by_another_name(images, tmp_path, ledger, 
     assert trained.guarantee == protected.guarantee
     assert trained.recipe == protected.recipe
     assert trained.recipe.features == 81 * 2 * 2
-    assert trained.recipe.longest_step == scattering.SPECS["mnist"].longest_step == 4
+    assert trained.recipe.longest_step == scattering.SPECS["mnist"].longest_step == 8
     assert verify(out).problems == ()
     with Ledger.open(ledger) as book:
         events = [entry.event for entry in book.entries("digits")]

@@ -27,7 +27,8 @@ from reticent.guarantee import (
     Repeated,
 )
 from reticent.ledger import Ledger
-from reticent.protect import release_weights, save, verify
+from reticent.protect import calibrated_answers, numbers_of, release_weights, save, verify
+from reticent.protect.answers.files import load_plan, save_plan
 from reticent.results import read_results, write_results
 from reticent.studies.trained import _read as read_cells
 from reticent.training import SoftmaxHead
@@ -118,6 +119,43 @@ def _write_lists_parquet(folder: Path) -> None:
     parquet.write_table(table, folder / "table.parquet", compression="gzip", row_group_size=4)
 
 
+_SCHEMA = """
+source = "a codebook"
+records = 12
+[file]
+gaps = ["?"]
+[columns.age]
+type = "number"
+range = [0, 100]
+gap = "indicator"
+[columns.pay]
+type = "number"
+range = [-5.0, 5.0]
+[columns.born]
+role = "ignored"
+[columns.who]
+role = "person"
+[columns.kind]
+role = "label"
+classes = ["ill", "well"]
+"""
+
+
+def _write_raw(folder: Path) -> None:
+    (folder / "schema.toml").write_text(_SCHEMA, encoding="utf-8")
+    _write_csv(folder)
+    _write_npz(folder)
+    _write_parquet(folder)
+
+
+def _read_raw(ending: str) -> Callable[[Path], object]:
+    def read(folder: Path) -> object:
+        schema = data.Schema.load(folder / "schema.toml")
+        return data.read_by_schema(folder / f"table{ending}", schema)
+
+    return read
+
+
 def _tables() -> list[Reader]:
     parquet = {"table.parquet": (of_bytes,)}
     lists = _read_table(".csv", person=None, embedding="h")
@@ -137,6 +175,14 @@ def _tables() -> list[Reader]:
                changed=parquet, weight=2.0),
         Reader(name="parquet of lists", write=_write_lists_parquet, read=from_lists,
                changed=parquet),
+        Reader(name="schema", write=_write_raw, read=_read_raw(".csv"),
+               changed={"schema.toml": (of_text, of_text, of_bytes)}),
+        Reader(name="raw csv", write=_write_raw, read=_read_raw(".csv"),
+               changed={"table.csv": (of_text, of_bytes)}, weight=0.5),
+        Reader(name="raw npz", write=_write_raw, read=_read_raw(".npz"),
+               changed={"table.npz": (of_npz, of_bytes)}, weight=0.5),
+        Reader(name="raw parquet", write=_write_raw, read=_read_raw(".parquet"),
+               changed=parquet, weight=0.5),
     ]  # fmt: skip
 
 
@@ -226,6 +272,15 @@ def _head() -> SoftmaxHead:
     return head.fit(X, y)
 
 
+def _write_plan(folder: Path) -> None:
+    plan = calibrated_answers(
+        numbers_of(_head()), epsilon=1.0, delta=1e-5, relation="add-remove", queries=20,
+        mechanism="exponential", filter="zcdp",
+    )  # fmt: skip
+    names = tuple(map(str, range(plan.public.classes)))
+    save_plan(plan, names, folder / "plan.json")
+
+
 def _write_release(folder: Path) -> None:
     save(release_weights(_head(), epsilon=2.0, delta=1e-6, relation="add-remove"), folder / "head")
 
@@ -276,6 +331,9 @@ def _documents() -> list[Reader]:
         Reader(name="fit", write=lambda folder: save_fit(_head(), folder / "a"),
                read=lambda folder: load_fit(folder / "a"),
                changed={"a.fit.safetensors": (mutations.of_fit, of_safetensors, of_bytes)}),
+        Reader(name="plan of answers", write=_write_plan,
+               read=lambda folder: load_plan(folder / "plan.json"),
+               changed={"plan.json": (of_json, of_text, of_bytes)}, weight=0.3),
         Reader(name="event", write=written("e.json", json.dumps(_event())),
                read=lambda folder: read_event(folder / "e.json"), changed={"e.json": both}),
         Reader(name="event, accounted", write=written("e.json", json.dumps(_event())),

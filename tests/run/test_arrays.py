@@ -8,7 +8,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from reticent.protect import load
 from reticent.run import arrays, run
+from reticent.run.releases import recommended_kind
 from reticent.validation import InputError
 
 X, Y = load_digits(return_X_y=True)
@@ -18,6 +20,7 @@ PRIVATE, UNSEEN = (X[:150], Y[:150]), (X[150:270], Y[150:270])
 PUBLIC_NUMBERS = {"classes": range(10), "bound": 4.0, "records": 150}
 ASKED = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
 COUNTED = {"records_from_data": True}
+PARTS = ("data", "spec")
 QUICK = {
     "epsilons": (1.0,), "mechanisms": (), "penalties": (1e-4,), "pairs": 10, "draws": 2,
     "shadows": 10, "beta": 1e-7,
@@ -35,6 +38,7 @@ def asked(monkeypatch):
             "run_job",
             lambda roles, spec, model, stage: found.update(data=roles, spec=spec, model=model),
         )
+        monkeypatch.setattr(arrays, "_typed", lambda finished, classes: finished)
         counted = {} if "records" in more else COUNTED
         run(model, *data, test=test, **ASKED | counted | more)
         return found
@@ -105,6 +109,28 @@ def test_records_of_people_are_counted_as_they_are_kept(asked):
         spec = asked(persons=persons)["spec"]
         assert (spec.records, spec.unit) == (50, "one person with at most 1 record")
     assert asked()["spec"].unit == "one record"
+
+
+def test_the_learner_that_is_said_is_handed_over(asked):
+    found = {
+        said: recommended_kind(*(asked(**PUBLIC_NUMBERS, **said_as)[part] for part in PARTS))
+        for said, said_as in {
+            "nothing": {},
+            "a learner": {"learner": "class-means"},
+            "weights": {"learner": "weights"},
+            "clusters": {"prototypes": True, "epsilon": 40.0},
+        }.items()
+    }
+    learners = {said: kind.learner for said, kind in found.items()}
+    assert learners == {
+        "nothing": "noisy-gradient",
+        "a learner": "class-means",
+        "weights": "weights",
+        "clusters": "class-means",
+    }
+    assert found["a learner"].request.mechanism == "gaussian"
+    assert "learner must be a linear one" in refusal(asked, **PUBLIC_NUMBERS, learner="network")
+    assert "learner must be one of" in refusal(asked, **PUBLIC_NUMBERS, learner="none")
 
 
 def test_public_rows_whiten_all_others(asked):
@@ -246,7 +272,7 @@ def test_a_model_of_other_classes_is_refused(asked):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fitted", "pipeline", "probabilities"])
-def test_the_whole_job_on_each_kind_of_model(fitted, kind):
+def test_the_whole_job_on_each_kind_of_model(fitted, kind, tmp_path):
     """Two classes more than there are, of which a half of the records may lack another."""
     model = {
         "fitted": fitted,
@@ -255,13 +281,20 @@ def test_the_whole_job_on_each_kind_of_model(fitted, kind):
     }[kind]
     rare = np.flatnonzero(Y[:150] == 9)[1:]
     rows = np.delete(np.arange(150), rare) if kind == "pipeline" else np.arange(150)
-    found = run(
+    finished = run(
         model, X[rows], Y[rows], test=UNSEEN, **ASKED, **QUICK,
         **PUBLIC_NUMBERS | {"classes": range(12)},
-    ).results  # fmt: skip
+    )  # fmt: skip
+    found = finished.results
     name = {"fitted": "LogisticRegression", "pipeline": "Pipeline"}.get(kind, "OnlyProbabilities")
     assert found.unprotected.name == f"{name} on features"
     assert len(found.facts.classes) == 12
     assert found.unprotected.accuracy.value > 0.75
     assert found.recommended.claim.grade == "proven"
     assert len(found.unprotected.attacks) == 4
+    assert finished.released.guarantee.grade == "proven"
+    finished.save(tmp_path)
+    for release in (finished.released, load(tmp_path / "released")):  # labels keep their type
+        hits = release.predict(UNSEEN[0]) == UNSEEN[1]
+        assert release.classes_.dtype.kind == "i"
+        assert hits.mean() == found.recommended.kept_accuracy.value > 0

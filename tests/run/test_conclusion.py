@@ -53,6 +53,17 @@ NOW = "Published as it is, this model tells who was in its training data; "
 
 
 class TestHeadline:
+    def test_records_of_two_kinds_are_said_before_the_verdict(self):
+        two = "members and others are records of two kinds: AUC 0.7"
+        found, fair = judged(0.7, 0.5, two_kinds=two), judged(0.7, 0.5)
+        assert found.headline == f"Not a fair test: {two}. Read with that: {fair.headline}"
+
+    def test_not_to_publish_stays_first(self):
+        """Public pages are refused by how a headline begins."""
+        found = judged(0.7, 0.9, two_kinds="records of two kinds")
+        assert found.headline.startswith("Do not publish: ")
+        assert found.headline.endswith("Not a fair test: records of two kinds.")
+
     def test_a_leak_before_and_none_after(self):
         found = judged(0.7, 0.5)
         assert found.headline == f"{NOW}from the {PROMISE} no attack that was tried could tell."

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from reticent.data import Dataset
+from reticent.data import Dataset, Schema, read_by_schema
 from reticent.guarantee import Grade
 from reticent.protect import (
     RECIPES,
@@ -25,6 +25,7 @@ from reticent.protect import (
 from reticent.protect.estimators import ESTIMATORS, AdaSSPRegressor
 from reticent.protect.terms import inferred_sources
 from reticent.run.heads import sensitivities
+from reticent.run.job import capped_run
 from reticent.run.releases import kinds, recommended_kind
 from reticent.run.spec import RunData, RunSpec
 from reticent.training import SoftmaxHead
@@ -73,7 +74,7 @@ def by_table(name):
 def by_records(name):
     kind = RECIPES[name]
     options = {one: OPTIONS[one] for one in OPTIONS if one in kind.options}
-    classes = {"classification": 3, "regression": 1, "statistic": 0}[kind.task]
+    classes = {"classification": 3, "regression": 1, "statistic": 0, "encoding": 0}[kind.task]
 
     def path(inferred):
         recipe = kind.planned(
@@ -111,6 +112,60 @@ def by_answers(inferred):
     claims = {answers.guarantee.grade, answers.each.grade, answers.ask(X[:1]).guarantee.grade}
     assert len(claims) == 1
     return answers.guarantee
+
+
+FACTS = {
+    "records": RECORDS,
+    "source": "a codebook",
+    "columns": {
+        **{f"p{i}": {"type": "number", "range": [-0.3, 0.7]} for i in range(3)},
+        "digit": {"role": "label", "classes": ["0", "1", "2"]},
+    },
+}
+
+
+def by_schema(fact, folder, *, recipe=None):
+    """A release by a schema, one fact of which is from the private table; or all of a run."""
+    columns = {
+        name: column | ({"source": "private table"} if name == fact else {})
+        for name, column in FACTS["columns"].items()
+    }
+    sources = {"records": "private table" if fact == "records" else "a law"}
+    schema = Schema.from_dict(FACTS | {"columns": columns, "sources": sources})
+    np.savez(folder / "t.npz", digit=Y, **{f"p{i}": X[:, 20 + i] for i in range(3)})
+    data = read_by_schema(folder / "t.npz", schema)
+    if recipe is not None:
+        own = {"bound": schema.bound} if "bound" in RECIPES[recipe].options else {}
+        request = ReleaseRequest(terms=terms(()), records=RECORDS, recipe=recipe, options=own)
+        return [release_table(data, request).guarantee]
+    spec = RunSpec(records=RECORDS, bound=schema.bound, pairs=2, **BUDGET)
+    roles, spec = capped_run(RunData.of(data, data), spec)
+    asked = [recommended_kind(roles, spec), *kinds(roles, spec, sensitivities(roles, spec))]
+    asked = [kind for kind in asked if "published" not in kind.name]
+    claims = [kind.draw().guarantee for kind in asked]
+    assert all(f"({one.grade})" in kind.name for kind, one in zip(asked, claims, strict=True))
+    return claims
+
+
+BY_SCHEMA = [
+    *(name for name in RECIPES if RECIPES[name].task == "classification"),
+    pytest.param(None, id="run"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", BY_SCHEMA)
+def test_with_every_fact_of_a_schema_said_it_is_proven(tmp_path, recipe):
+    assert {claim.grade for claim in by_schema(None, tmp_path, recipe=recipe)} == {Grade.PROVEN}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fact", ["p1", "digit", "records"])
+@pytest.mark.parametrize("recipe", BY_SCHEMA)
+def test_with_a_fact_of_the_private_table_it_is_declared(tmp_path, recipe, fact):
+    for claim in by_schema(fact, tmp_path, recipe=recipe):
+        assert claim.grade is Grade.DECLARED
+        assert "schema: read from the private data, not declared" in claim.stated
 
 
 def by_run(inferred):

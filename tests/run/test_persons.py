@@ -17,7 +17,8 @@ from reticent.audit.transcripts import run_pair
 from reticent.data import Dataset
 from reticent.guarantee import Grade, Relation
 from reticent.protect import load, release_table, save, verify
-from reticent.protect.recipe import replay, with_scales
+from reticent.protect.noise_scales import with_scales
+from reticent.protect.recipe import replay
 from reticent.protect.registry import classifiers
 from reticent.protect.table import HeadSpec, ReleaseRequest, fit_head, private_rows
 from reticent.protect.terms import Terms, unit_of

@@ -20,16 +20,23 @@ from reticent.studies import (
     end_to_end,
     fine_tuning,
     learners,
+    places,
     plan_fit,
     private_networks,
+    prototypes,
+    pure,
+    raw_tables,
     scattering,
+    scattering_step,
     slides_table,
+    smoothing,
 )
 from reticent.studies.lu import alpha, findings, oaro
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
 LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
+PURE = ("cifar10", "mnist", "scattering", "adult")
 ATTACKED = ("location", "adult", "mnist")
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
@@ -39,6 +46,7 @@ SPECS = {
     "alm-attack": (alm_attack.SPECS["mnist5k"],),
     **{f"slides-table-{name}": (slides_table.SPECS[name],) for name in ATTACKED},
     **{f"learners-{name}": learners.SPECS[name] for name in LEARNERS},
+    **{f"pure-{name}": pure.SPECS[name] for name in PURE},
     "answers-digits": answers.SPECS["digits"],
     "audits": (audits.SPECS["digits"],),
     "audits-network": (audits.SPECS["network"],),
@@ -46,12 +54,19 @@ SPECS = {
     "private-networks-location": (private_networks.SPECS["location"],),
     "demonstration": (demonstration.SPECS["mnist-test"],),
     "end-to-end": (end_to_end.SPECS["built"],),
+    "end-to-end-schema": (end_to_end.SPECS["schema"],),
+    "schema-adult": (raw_tables.SPECS["adult"],),
     "lu-alpha-location": (alpha.SPECS["location"],),
     "lu-findings": (findings.SPECS["all"],),
     "lu-oaro": (oaro.SPECS["digits"],),
     "fine-tuning-trec": (fine_tuning.SPECS["trec"],),
+    "scattering-step-cifar10-grey": (scattering_step.SPECS["cifar10-grey"],),
     "scattering-mnist": (scattering.SPECS["mnist"],),
     "scattering-cifar10": (scattering.SPECS["cifar10"],),
+    "prototypes-cifar10": (prototypes.SPECS["cifar10"],),
+    "prototypes-mnist": (prototypes.SPECS["mnist"],),
+    "places-adult": places.SPECS["adult"],
+    "smoothing-mnist5k": smoothing.SPECS["mnist5k"],
     "plan": (),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_fit.SPECS.items()},
 }
@@ -100,6 +115,18 @@ def test_a_result_is_whole_and_names_no_path(name):
 def test_every_row_of_the_learners_is_proven(name):
     for table in read(f"learners-{name}")["tables"]:
         assert {row[0] for row in table["rows"]} == {"proven"}
+
+
+def test_raw_files_by_a_schema_are_as_good_as_prepared_features():
+    """Within a point of the accuracy at ε = 1, and every row is proven."""
+    (raw,) = read("schema-adult")["tables"]
+    (prepared,) = read("learners-adult")["tables"]
+    rows = [dict(zip(raw["columns"], row, strict=True)) for row in raw["rows"]]
+    assert {row["grade"] for row in rows} == {"proven"}
+    after = {row["ε"]: float(row["after"]) for row in rows}
+    before = {(row[1], row[2]): float(row[5]) for row in prepared["rows"]}
+    assert abs(after["1"] - before["noisy-gradient", "1"]) < 0.01
+    assert sum("Stated: " in note for note in raw["notes"]) == 5
 
 
 def test_lira_finds_more_than_the_papers_attacks():
@@ -199,3 +226,30 @@ def test_a_block_becomes_all_tables_of_the_study(project):
 def test_a_block_without_a_file_says_where_it_could_come_from(project):
     with pytest.raises(FileNotFoundError, match=r"--out results/absent\.json"):
         refresh_docs.filled(PAGE.replace("study", "absent"), project)
+
+
+def prototypes_rows(name, epsilon):
+    """Gains of each row of a table of prototypes over the frozen encoder, by column."""
+    table = read(name)["tables"][0]
+    rows = {}
+    for row in table["rows"]:
+        if row[1] == epsilon:
+            gains = [float(cell.split("(")[1].split()[0]) for cell in row[3:]]
+            rows[row[0]] = dict(zip(table["columns"][3:], gains, strict=True))
+    return rows
+
+
+def test_prototypes_gain_most_where_labels_are_fewest_and_lose_nothing():
+    rows = prototypes_rows("prototypes-cifar10", "3")
+    found, components = rows["prototypes"], rows["private PCA only"]
+    assert found["1 a class"] >= 0.06
+    assert found["5 a class"] >= 0.035
+    assert found["10 a class"] >= 0.02
+    assert found["50 a class"] >= -0.005
+    assert found["kNN"] >= -0.003
+    for column in ("1 a class", "5 a class", "10 a class", "kNN"):
+        assert found[column] > components[column]
+    less = prototypes_rows("prototypes-cifar10", "1")["prototypes"]
+    assert less["1 a class"] >= 0.05
+    assert less["5 a class"] >= 0.025
+    assert less["10 a class"] >= 0.015

@@ -12,8 +12,11 @@ from reticent.cli import (
     audit,
     calibrate,
     card,
+    client,
     compare,
+    compare_protections,
     demo,
+    export,
     fit,
     keygen,
     ledger,
@@ -24,8 +27,11 @@ from reticent.cli import (
     report,
     reproduce,
     run,
+    schema,
+    serve,
     train,
 )
+from reticent.cli.quiet import with_quiet
 from reticent.read_limit import DEFAULT, VARIABLE, size_of
 
 app = typer.Typer(
@@ -64,22 +70,28 @@ def options(
         os.environ[VARIABLE] = read_limit  # for worker processes too
 
 
-app.command("demo")(demo.demo)
-app.command("run")(run.run)
-app.command("plan")(plan.plan)
-app.command("calibrate")(calibrate.calibrate)
-app.command("account")(account.account)
-app.command("pretrain")(pretrain.pretrain)
-app.command("fit")(fit.fit)
-app.command("protect")(protect.protect)
-app.command("train")(train.train)
-app.command("predict")(released.predict)
-app.command("verify")(released.verify)
-app.command("keygen")(keygen.keygen)
-app.command("attack")(attack.attack)
-app.command("audit")(audit.audit)
-app.command("report")(report.report)
-app.command("card")(card.card)
-app.command("compare")(compare.compare)
+app.command("demo")(with_quiet(demo.demo))
+app.command("run")(with_quiet(run.run))
+app.command("plan")(with_quiet(plan.plan))
+app.command("calibrate")(with_quiet(calibrate.calibrate))
+app.command("account")(with_quiet(account.account))
+app.command("pretrain")(with_quiet(pretrain.pretrain))
+app.add_typer(schema.app, name="schema")
+app.command("fit")(with_quiet(fit.fit))
+app.command("protect")(with_quiet(protect.protect))
+app.command("train")(with_quiet(train.train))
+app.command("predict")(with_quiet(released.predict))
+app.command("export")(with_quiet(export.export))
+app.command("verify")(with_quiet(released.verify))
+app.command("keygen")(with_quiet(keygen.keygen))
+app.command("attack")(with_quiet(attack.attack))
+app.command("audit")(with_quiet(audit.audit))
+app.command("report")(with_quiet(report.report))
+app.command("card")(with_quiet(card.card))
+app.command("compare")(with_quiet(compare.compare))
+app.command("compare-protections")(with_quiet(compare_protections.compare_protections))
 app.add_typer(ledger.app, name="ledger")
-app.command("reproduce")(reproduce.reproduce)
+app.command("plan-answers")(with_quiet(serve.plan_answers))
+app.command("serve")(with_quiet(serve.serve))
+app.add_typer(client.app, name="client")
+app.command("reproduce")(with_quiet(reproduce.reproduce))

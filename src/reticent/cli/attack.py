@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -14,34 +15,50 @@ from reticent.cli.gate import FailAbove, stop_above
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
 from reticent.cli.private_table import (
+    DropColumns,
     Each,
     Embedding,
+    EncodedText,
     EncoderName,
+    FeatureColumns,
     Person,
+    SchemaFile,
     each_of,
     listed,
-    read_private,
 )
 from reticent.cli.progress import stages
+from reticent.cli.table_form import TableForm
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.attacks import Records
     from reticent.attacks.targets import Target
     from reticent.audit.attack_run import Attacked, AttackPlan
+    from reticent.data import Dataset
     from reticent.results.gate import Excess
     from reticent.results.steps import AttackStep
 
 RATE = 0.01
 """The false positive rate at which the table gives the true positive rate."""
 
+KEY_VARIABLE = "RETICENT_API_KEY"
+Endpoint = Annotated[
+    str | None,
+    typer.Option(
+        help="In place of --target: the address of a reticent service, asked as one of its clients"
+        f" with the key in {KEY_VARIABLE}; --classes in the order of its logits. Protected answers"
+        " are charged.",
+        show_default=False,
+    ),
+]
 TargetName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--target",
         help="OUT of fit or protect (or its folder); a .csv or .parquet of probabilities, one"
         " column for each class, a row for each member and then for each non-member; or"
         " module:attribute, a fitted model, torch module or function.",
+        show_default=False,
     ),
 ]
 Members = Annotated[Path, typer.Option(help="Records it was trained on: .npz, .csv or .parquet.")]
@@ -61,7 +78,7 @@ Population = Annotated[
         help="Records that RMIA compares with; by default those of --shadow.", show_default=False
     ),
 ]
-Label = Annotated[str, typer.Option(help="The column of labels.")]
+Label = Annotated[str | None, typer.Option(help="The column of labels.", show_default="label")]
 Classes = Annotated[
     str | None,
     typer.Option(
@@ -79,7 +96,8 @@ ShadowCount = Annotated[int, typer.Option("--shadows", help="How many shadow mod
 ShadowModel = Annotated[
     str | None,
     typer.Option(
-        help="softmax, mlp or logistic; by default what the target is, else mlp.",
+        help="softmax, mlp or logistic; or module:function of (X, y, seed) that trains a model as"
+        " the target was trained, and returns it. By default what the target is, else mlp.",
         show_default=False,
     ),
 ]
@@ -107,17 +125,22 @@ Jobs = Annotated[int, typer.Option(help="Shadow models trained at a time; -1 tak
 
 
 def attack(
-    target: TargetName,
     members: Members,
     nonmembers: NonMembers,
+    target: TargetName = None,
+    endpoint: Endpoint = None,
     shadow: Shadow = None,
     population: Population = None,
-    label: Label = "label",
+    schema: SchemaFile = None,
+    label: Label = None,
     classes: Classes = None,
     person: Person = None,
     max_records_per_person: Each = 1,
     embedding: Embedding = None,
     encoder: EncoderName = None,
+    text: EncodedText = None,
+    features: FeatureColumns = None,
+    drop: DropColumns = None,
     attacks: Names = "all",
     shadows: ShadowCount = 32,
     shadow_model: ShadowModel = None,
@@ -138,7 +161,7 @@ def attack(
     trained on --shadow; those of online attacks on random halves of the records themselves. With
     --person the first rows of each person count, as in fit and protect.
     """
-    from reticent.attacks.open_target import described, open_target
+    from reticent.attacks.open_target import described
     from reticent.audit import write_scores
     from reticent.audit.attack_report import FPRS
     from reticent.audit.attack_run import AttackPlan, View, attack_model
@@ -147,30 +170,36 @@ def attack(
 
     plan = AttackPlan(
         attacks=_names(attacks),
-        shadow_model=shadow_model,
+        shadow_model=_shadow_model(shadow_model),
         shadow_count=shadows,
         view=View(top=top, decimals=decimals, labels_only=labels_only),
         confidence=confidence,
         seed=seed,
         jobs=jobs,
     )
-    each = each_of(person, max_records_per_person)
     limits = attack_limits_of(fail_above or (), fprs=FPRS)
     _refuse_early(scores_out)
     with this_folder_importable():
-        opened = open_target(target, classes=None if classes is None else listed(classes))
-    if embedding is None:
-        _refuse_other_order(label, members, nonmembers, shadow, population)
-    form = {
-        "label": label,
-        "person": person,
-        "max_records_per_person": each,
-        "embedding": embedding,
-        "encoder": encoder,
-    }
+        opened = _opened(target, endpoint, classes, labels_only=labels_only)
+    tables = TableForm.of_release(
+        getattr(getattr(opened, "model", None), "schema", None),
+        schema,
+        label=label,
+        person=person,
+        embedding=embedding,
+        encoder=encoder,
+        text=text,
+        features=features,
+        drop=drop,
+    )
+    if tables.schema is None and label is None:
+        tables = dataclasses.replace(tables, label="label")
+    form = _Form(tables, each_of(tables.person, max_records_per_person))
+    if tables.schema is None and embedding is None and text is None:
+        _refuse_other_order(tables.said_label(), members, nonmembers, shadow, population)
     inner = _records(members, opened, form)
     outer = _records(nonmembers, opened, form, start=len(inner))
-    with stages() as stage:
+    with stages() as stage, this_folder_importable():
         found = attack_model(
             opened,
             inner,
@@ -194,6 +223,36 @@ def attack(
         _print(found, described(opened), plan)
         _print_rest(found, slices, scores_out)
     stop_above(above)
+
+
+def _shadow_model(name: str | None) -> Any:
+    """A kind of ours by its name, or the function that a text with a colon names."""
+    from reticent.audit.user_code import open_function, this_folder_importable
+
+    if name is None or ":" not in name:
+        return name
+    with this_folder_importable():
+        return open_function("--shadow-model", name)
+
+
+def _opened(
+    target: str | None, endpoint: str | None, classes: str | None, *, labels_only: bool
+) -> Target:
+    from reticent.attacks.open_target import open_target
+
+    if (target is None) == (endpoint is None):
+        raise InputError("--target or --endpoint must be said, got both or neither")
+    names = None if classes is None else listed(classes)
+    if target is not None:
+        return open_target(target, classes=names)
+    from reticent.service.client import Service
+    from reticent.service.endpoint import EndpointTarget
+
+    assert endpoint is not None
+    service = Service(endpoint, os.environ.get(KEY_VARIABLE))
+    return EndpointTarget(
+        service, listed(classes) if names is None else names, labels_only=labels_only
+    )
 
 
 def _names(attacks: str) -> Any:
@@ -226,7 +285,14 @@ def _refuse_other_order(label: str, first: Path, *files: Path | None) -> None:
             )
 
 
-def _records(path: Path, target: Target, form: dict[str, Any], *, start: int = 0) -> Records:
+class _Form(NamedTuple):
+    """How records are read, and how many of a person count."""
+
+    tables: TableForm
+    max_records_per_person: int | None
+
+
+def _records(path: Path, target: Target, form: _Form, *, start: int = 0) -> Records:
     """Features and labels of a file; labels alone do where the target's answers were written."""
     from reticent.attacks import Records
     from reticent.attacks.open_target import labels_alone
@@ -234,14 +300,29 @@ def _records(path: Path, target: Target, form: dict[str, Any], *, start: int = 0
     from reticent.protect.table import cap_rows_per_person
 
     answered = isinstance(target, AnsweredTarget)  # each row has its answer: none may be left out
-    alone = labels_alone(path, label=form["label"], start=start) if answered else None
+    label = form.tables.said_label()
+    alone = labels_alone(path, label=label, start=start) if answered else None
     if alone is not None:
         return alone
-    told = {name: value for name, value in form.items() if name != "max_records_per_person"}
-    data = read_private(path, classes=[str(name) for name in target.classes], **told)
+    data = form.tables.read(path, classes=[str(name) for name in target.classes])
+    data = _in_order_of(target, data)
     if data.persons is not None and not answered:
-        data = data.take(cap_rows_per_person(data.persons, form["max_records_per_person"]))
+        data = data.take(cap_rows_per_person(data.persons, form.max_records_per_person or 1))
     return Records.of(data)
+
+
+def _in_order_of(target: Target, data: Dataset) -> Dataset:
+    """With the columns in the order of a release that names them."""
+    from dataclasses import replace
+
+    from reticent.protect import Release
+    from reticent.protect.feature_names import in_order
+
+    model = getattr(target, "model", None)
+    if not isinstance(model, Release):
+        return data
+    rows = in_order(data.inputs, data.columns, model.columns)
+    return data if rows is data.inputs else replace(data, inputs=rows, columns=model.columns)
 
 
 def _step(target: Target, found: Attacked, slices: bool, above: Sequence[Excess]) -> AttackStep:
@@ -280,16 +361,18 @@ def _print(found: Attacked, target: str, plan: AttackPlan) -> None:
         (name, *(report.row()[column] for column in columns[1:]))
         for name, report in found.reports.items()
     ]
-    print_table(f"{target}: {first.members:,} members, {first.others:,} others", columns, rows)
+    title = f"{target}: {first.members:,} members, {first.others:,} others"
+    print_table(title, columns, rows, detail=True)
     print_line(
         f"intervals: {100 * plan.confidence:g} % for all {len(rows)} attacks together; 0.5 and 0"
-        " are guessing"
+        " are guessing",
+        detail=True,
     )
     for reason in () if measured else first.refused[:1]:
-        print_line(f"not measured: {reason}")
+        print_line(f"not measured: {reason}", detail=True)
     threats = {name: str(report.threat) for name, report in found.reports.items()}
     for threat, names in _grouped(threats):
-        print_line(f"{names}: {threat}")
+        print_line(f"{names}: {threat}", detail=True)
 
 
 def _grouped(texts: dict[str, str]) -> list[tuple[str, str]]:
@@ -302,14 +385,14 @@ def _grouped(texts: dict[str, str]) -> list[tuple[str, str]]:
 
 def _print_rest(found: Attacked, slices: bool, scores_out: Path | None) -> None:
     for reason, names in _grouped(found.skipped):
-        print_line(f"left out: {names}: {reason}")
+        print_line(f"left out: {names}: {reason}", detail=True)
     for note in found.notes:
-        print_line(f"note: {note}")
+        print_line(f"note: {note}", detail=True)
     if slices:
         _print_slices(found)
-    print_line(f"verdict: {found.verdict}")
     if scores_out is not None:
         print_line(f"scores written to {scores_out}: private, for they say who may be a member")
+    print_line(f"verdict: {found.verdict}")
 
 
 def _print_slices(found: Attacked) -> None:
@@ -322,10 +405,12 @@ def _print_slices(found: Attacked) -> None:
         f"{found.strongest} by slice; p-values by Holm's rule",
         ("slice", "members", "others", "AUC", "p", "verdict"),
         rows,
+        detail=True,
     )
     print_line(
         f"a slice leaks where p ≤ {1 - found.each:.2g}: the strongest of {len(found.reports)}"
-        " attacks was chosen"
+        " attacks was chosen",
+        detail=True,
     )
     if found.slices.too_small:
-        print_line(f"too few records: {', '.join(found.slices.too_small)}")
+        print_line(f"too few records: {', '.join(found.slices.too_small)}", detail=True)

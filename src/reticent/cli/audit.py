@@ -17,10 +17,10 @@ from reticent.cli.private_table import (
     EncoderName,
     Penalty,
     Person,
-    listed,
-    read_private,
+    SchemaFile,
 )
 from reticent.cli.progress import progress_line
+from reticent.cli.table_form import TableForm, common_schema
 from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import InputError
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from reticent.audit import FunctionAudit
     from reticent.audit.end_to_end.pairs import OwnTableAudit
     from reticent.audit.release import ClaimAudit, ClaimsAudit
+    from reticent.data import Schema
 
 REFUTED = 1
-FUNCTION_RUNS = 40_000
 PAIRS = 40
 
 Releases = Annotated[
@@ -94,7 +94,11 @@ Relation = Annotated[
 ]
 Mechanism = Annotated[
     str | None,
-    typer.Option(help=f"The noise: {', '.join(MECHANISMS)}.", show_default=False),
+    typer.Option(
+        help=f"The noise: {', '.join(MECHANISMS)}. With --function: gaussian, if you know that such"
+        " noise is added; fewer runs are needed then, and the verdict rests on it.",
+        show_default=False,
+    ),
 ]
 Centre = Annotated[str | None, typer.Option(help="none or mean.", show_default=False)]
 Count = Annotated[
@@ -121,9 +125,9 @@ Beta = Annotated[
 Runs = Annotated[
     int | None,
     typer.Option(
-        help="Runs in each of two worlds. By default 40,000 of a function, 50 of a learner with"
-        " the noise inside, and of a head as many as finding noise of half the scale needs, where"
-        " that is affordable.",
+        help="Runs in each of two worlds. By default of a function or a head as many as finding"
+        " noise of half the scale needs, where that is affordable; 50 of a learner with the noise"
+        " inside.",
         show_default=False,
     ),
 ]
@@ -151,27 +155,31 @@ class _Form(NamedTuple):
     takes: tuple[str, ...]
 
 
+_TABLE = ("--person", "--embedding", "--encoder")
+HELD = ("--label", "--classes", "--records")
+"""What a schema says, so that nobody else has to."""
 FORMS = {
     "RELEASED": _Form(
-        needs=("--private", "--label"),
-        takes=("--person", "--embedding", "--encoder", "--runs", "--candidates"),
+        needs=("--private",),
+        takes=("--schema", "--label", *_TABLE, "--runs", "--candidates"),
     ),
     "--function": _Form(
         needs=("--one", "--other", "--epsilon"),
-        takes=("--delta", "--pure", "--runs", "--seed"),
+        takes=("--delta", "--pure", "--runs", "--seed", "--mechanism"),
     ),
     "--end-to-end": _Form(
         needs=("--private", "--label", "--classes", "--records", "--epsilon", "--relation"),
         takes=(
             *("--delta", "--pure", "--bound", "--penalty", "--norms", "--mechanism", "--centre"),
             *("--person", "--max-records-per-person", "--embedding", "--pairs", "--seed"),
+            "--schema",
         ),
     ),
     "--train": _Form(
         needs=("--private", "--label", "--classes"),
         takes=(
             *("--embedding", "--encoder", "--bound", "--records", "--epsilon", "--delta"),
-            *("--pure", "--canaries", "--kind", "--seed"),
+            *("--schema", "--pure", "--canaries", "--kind", "--seed"),
         ),
     ),
 }
@@ -180,6 +188,7 @@ FORMS = {
 def audit(
     released: Releases = None,
     private: Private = None,
+    schema: SchemaFile = None,
     label: Label = None,
     person: Person = None,
     embedding: Embedding = None,
@@ -214,13 +223,13 @@ def audit(
 
     A release: the theorem by the worst pair that is found, the code by draws (of a learner with
     the noise inside, by all its noisy sums); several share β; one that protects persons is told
-    --person, as protect was. A function: by the event that tells
-    two inputs apart best. A training: by canaries in one run. Of protect: from neighbouring files
-    that are built from your table to all that leaves, with its noise replaced by the audit.
-    What is printed is computed from the private records without noise: keep it private.
+    --person, as protect was. A function: by the event that tells two inputs apart best. A training:
+    by canaries in one run. Of protect: from neighbouring files, built from your table, to all that
+    leaves, with its noise replaced. What is printed is as private as the records.
     """
     said = {
-        "--private": private, "--label": label, "--person": person, "--embedding": embedding,
+        "--private": private, "--schema": schema, "--label": label, "--person": person,
+        "--embedding": embedding,
         "--encoder": encoder, "--one": one, "--other": other, "--classes": classes,
         "--bound": bound, "--records": records, "--canaries": canaries, "--kind": kind,
         "--epsilon": epsilon, "--delta": delta, "--pure": pure or None, "--runs": runs,
@@ -229,11 +238,9 @@ def audit(
         "--max-records-per-person": max_records_per_person, "--pairs": pairs,
     }  # fmt: skip
     asked = {
-        "RELEASED": released or None,
-        "--function": function,
-        "--train": train,
+        "RELEASED": released or None, "--function": function, "--train": train,
         "--end-to-end": end_to_end,
-    }
+    }  # fmt: skip
     form = _form_of(asked, said)
     if form == "RELEASED":
         _finish_releases(_of_releases(list(released or ()), said, beta), json)
@@ -254,7 +261,8 @@ def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
         raise InputError(f"one of {forms} must be said, got {got}")
     given = {option for option, value in said.items() if value is not None}
     needs, takes = FORMS[named[0]]
-    if missing := [option for option in needs if option not in given]:
+    held = HELD if "--schema" in given else ()
+    if missing := [option for option in needs if option not in (*given, *held)]:
         raise InputError(f"{missing[0]} must be said with {named[0]}, got nothing")
     if idle := sorted(given - {*needs, *takes}):
         raise InputError(f"{idle[0]} must not be said with {named[0]}, which has no use for it")
@@ -269,19 +277,26 @@ def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) ->
     if len(set(names)) < len(names):
         raise InputError("released must be different files, got one twice")
     releases = {name: load(name) for name in names}
+    below = {str(one.recipe.to_dict().get("base") or "") for one in releases.values()} - {""}
+    if len(below) == 1 and said["--encoder"] is None:
+        said = {**said, "--encoder": below.pop()}
+    form = _form(said, common_schema(list(releases.values())))
+    if any(one.recipe.task != "encoding" for one in releases.values()):
+        form.said_label()
     for name, released in releases.items():  # before the table is read: persons may be texts
-        refuse_persons(name, released, named=said["--person"] is not None)
+        refuse_persons(name, released, named=form.person is not None)
     with progress_line("runs") as progress:
         return audit_files(
             releases,
-            lambda classes: _read(said, classes),
+            lambda classes: form.read(said["--private"], classes=classes),
             beta=beta,
             effort=Effort(runs=said["--runs"], candidates=said["--candidates"], progress=progress),
         )
 
 
 _FOR_PROTECT = (
-    *("--label", "--classes", "--records", "--epsilon", "--relation", "--delta", "--bound"),
+    *("--schema", "--label", "--classes", "--records", "--epsilon", "--relation", "--delta"),
+    "--bound",
     *("--penalty", "--norms", "--mechanism", "--centre", "--person", "--max-records-per-person"),
     "--embedding",
 )
@@ -291,6 +306,7 @@ def _of_own_table(learner: str, said: Mapping[str, Any]) -> OwnTableAudit:
     from reticent.audit.end_to_end.pairs import audit_own_table
     from reticent.run.end_to_end_commands import protect_command
 
+    form = _form(said)
     words = ["protect", "--learner", learner, *(["--pure"] if said["--pure"] else [])]
     for option in _FOR_PROTECT:
         if said[option] is not None:
@@ -299,8 +315,9 @@ def _of_own_table(learner: str, said: Mapping[str, Any]) -> OwnTableAudit:
         return audit_own_table(
             said["--private"],
             lambda path: protect_command([*words, "--private", str(path)]),
-            label=said["--label"],
-            person=said["--person"],
+            label=form.said_label(),
+            person=form.person,
+            schema=form.schema,
             pairs=PAIRS if said["--pairs"] is None else said["--pairs"],
             seed=said["--seed"] or 0,
             progress=progress,
@@ -321,7 +338,8 @@ def _of_function(name: str, said: Mapping[str, Any], beta: float) -> FunctionAud
             open_input("--other", said["--other"]),
             epsilon=said["--epsilon"],
             delta=delta,
-            runs=FUNCTION_RUNS if said["--runs"] is None else said["--runs"],
+            runs=said["--runs"],
+            noise=said["--mechanism"],
             beta=beta,
             seed=said["--seed"] or 0,
             progress=progress,
@@ -329,31 +347,28 @@ def _of_function(name: str, said: Mapping[str, Any], beta: float) -> FunctionAud
 
 
 def _of_training(name: str, said: Mapping[str, Any], beta: float) -> ClaimAudit:
-    from reticent.audit.release_files import TrainingPlan, audit_named_training
+    from reticent.audit.release_files import TrainingPlan, audit_named_training, needs_bound
     from reticent.audit.user_code import this_folder_importable
 
+    form = _form(said)
     chosen = {"canaries": said["--canaries"], "kind": said["--kind"], "seed": said["--seed"]}
     plan = TrainingPlan(
         train=name,
-        bound=said["--bound"],
+        bound=form.said_bound(said["--bound"]) if needs_bound(name) else said["--bound"],
         epsilon=said["--epsilon"],
         delta=delta_of(said["--delta"], bool(said["--pure"])),
-        records=said["--records"],
+        records=form.said_records(said["--records"]),
         **{option: value for option, value in chosen.items() if value is not None},
     )
-    data = _read(said, listed(said["--classes"]))
+    data = form.read(said["--private"])
     with this_folder_importable():
         return audit_named_training(data, plan, beta=beta)
 
 
-def _read(said: Mapping[str, Any], classes: list[str]) -> Any:
-    return read_private(
-        said["--private"],
-        label=said["--label"],
-        person=said["--person"],
-        embedding=said["--embedding"],
-        encoder=said["--encoder"],
-        classes=classes,
+def _form(said: Mapping[str, Any], own: Schema | None = None) -> TableForm:
+    options = ("label", "person", "embedding", "encoder", "classes")
+    return TableForm.of_release(
+        own, said["--schema"], **{name: said[f"--{name}"] for name in options}
     )
 
 
@@ -361,12 +376,18 @@ def _finish_function(found: FunctionAudit, json: bool) -> None:
     """The audit of a function is one line; here each part has its own."""
     from reticent.guarantee.rounding import upper_text
 
+    lines = (
+        f"claim: ε ≤ {upper_text(found.epsilon)}, δ ≤ {upper_text(found.delta)}",
+        f"measured: {found.bound}",
+        f"measured: {found.noise}" if found.noise is not None else None,
+        f"event: {found.event}",
+        f"runs: {found.runs:,} on each input, of which some chose the event",
+        f"power: {found.found}" if not found.refuted else None,
+    )
+    for line in () if json else filter(None, lines):
+        print_line(line, detail=True)
     if not json:
-        print_line(f"claim: ε ≤ {upper_text(found.epsilon)}, δ ≤ {upper_text(found.delta)}")
-        print_line(f"measured: {found.bound}")
-        print_line(f"event: {found.event}")
-        print_line(f"runs: {found.runs:,} on each input, of which half chose the event")
-        print_line(f"verdict: {found.verdict}")
+        print_line(f"verdict: {found.verdict}{found.condition}")
     _end(found, json)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from reticent.cli.options import Json
-from reticent.cli.output import print_json, print_line
+from reticent.cli.output import print_json
 from reticent.cli.progress import stages
 from reticent.cli.summary import print_summary, stop_refuted, written_by
 
@@ -28,6 +28,5 @@ def demo(quick: Quick = False, out: Out = Path("reticent-demo"), json: Json = Fa
     if json:
         print_json(finished.results.model_dump(mode="json"))
     else:
-        print_summary(finished.results)
-        print_line(f"written to {out}: {', '.join(written)}")
+        print_summary(finished.results, out, written)
     stop_refuted(finished.results)

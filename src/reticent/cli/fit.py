@@ -10,9 +10,12 @@ from reticent.cli.output import print_json, print_line
 from reticent.cli.private_table import (
     Bound,
     Classes,
+    DropColumns,
     Each,
     Embedding,
+    EncodedText,
     EncoderName,
+    FeatureColumns,
     Label,
     MechanismOption,
     Norms,
@@ -20,11 +23,11 @@ from reticent.cli.private_table import (
     Person,
     Private,
     Records,
+    SchemaFile,
     each_of,
-    listed,
-    read_private,
     required_option,
 )
+from reticent.cli.table_form import TableForm
 from reticent.validation import InputError
 
 Out = Annotated[Path, typer.Option(help="Where to write OUT.fit.safetensors: a private file.")]
@@ -39,8 +42,9 @@ LaterDelta = Annotated[
 
 def fit(
     private: Private,
-    label: Label,
     out: Out,
+    schema: SchemaFile = None,
+    label: Label = None,
     classes: Classes = None,
     bound: Bound = None,
     records: Records = None,
@@ -54,6 +58,9 @@ def fit(
     max_records_per_person: Each = 1,
     embedding: Embedding = None,
     encoder: EncoderName = None,
+    text: EncodedText = None,
+    features: FeatureColumns = None,
+    drop: DropColumns = None,
     json: Json = False,
 ) -> None:
     """Fit a softmax head on private features; nothing is released.
@@ -67,24 +74,34 @@ def fit(
     from reticent.training.features import as_norms
     from reticent.training.fit_file import fit_path, save_fit
 
-    names = listed(classes)
+    form = TableForm.of(
+        schema,
+        label=label,
+        person=person,
+        classes=classes,
+        embedding=embedding,
+        encoder=encoder,
+        text=text,
+        features=features,
+        drop=drop,
+    )
+    form.said_label()
+    names = required_option("--classes", form.classes)
     writable_file(fit_path(out))
     public: dict[str, Any] = {
-        "bound": required_option("--bound", bound),
+        "bound": required_option("--bound", form.said_bound(bound)),
         "norms": as_norms(norms or "clip"),
     }
     each, normaliser = (
-        each_of(person, max_records_per_person),
-        required_option("--records", records),
+        each_of(form.person, max_records_per_person),
+        required_option("--records", form.said_records(records)),
     )
     if penalty is None and (epsilon is None or delta is None):
         raise InputError(
             "penalty must be said, or --epsilon, --delta and --relation to choose it for; got "
             "neither"
         )
-    data = read_private(
-        private, label=label, person=person, embedding=embedding, classes=names, encoder=encoder
-    )
+    data = form.read_private(private)
     if penalty is not None:
         spec = HeadSpec(penalty=penalty, records=normaliser, max_records_per_person=each, **public)
     else:

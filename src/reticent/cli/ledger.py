@@ -11,6 +11,7 @@ from reticent.cli.events import read_event
 from reticent.cli.ledger_options import warn_first_seen
 from reticent.cli.options import Delta, Json, Pure, RelationName, delta_of, relation_of
 from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.quiet import with_quiet
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.ledger.errors import LedgerError
@@ -62,6 +63,7 @@ Create = Annotated[bool, typer.Option("--create", help="Make the ledger if there
 
 
 @app.command("show")
+@with_quiet
 def show(ledger: Where, name: OneName = None, delta: SpentDelta = None, json: Json = False) -> None:
     """Accounts with budget and spent ε; with a name, each of its charges too."""
     from reticent.ledger import Ledger
@@ -81,6 +83,7 @@ def show(ledger: Where, name: OneName = None, delta: SpentDelta = None, json: Js
 
 
 @app.command("verify")
+@with_quiet
 def verify(ledger: Where, accept_restored: AcceptRestored = False, json: Json = False) -> None:
     """Walk through every entry, hash and sum; exit code 1 where something is not as written."""
     from reticent.ledger import verify_ledger
@@ -99,6 +102,7 @@ def verify(ledger: Where, accept_restored: AcceptRestored = False, json: Json = 
 
 
 @app.command("budget")
+@with_quiet
 def budget(
     ledger: Where,
     name: Name,
@@ -137,6 +141,7 @@ def budget(
 
 
 @app.command("charge")
+@with_quiet
 def charge(
     ledger: Where,
     name: Name,

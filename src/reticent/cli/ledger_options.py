@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
@@ -33,10 +32,15 @@ OpenAccount = Annotated[
 NOT_CHARGED = "not charged to a ledger: releases on the same data add up (--ledger)"
 
 
-def charger(
-    ledger: str | None, data_set: str | None, open_account: bool
-) -> Callable[[Terms, str, Event], None] | None:
-    """What charges a release by its terms, purpose and event; None where no ledger is named."""
+class Charger(Protocol):
+    """What charges a release by its terms, purpose and event."""
+
+    def __call__(self, terms: Terms, purpose: str, event: Event, *, key: str | None = None) -> None:
+        """Charge it; with a key once, however often it is tried again."""
+
+
+def charger(ledger: str | None, data_set: str | None, open_account: bool) -> Charger | None:
+    """What charges the ledger that is named; None where none is."""
     if ledger is None:
         for option, given in (
             ("--data-set", data_set is not None),
@@ -47,7 +51,7 @@ def charger(
         return None
     name = required_option("--data-set", data_set)
 
-    def charge(terms: Terms, purpose: str, event: Event) -> None:
+    def charge(terms: Terms, purpose: str, event: Event, *, key: str | None = None) -> None:
         from reticent.ledger import Ledger
 
         with Ledger.open(ledger) as book:  # a mistyped path must not make one without budgets
@@ -59,8 +63,11 @@ def charger(
                 unit=terms.unit,
                 purpose=purpose,
                 claim=(terms.epsilon, terms.delta),
+                key=key,
                 open_account=open_account,
             )
+        if done.replayed:
+            print_warning("charged before, by a training that was stopped before its first step")
         if done.warning is not None:
             print_warning(done.warning)
 

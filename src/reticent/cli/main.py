@@ -5,7 +5,9 @@
 """
 
 import os
+import re
 import sys
+import warnings
 from collections.abc import Sequence
 
 import typer
@@ -20,6 +22,10 @@ BAD_INPUT = 2
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
 _MOST_LETTERS = 1000
+_ARGUMENT = re.compile(r"([a-z_]+) must\b")
+"""The name that a message of the library begins with."""
+_OTHER_NAMES = {"radius": "bound", "recipe": "learner", "noise": "mechanism"}
+"""Where the library's word is not the command line's."""
 
 
 def _usage_error() -> type[Exception]:
@@ -33,11 +39,21 @@ USAGE_ERROR = _usage_error()
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    _silence_libraries()
     end_on_signals()
     code = run(list(sys.argv[1:] if arguments is None else arguments))
     if (ended_by := received()) is not None:
         leave(ended_by)
     sys.exit(code)
+
+
+def _silence_libraries() -> None:
+    """Warnings of libraries say nothing to a user; a developer asks for them in Python's way."""
+    if sys.warnoptions or os.environ.get("RETICENT_DEBUG"):
+        return
+    warnings.simplefilter("ignore")
+    warnings.showwarning = lambda *_, **__: None  # a library that is imported later sets its own
+    os.environ["PYTHONWARNINGS"] = "ignore"  # of worker processes
 
 
 def run(arguments: list[str]) -> int:
@@ -49,7 +65,7 @@ def run(arguments: list[str]) -> int:
     except BudgetExhausted as error:
         return _fail(str(error), REFUSED)
     except InputError as error:
-        return _fail(str(error), BAD_INPUT)
+        return _fail(in_typed_words(str(error), arguments), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
     except Exception as error:
@@ -72,6 +88,25 @@ def _call(arguments: list[str]) -> int:
     if code == INTERRUPTED:  # the parser catches Ctrl-C itself and says nothing
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
+
+
+def in_typed_words(message: str, arguments: Sequence[str]) -> str:
+    """A message of the library with the option's name where it begins with an argument's.
+
+    >>> in_typed_words("epsilon must be > 0, got nan", ["calibrate"])
+    '--epsilon must be > 0, got nan'
+    >>> in_typed_words("shares must add up to 1, got 2", ["calibrate"])
+    'shares must add up to 1, got 2'
+    """
+    named = _ARGUMENT.match(message)
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    found = getattr(typer.main.get_command(app), "commands", {}).get(command)
+    if named is None or found is None:
+        return message
+    name = _OTHER_NAMES.get(named[1], named[1])
+    option = "--" + name.replace("_", "-")
+    typed = {text for parameter in found.params for text in parameter.opts}
+    return f"{option}{message[named.end(1) :]}" if option in typed else message
 
 
 def _internal(error: Exception) -> int:

@@ -17,6 +17,7 @@ Epsilon = Annotated[float, typer.Option(help="The ε to reach.", show_default=Fa
 Delta = Annotated[float | None, typer.Option(help="The δ; or say --pure.", show_default=False)]
 Pure = Annotated[bool, typer.Option("--pure", help="δ = 0: pure differential privacy.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Write over an earlier release at --out.")]
 Sign = Annotated[
     Path | None,
     typer.Option(
@@ -62,6 +63,15 @@ def delta_of(delta: float | None, pure: bool) -> float:
     if delta is not None and pure:
         raise InputError(f"delta must be said once, got --delta {delta} and --pure")
     return 0.0 if delta is None else delta
+
+
+def warn_of_weakness(*, epsilon: float, delta: float, records: int) -> None:
+    """A line for each of ε and δ that promises little, before anything is released."""
+    from reticent.cli.output import print_warning
+    from reticent.guarantee.weakness import weaknesses
+
+    for line in weaknesses(epsilon=epsilon, delta=delta, records=records):
+        print_warning(f"warning: {line}")
 
 
 def signer_of(path: Path | None) -> Signer | None:

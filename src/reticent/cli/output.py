@@ -1,7 +1,9 @@
 """Printing: one JSON document for programs, or tables and lines for people.
 
 Whatever is printed passes ``printable``: names, labels and texts come from files, and none of their
-characters reaches a terminal that could move its cursor or turn its lines round.
+characters reaches a terminal that could move its cursor or turn its lines round. A table is as wide
+as the terminal at most, and breaks lines between words alone (``table_layout``). With ``--quiet``
+details are left out: what stands beside a verdict, and lines on the error stream.
 """
 
 import json
@@ -9,9 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reticent.cli.quiet import is_quiet
+from reticent.cli.table_layout import column_widths
 from reticent.results.table import Table
 from reticent.validation import printable
 
@@ -26,18 +31,40 @@ def _escaped(sign: str) -> str:
     return sign if sign.isprintable() else json.dumps(sign)[1:-1]
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A title and a table; numbers come in as text, already rounded the safe way."""
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, detail: bool = False
+) -> None:
+    """A title and a table; numbers come in as text, already rounded the safe way.
+
+    Where not even the longest words of all columns fit beside each other, each row is a block of
+    lines. A ``detail`` is left out with ``--quiet``.
+    """
+    if detail and is_quiet():
+        return
+    print_line(title)
+    names = [printable(column) for column in columns]
+    cells = [[printable(cell) for cell in row] for row in rows]
+    widths = column_widths(names, cells, _console().width)
+    if widths is None:
+        _print_blocks(names, cells)
+        return
     table = RichTable(show_edge=False, pad_edge=False)
-    for index, column in enumerate(columns):
+    for index, (name, width) in enumerate(zip(names, widths, strict=True)):
         numeric = all(_is_number(row[index]) for row in rows)
         table.add_column(
-            Text(printable(column)), justify="right" if numeric else "left", overflow="fold"
+            Text(name), justify="right" if numeric else "left", overflow="fold", width=width
         )
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    print_line(title)
+    for row in cells:
+        table.add_row(*map(Text, row))
     _console().print(table)
+
+
+def _print_blocks(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Each row as lines of a name and a cell; the first cell stands alone."""
+    for row in rows:
+        print_line(row[0])
+        for name, cell in zip(names[1:], row[1:], strict=True):
+            _console().print(Padding(Text(f"{name}: {cell}" if name else cell), (0, 0, 0, 2)))
 
 
 def _is_number(cell: str) -> bool:
@@ -56,15 +83,26 @@ def print_titled(table: Table) -> None:
     print_line()
 
 
-def print_line(line: str = "") -> None:
-    """A line, wrapped at the terminal's width, exactly as it stands: no markup."""
+def print_line(line: str = "", *, detail: bool = False) -> None:
+    """A line, wrapped at the terminal's width, exactly as it stands: no markup.
+
+    A ``detail`` is left out with ``--quiet``.
+    """
+    if detail and is_quiet():
+        return
     _console().print(printable(line), markup=False, highlight=False)
 
 
 def print_warning(line: str) -> None:
-    """One line on the error stream: whoever reads the answer as JSON is not disturbed."""
+    """One line on the error stream: whoever reads the answer as JSON is not disturbed.
+
+    With ``--quiet`` only what begins with "warning:" is said. A terminal gets it wrapped at words.
+    """
+    if is_quiet() and not line.startswith("warning:"):
+        return
+    console = _Console(stderr=True, highlight=False)
     shown = f"reticent: {printable(line)}"
-    _Console(stderr=True, highlight=False).print(shown, markup=False, soft_wrap=True)
+    console.print(shown, markup=False, soft_wrap=not console.is_terminal)
 
 
 class _Console(Console):

@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reticent.cli.options import Delta, Epsilon, Json, Pure, RelationName, delta_of, relation_of
+from reticent.cli.options import (
+    Delta,
+    Epsilon,
+    Json,
+    Pure,
+    RelationName,
+    delta_of,
+    relation_of,
+    warn_of_weakness,
+)
 from reticent.cli.output import print_json, print_line, print_table
+from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.protect.plan import Advice
     from reticent.protect.plan_queries import QueryAdvice, Way
 
-Number = Annotated[int, typer.Option("--records", help="About how many private records there are.")]
-Features = Annotated[int, typer.Option(help="The number of features of a record.")]
-ClassCount = Annotated[int, typer.Option("--classes", help="The number of classes.")]
+Number = Annotated[
+    int | None,
+    typer.Option("--records", help="About how many private records there are.", show_default=False),
+]
+Features = Annotated[
+    int | None, typer.Option(help="The number of features of a record.", show_default=False)
+]
+ClassCount = Annotated[
+    int | None, typer.Option("--classes", help="The number of classes.", show_default=False)
+]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        help="A TOML file of public facts: features, classes, bound and records follow from it.",
+        show_default=False,
+    ),
+]
 Radius = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--bound",
         help="The public bound on a row's norm. Learners scale rows, so it costs nothing.",
+        show_default="1",
     ),
 ]
 Each = Annotated[
@@ -57,14 +84,15 @@ Queries = Annotated[
 
 
 def plan(
-    records: Number,
-    features: Features,
-    classes: ClassCount,
     epsilon: Epsilon,
+    schema: SchemaFile = None,
+    records: Number = None,
+    features: Features = None,
+    classes: ClassCount = None,
     delta: Delta = None,
     pure: Pure = False,
     relation: RelationName = None,
-    bound: Radius = 1.0,
+    bound: Radius = None,
     max_records_per_person: Each = None,
     prototypes: Prototypes = False,
     loss: Losses = None,
@@ -76,14 +104,12 @@ def plan(
     from reticent.protect.plan import plan as advice_for
     from reticent.protect.plan_queries import plan_queries
 
+    public = _numbers(schema, records=records, features=features, classes=classes, bound=bound)
     situation = Situation(
-        records=records,
-        features=features,
-        classes=classes,
+        **public,
         epsilon=epsilon,
         delta=delta_of(delta, pure),
         relation=relation_of(relation),
-        bound=bound,
         max_records_per_person=max_records_per_person,
         prototypes=prototypes,
     )
@@ -96,12 +122,41 @@ def plan(
         more = {} if served is None else {"served": served.to_dict()}
         print_json(advice.to_dict() | {"records_needed": rows} | more)
         return
-    _print(advice, needed)
+    _print(advice, needed, schema)
+    warn_of_weakness(epsilon=epsilon, delta=situation.delta, records=situation.records)
     if served is not None:
         _print_served(served)
 
 
-def _print(advice: Advice, needed: list[tuple[float, int | None, int | None]]) -> None:
+def _numbers(schema: Path | None, **said: Any) -> dict[str, Any]:
+    """N, d, C and R: as said, or as they follow from the schema."""
+    if schema is None:
+        for name in ("records", "features", "classes"):
+            if said[name] is None:
+                raise InputError(f"--{name} must be said (or --schema): it is public")
+        return said | {"bound": 1.0 if said["bound"] is None else said["bound"]}
+    from reticent.data import Schema
+
+    facts = Schema.load(schema)
+    held = {
+        "records": facts.records,
+        "features": len(facts.names),
+        "classes": len(facts.classes) or None,
+        "bound": facts.bound,
+    }
+    for name, value in held.items():
+        if value is not None and said[name] is not None:
+            raise InputError(f"--{name} must not be given beside --schema, which holds it")
+        if value is None and said[name] is None:
+            raise InputError(f"--{name} must be said: the schema does not hold it")
+    return {name: said[name] if value is None else value for name, value in held.items()}
+
+
+def _print(
+    advice: Advice,
+    needed: list[tuple[float, int | None, int | None]],
+    schema: Path | None,
+) -> None:
     print_line(f"use: {advice.learner}, {advice.mechanism} noise")
     for line in advice.why:
         print_line(f"why: {line}")
@@ -110,7 +165,7 @@ def _print(advice: Advice, needed: list[tuple[float, int | None, int | None]]) -
         print_line("utility loss: not predicted here (measured for noisy gradients and δ > 0 only)")
     else:
         print_line(f"utility loss: {advice.loss}, a range that held in 9 of 10 measured cells")
-    print_line(f"next: {_command(advice)}")
+    print_line(f"next: {_command(advice, schema)}")
     if needed:
         print_table(
             "Records needed",
@@ -143,16 +198,19 @@ def _shown(records: int | None) -> str:
     return "not measured" if records is None else str(records)
 
 
-def _command(advice: Advice) -> str:
+def _command(advice: Advice, schema: Path | None) -> str:
     from reticent.protect.plan import WEIGHTS
 
     asked = advice.situation
     budget = f"--delta {asked.delta}" if asked.delta else "--pure"
     bound = f" --bound {asked.bound:g}" if advice.learner == WEIGHTS else ""  # others refuse it
+    numbers = f"--records {asked.records}{bound}"
+    if schema is not None:
+        numbers = f"--schema {schema}"
     each = asked.max_records_per_person
     whose = "" if each is None else f" --person COLUMN --max-records-per-person {each}"
     return (
         f"reticent protect --private FILE --learner {advice.learner} --mechanism {advice.mechanism}"
         f" --epsilon {asked.epsilon} {budget} --relation {asked.relation}"
-        f" --records {asked.records}{bound}{whose} …"
+        f" {numbers}{whose} …"
     )

@@ -1,18 +1,55 @@
-"""``reticent pretrain``: an encoder learnt from public images without labels."""
+"""``reticent pretrain``: an encoder learnt from images without labels.
+
+From public images without privacy; from private ones with a claim of its grade, proven where a
+theorem covers it (``cli.pretrain_private``).
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json as json_text
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from reticent.arrays import Array
-from reticent.cli.options import Json
+from reticent.cli.ledger_options import DataSet, LedgerPath, OpenAccount
+from reticent.cli.options import Delta, Json, RelationName, Replace, Sign
 from reticent.cli.output import print_json, print_line
+from reticent.cli.pretrain_options import (
+    Architecture,
+    AugmentationName,
+    Base,
+    Batch,
+    Clip,
+    Clusters,
+    Components,
+    CouplingShare,
+    Data,
+    Epochs,
+    Fast,
+    Limit,
+    MaybeEpsilon,
+    Method,
+    Out,
+    PrivacyName,
+    PrivateImages,
+    Projection,
+    Public,
+    Rate,
+    Repulsion,
+    Restart,
+    Root,
+    Rounds,
+    Seed,
+    Temperature,
+    Width,
+)
+from reticent.cli.pretrain_private import Asked, pretrain_private, refuse_unknown
+from reticent.cli.private_table import Embedding, Person, Records
 from reticent.cli.progress import stages
+from reticent.cli.train import Resume
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
@@ -23,78 +60,165 @@ NOTICE = "This training is NOT private: only public images belong in it."
 _GREY_AXES, _IMAGE_AXES = 3, 4
 _ARRIVED = ("loss", "contrastive_accuracy")
 
-Public = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME_OR_FILE",
-        help="Public images: a data set's name, or an .npz file with one array of images"
-        " (n, height, width) or (n, height, width, channels). Labels are not used.",
-    ),
-]
-Data = Annotated[
-    Path | None,
-    typer.Option(help="The data folder; by default RETICENT_DATA.", show_default=False),
-]
-Out = Annotated[
-    Path,
-    typer.Option(
-        help="Where to write OUT.safetensors and OUT.log.jsonl; after a stop the same command goes"
-        " on from OUT.state.safetensors."
-    ),
-]
-Architecture = Annotated[
-    str, typer.Option(help="conv, four convolutions, or resnet18 with group normalisation.")
-]
-AugmentationName = Annotated[
-    str,
-    typer.Option(
-        "--augmentation",
-        help="How views of an image are made: natural (photographs) or digits (never mirrored)."
-        " It also chooses the defaults below.",
-    ),
-]
-Width = Annotated[
-    int | None,
-    typer.Option(
-        help="Filters: conv 128, with digits 32; resnet18 64 in its first stage.",
-        show_default=False,
-    ),
-]
-Epochs = Annotated[int | None, typer.Option(help="natural: 20; digits: 50.", show_default=False)]
-Batch = Annotated[
-    int | None,
-    typer.Option(help="Images in a batch. natural: 525; digits: 125.", show_default=False),
-]
-Temperature = Annotated[
-    float | None, typer.Option(help="Of the loss. natural: 0.1; digits: 0.2.", show_default=False)
-]
-Seed = Annotated[int, typer.Option(help="Of initial weights, order and views.")]
-Restart = Annotated[bool, typer.Option("--restart", help="Forget where an earlier run stopped.")]
-Limit = Annotated[
-    int | None, typer.Option(help="Use only the first images, this many.", show_default=False)
-]
-
 
 def pretrain(
-    public: Public,
     out: Out,
+    public: Public = None,
+    private: PrivateImages = None,
+    method: Method = "simclr",
+    privacy: PrivacyName = "none",
+    epsilon: MaybeEpsilon = None,
+    delta: Delta = None,
+    relation: RelationName = None,
+    records: Records = None,
+    embedding: Embedding = None,
+    person: Person = None,
+    encoder: Base = None,
     data: Data = None,
-    architecture: Architecture = "conv",
-    augmentation: AugmentationName = "natural",
+    architecture: Architecture = None,
+    augmentation: AugmentationName = None,
     width: Width = None,
     epochs: Epochs = None,
     batch: Batch = None,
     temperature: Temperature = None,
+    clip: Clip = None,
+    learning_rate: Rate = None,
+    projection: Projection = None,
+    repulsion: Repulsion = None,
+    coupling_share: CouplingShare = None,
+    components: Components = None,
+    clusters: Clusters = None,
+    rounds: Rounds = None,
+    root: Root = False,
+    fast: Fast = False,
     seed: Seed = 0,
     restart: Restart = False,
+    resume: Resume = False,
     limit: Limit = None,
+    ledger: LedgerPath = None,
+    data_set: DataSet = None,
+    open_account: OpenAccount = False,
+    replace: Replace = False,
+    sign: Sign = None,
     json: Json = False,
 ) -> None:
-    """Train an encoder on PUBLIC images with SimCLR. Not private: each image leaves its traces."""
+    """Learn an encoder from images without labels: public ones, or private ones with an ε."""
+    if (public is None) == (private is None):
+        raise InputError("--public or --private must be said, one of them, got both or neither")
+    refuse_unknown(method, privacy, private=private is not None)
+    of_private = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "relation": relation,
+        "records": records,
+        "embedding": embedding,
+        "person": person,
+        "encoder": encoder,
+        "clip": clip,
+        "learning_rate": learning_rate,
+        "projection": projection,
+        "repulsion": repulsion,
+        "coupling_share": coupling_share,
+        **(of_prototypes := _of_prototypes(components, clusters, rounds, root)),
+        "ledger": ledger,
+        "data_set": data_set,
+        "sign": sign,
+        "fast": fast or None,
+        "resume": resume or None,
+    }
+    of_public = {"width": width, "limit": limit, "data": data, "restart": restart or None}
+    _refuse_idle(of_private if private is None else of_public, private=private is not None)
+    if private is None:
+        assert public is not None
+        chosen = {"epochs": _whole(epochs), "batch": batch, "temperature": temperature}
+        spec = _spec(
+            augmentation or "natural", architecture or "conv", seed, chosen | {"width": width}
+        )
+        spec = dataclasses.replace(spec, method=method)  # type: ignore[arg-type]
+        _pretrain_public(public, out, spec, data=data, restart=restart, limit=limit, json=json)
+        return
+    options = {
+        "architecture": architecture,
+        "augmentation": augmentation,
+        "epochs": epochs,
+        "batch": batch,
+        "temperature": temperature,
+        "clip": clip,
+        "learning_rate": learning_rate,
+        "embedding": projection,
+        "repulsion": repulsion,
+        "coupling_share": coupling_share,
+        **of_prototypes,
+        "exact": False if fast else None,
+        "seed": seed or None,
+    }
+    pretrain_private(
+        Asked(
+            private=private,
+            out=out,
+            method=method,
+            privacy=privacy,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            records=records,
+            embedding=embedding,
+            person=person,
+            encoder=encoder,
+            options={name: value for name, value in options.items() if value is not None},
+            ledger=ledger,
+            data_set=data_set,
+            open_account=open_account,
+            resume=resume,
+            sign=sign,
+            replace=replace,
+            json=json,
+        )
+    )
+
+
+def _of_prototypes(
+    components: int | None, clusters: int | None, rounds: int | None, root: bool
+) -> dict[str, int | bool | None]:
+    """Options of the recipe ``prototypes``; None where nothing was said."""
+    return {
+        "components": components,
+        "clusters": clusters,
+        "rounds": rounds,
+        "root": root or None,
+    }
+
+
+def _refuse_idle(given: dict[str, Any], *, private: bool) -> None:
+    """An option that would be ignored."""
+    for name, value in given.items():
+        if value is not None:
+            option = "--" + name.replace("_", "-")
+            other = "--public" if private else "--private"
+            raise InputError(f"{option} must be said with {other} images alone, got it without")
+
+
+def _whole(epochs: float | None) -> int | None:
+    """Epochs of public images, each of which is seen as often as all others."""
+    if epochs is None:
+        return None
+    if epochs != round(epochs) if abs(epochs) < 2**53 else True:
+        raise InputError(f"--epochs must be a whole number for --public images, got {epochs}")
+    return int(epochs)
+
+
+def _pretrain_public(
+    public: str,
+    out: Path,
+    spec: SimCLRSpec,
+    *,
+    data: Path | None,
+    restart: bool,
+    limit: int | None,
+    json: bool,
+) -> None:
     from reticent.training.encoders.torch_encoder import save_encoder
 
-    chosen = {"epochs": epochs, "batch": batch, "temperature": temperature, "width": width}
-    spec = _spec(augmentation, architecture, seed, chosen)
     if not json:
         print_line(NOTICE)
     images = _public_images(public, data)[: None if limit is None else count("limit", limit)]
@@ -106,7 +230,7 @@ def pretrain(
         "fingerprint": encoder.fingerprint(),
         "images": len(images),
         **_summary(log),
-        "spec": asdict(spec),
+        "spec": dataclasses.asdict(spec),
     }
     state.unlink(missing_ok=True)
     if json:
@@ -141,9 +265,9 @@ def _spec(augmentation: str, architecture: str, seed: int, chosen: dict[str, Any
         raise InputError(f"--augmentation must be {' or '.join(presets)}, got {augmentation!r}")
     preset = presets[augmentation]
     if architecture != preset.architecture:
-        preset = replace(preset, architecture=architecture, width=None)  # type: ignore[arg-type]
+        preset = dataclasses.replace(preset, architecture=architecture, width=None)  # type: ignore[arg-type]
     given = {name: value for name, value in chosen.items() if value is not None}
-    return replace(preset, seed=seed, **given)
+    return dataclasses.replace(preset, seed=seed, **given)
 
 
 def _public_images(public: str, folder: Path | None) -> Array:

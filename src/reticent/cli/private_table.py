@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -10,18 +11,51 @@ import typer
 from reticent.cli.progress import progress_line
 from reticent.guarantee import Relation
 from reticent.mechanisms.registry import MECHANISMS
+from reticent.protect.registry import RECIPES, classifiers
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset
+    from reticent.protect.used_encoder import UsedEncoder
 
 Value = TypeVar("Value")
+READS_TEXTS = ("minilm",)
+"""Encoders of texts alone."""
 
 Private = Annotated[Path, typer.Option(help="Private features: .npz, .csv or .parquet.")]
-Label = Annotated[str, typer.Option(help="The column of labels.")]
+Label = Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        help="A TOML file of public facts: columns, ranges, classes, about how many records."
+        " Tables are raw then, and label, classes, bound and features follow from it.",
+        show_default=False,
+    ),
+]
+FeatureColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--features",
+        help="The columns of features, comma-separated; by default all but label and person.",
+        show_default=False,
+    ),
+]
+DropColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        help="Columns that are no features, comma-separated, such as an identifier.",
+        show_default=False,
+    ),
+]
 Classes = Annotated[
     str | None,
-    typer.Option(help="All classes, comma-separated: public, never read off.", show_default=False),
+    typer.Option(
+        help="All classes, comma-separated: public, never read off. A name with a comma stands in"
+        " double quotes.",
+        show_default=False,
+    ),
 ]
 Bound = Annotated[
     float | None,
@@ -49,7 +83,25 @@ EncoderName = Annotated[
         "--encoder",
         help="Encode images or texts first: FILE.safetensors of pretrain, efficientnet-lite0, "
         "minilm, scattering (wavelets: no weights; scattering-maps for a network on top) or "
-        "package.module:attribute. It must never have seen the private records.",
+        "package.module:attribute. It must never have seen the private records, but for a released "
+        "encoder, OUT of a private pretrain, whose guarantee is composed.",
+        show_default=False,
+    ),
+]
+EncoderPeople = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder-people",
+        help="Whose records a released --encoder was made of: same, also where only some people are"
+        " in both (both guarantees add up), or other (nobody is in both).",
+        show_default=False,
+    ),
+]
+EncodedText = Annotated[
+    str | None,
+    typer.Option(
+        "--text",
+        help="The column of texts, for an --encoder that reads texts, such as minilm.",
         show_default=False,
     ),
 ]
@@ -73,8 +125,39 @@ Penalty = Annotated[
     float | None,
     typer.Option(help="λ, public; by default from the public numbers.", show_default=False),
 ]
+LearnerName = Annotated[
+    str | None,
+    typer.Option(
+        "--learner",
+        help="The recipe; by default what plan says of the public numbers. "
+        + "; ".join(f"{name}, {RECIPES.summary(name)}" for name in classifiers())
+        + ".",
+        show_default=False,
+    ),
+]
+Prototypes = Annotated[
+    bool,
+    typer.Option(
+        "--prototypes",
+        help="The labels were made as clusters of the features, which is public: plan may then"
+        " choose class means.",
+    ),
+]
+NoiseName = Annotated[
+    str | None,
+    typer.Option(
+        "--mechanism",
+        help=f"The noise: {', '.join(MECHANISMS)}; by default what plan says, or gaussian where"
+        " --learner is said.",
+        show_default=False,
+    ),
+]
 MechanismOption = Annotated[
-    str, typer.Option("--mechanism", help=f"The noise: {', '.join(MECHANISMS)}.")
+    str,
+    typer.Option(
+        "--mechanism",
+        help=f"The noise: {', '.join(MECHANISMS)}. Learners with noise of their own take no other.",
+    ),
 ]
 
 
@@ -86,18 +169,44 @@ def read_private(
     embedding: str | None = None,
     classes: list[str] | None = None,
     encoder: str | None = None,
+    text: str | None = None,
+    features: list[str] | None = None,
+    drop: list[str] | None = None,
 ) -> Dataset:
     """The table, with features from the encoder where one is named."""
     from reticent.data import read_table
 
-    data = read_table(path, label=label, person=person, embedding=embedding, classes=classes)
+    if encoder in READS_TEXTS and text is None:
+        raise InputError(f"--text must name the column of texts that {encoder} reads, got none")
+    data = read_table(
+        path,
+        label=label,
+        person=person,
+        embedding=embedding,
+        classes=classes,
+        text_column=text,
+        features=features,
+        drop=drop or (),
+    )
     if encoder is None:
+        if text is not None:
+            raise InputError("--text must be said with --encoder, such as minilm, got it alone")
         return data
+    from reticent.protect.released_encoder import encoder_from
     from reticent.training.encoders.cache import cached_features
-    from reticent.training.encoders.named import encoder_of
 
     with progress_line("encoding") as progress:
-        return cached_features(data, encoder_of(encoder), progress=progress)
+        return cached_features(data, encoder_from(encoder), progress=progress)
+
+
+def used_encoder(encoder: str | None, people: str | None) -> UsedEncoder | None:
+    """What a release on features of this encoder must say: None where the encoder is public."""
+    from reticent.protect.released_encoder import encoder_from, use_encoder
+
+    try:
+        return use_encoder(None if encoder is None else encoder_from(encoder), people)
+    except InputError as error:
+        raise InputError(str(error).replace("encoder_people", "--encoder-people")) from None
 
 
 def refuse_beside_text(text: str | None, **given: str | None) -> None:
@@ -129,8 +238,20 @@ def read_texts(
 
 
 def listed(classes: str | None) -> list[str]:
-    """The classes that were typed."""
-    names = [name.strip() for name in required_option("--classes", classes).split(",")]
+    """The classes that were typed, as one line of a CSV file: quotes keep a comma in a name.
+
+    >>> listed('yes,"no, or not yet"')
+    ['yes', 'no, or not yet']
+    """
+    typed = required_option("--classes", classes)
+    try:
+        (row,) = csv.reader([typed], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        raise InputError(
+            f"--classes must be names with commas between them, and quotes around whole names, got"
+            f" {classes!r}"
+        ) from None
+    names = [name.strip() for name in row]
     if len(names) < 2 or "" in names or len(set(names)) < len(names):
         raise InputError(f"--classes must be at least two different names, got {classes!r}")
     return names

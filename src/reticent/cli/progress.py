@@ -22,6 +22,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from reticent.cli.quiet import is_quiet
+
 SECONDS_BETWEEN_LINES = 15.0
 
 Tell = Callable[[str, int, int], None]
@@ -30,6 +32,9 @@ Tell = Callable[[str, int, int], None]
 @contextmanager
 def stages() -> Iterator[Tell]:
     """A function to be told what is being done, how much is done and how much there is."""
+    if is_quiet():
+        yield lambda *_: None
+        return
     console = Console(stderr=True)
     with _bars(console) if console.is_terminal else _lines() as tell:
         yield tell

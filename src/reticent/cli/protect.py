@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,38 +23,48 @@ from reticent.cli.options import (
     Json,
     Pure,
     RelationName,
+    Replace,
     Sign,
     delta_of,
     relation_of,
     signer_of,
+    warn_of_weakness,
 )
 from reticent.cli.output import print_json, print_line, print_warning
 from reticent.cli.private_table import (
     Bound,
     Classes,
+    DropColumns,
     Each,
     Embedding,
+    EncodedText,
     EncoderName,
+    EncoderPeople,
+    FeatureColumns,
     Label,
-    MechanismOption,
+    LearnerName,
+    NoiseName,
     Norms,
     Penalty,
     Person,
     Private,
+    Prototypes,
     Records,
+    SchemaFile,
     each_of,
-    listed,
-    read_private,
     required_option,
     said_records,
+    used_encoder,
 )
 from reticent.cli.progress import progress_line
+from reticent.cli.table_form import TableForm
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import scale_text
-from reticent.protect.registry import RECIPES, classifier_named, classifiers
+from reticent.protect.registry import RECIPES, classifier_named
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
+    from reticent.data import Dataset
     from reticent.protect import Release, ReleaseRequest
 
 Out = Annotated[Path, typer.Option(help="Where to write OUT.safetensors and OUT.json.")]
@@ -61,15 +73,6 @@ Fit = Annotated[
     typer.Option(
         help="OUT of fit: classes, bound, records, norms and penalty are taken from there.",
         show_default=False,
-    ),
-]
-LearnerName = Annotated[
-    str,
-    typer.Option(
-        "--learner",
-        help="The recipe: "
-        + "; ".join(f"{name}, {RECIPES.summary(name)}" for name in classifiers())
-        + ".",
     ),
 ]
 Centre = Annotated[
@@ -87,13 +90,44 @@ LongestStep = Annotated[
         help="Of the learner noisy-gradient: no step is longer; by default 2.", show_default=False
     ),
 ]
+PublicMap = Annotated[
+    str | None,
+    typer.Option(
+        help="Of the learner matrix-lda: the public layer whose directions rows are shortened to,"
+        " efficientnet-lite0 or a file .npy or .npz of outputs × features; else a random map.",
+        show_default=False,
+    ),
+]
+MapSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", help="Of the learner matrix-lda: public, of its random map.", show_default=False
+    ),
+]
+WEIGHTS, DEFAULT_NOISE = "weights", "gaussian"
+_OWN_OPTIONS = {
+    WEIGHTS: ("penalty", "norms", "mean_bound"),
+    "noisy-gradient": ("longest_step",),
+    "matrix-lda": ("public_map", "seed"),
+    "pate": ("public",),
+}
+"""Options that say which learner is meant."""
+PublicRecords = Annotated[
+    Path | None,
+    typer.Option(
+        "--public",
+        help="Of the learner pate: public records, features alone, that its teachers vote on.",
+        show_default=False,
+    ),
+]
 
 
 def protect(
     private: Private,
-    label: Label,
     epsilon: Epsilon,
     out: Out,
+    schema: SchemaFile = None,
+    label: Label = None,
     delta: Delta = None,
     pure: Pure = False,
     relation: RelationName = None,
@@ -101,67 +135,152 @@ def protect(
     bound: Bound = None,
     records: Records = None,
     fit: Fit = None,
-    learner: LearnerName = "weights",
-    mechanism: MechanismOption = "gaussian",
+    learner: LearnerName = None,
+    prototypes: Prototypes = False,
+    mechanism: NoiseName = None,
     penalty: Penalty = None,
     norms: Norms = None,
     centre: Centre = "none",
     mean_bound: MeanBound = None,
     longest_step: LongestStep = None,
+    public_map: PublicMap = None,
+    map_number: MapSeed = None,
+    public: PublicRecords = None,
     person: Person = None,
     max_records_per_person: Each = 1,
     embedding: Embedding = None,
     encoder: EncoderName = None,
+    encoder_people: EncoderPeople = None,
+    text: EncodedText = None,
+    features: FeatureColumns = None,
+    drop: DropColumns = None,
     ledger: LedgerPath = None,
     data_set: DataSet = None,
     open_account: OpenAccount = False,
+    replace: Replace = False,
     sign: Sign = None,
     json: Json = False,
 ) -> None:
-    """Learn a linear classifier from private features and release it once, with a proven ε."""
-    from reticent.protect import ReleaseRequest, Terms, release_table, save
+    """Learn a linear classifier from private features and release it once, with a proven ε.
 
+    Without --learner public numbers choose it, as plan does: a line says which, and why.
+    """
+    from reticent.protect import ReleaseRequest, Terms, release_table
+
+    form = TableForm.of(
+        schema,
+        label=label,
+        person=person,
+        classes=classes,
+        embedding=embedding,
+        encoder=encoder,
+        text=text,
+        features=features,
+        drop=drop,
+    )
+    form.said_label()
     terms = Terms(
         epsilon=epsilon,
         delta=delta_of(delta, pure),
         relation=relation_of(relation),
-        max_records_per_person=each_of(person, max_records_per_person),
+        max_records_per_person=each_of(form.person, max_records_per_person),
+        encoder=used_encoder(encoder, encoder_people),
     )
-    options = {"bound": bound, "penalty": penalty, "norms": norms, "longest_step": longest_step}
+    options: dict[str, Any] = {
+        "bound": bound if fit is not None else form.said_bound(bound),
+        "penalty": penalty,
+        "norms": norms,
+        "longest_step": longest_step,
+        "public_map": public_map,
+        "seed": map_number,
+    }
+    if public is not None:
+        options["public"] = _public_text(public, form)
     centred = _is_centred(centre, mean_bound)
+    if centred:
+        options["mean_bound"] = options["bound"] if mean_bound is None else mean_bound
     start = None
-    if fit is None:
-        names = listed(classes)
-        _refuse_idle(learner, options, centred)
-        if centred:
-            options["mean_bound"] = bound if mean_bound is None else mean_bound
-        request = ReleaseRequest(
-            terms=terms,
-            records=said_records(records, terms.relation),
-            recipe=learner,
-            mechanism=mechanism,
-            options=options,
-        )
-    else:
+    if fit is not None:
         _refuse_with_fit(learner, {"classes": classes, "records": records, **options}, centred)
-        names, request, start = _from_fit(fit, terms, mechanism)
+        form, request, start = _from_fit(fit, form, terms, mechanism or DEFAULT_NOISE)
+    else:
+        required_option("--classes", form.classes)
+        many = said_records(form.said_records(records), terms.relation)
+        said = learner or _implied(options)
+        if said is not None:
+            _refuse_idle(said, options, centred, follows=form.schema is not None)
     charged = charger(ledger, data_set, open_account)
-    purpose = f"{request.recipe}, {request.mechanism} noise"
-    charge = None if charged is None else partial(charged, request.terms, purpose)
-    refuse_unwritable(out)
+    refuse_unwritable(out, replace=replace)
     signer = signer_of(sign)
-    data = read_private(
-        private, label=label, person=person, embedding=embedding, classes=names, encoder=encoder
-    )
+    data = form.read_private(private)
+    if fit is None:
+        request = ReleaseRequest(
+            terms=terms, records=many, mechanism=mechanism or DEFAULT_NOISE, options=options
+        )
+        if said is not None:
+            request = request.by(said)
+        else:
+            request = advised_request(data, request, mechanism, prototypes=prototypes)
+    warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=request.records)
+    purpose = f"{request.recipe}, {request.noise_name} noise"
+    charge = None if charged is None else partial(charged, request.terms, purpose)
     with progress_line("release") as progress:
         progress(0, 1)
         released = release_table(data, request, charge=charge, start=start)
-    weights, certificate = save(released, out, sign=signer)
-    print_released(released, weights, certificate, json)
-    if signer is not None and not json:
-        print_line(f"signed by {signer.name}")
-    if ledger is None and not json:
-        print_warning(NOT_CHARGED)
+    write_release(released, out, signer, json=json, charged=ledger is not None)
+
+
+def advised_request(
+    data: Dataset, request: ReleaseRequest, mechanism: str | None, *, prototypes: bool
+) -> ReleaseRequest:
+    """The request by the learner that ``plan`` recommends for its public numbers, and a line."""
+    from reticent.protect.noise_scales import noise_plan
+    from reticent.protect.plan import Situation, plan
+
+    bound = request.options.get("bound")
+    request = request.for_rows_of(data)  # with the unit that its claim will have
+    terms = request.terms
+    advice = plan(
+        Situation(
+            records=request.records,
+            features=data.features.shape[1],
+            classes=len(data.classes),
+            epsilon=terms.epsilon,
+            delta=terms.delta,
+            relation=terms.relation,
+            bound=1.0 if bound is None else bound,
+            max_records_per_person=terms.max_records_per_person,
+            prototypes=prototypes,
+        )
+    )
+    taken = RECIPES.named(advice.learner).options
+    if "bound" in taken:
+        required_option("--bound", bound)
+    idle = "" if bound is None or "bound" in taken else " It has no use for --bound."
+    noise = mechanism or advice.mechanism
+    advised = dataclasses.replace(request.by(advice.learner), mechanism=noise)
+    noise_plan(advised.planned(data.features.shape[1], len(data.classes)), terms)  # or refused
+    print_warning(
+        f"learner {advice.learner}, {noise} noise, as plan says: {advice.why[0]}{idle} Another is"
+        " taken with --learner."
+    )
+    return advised
+
+
+def _implied(options: dict[str, Any]) -> str | None:
+    """The learner that alone has use of an option which was said; None where there is none."""
+    for learner, own in _OWN_OPTIONS.items():
+        if any(options.get(name) is not None for name in own):
+            return learner
+    return None
+
+
+def _public_text(path: Path, form: TableForm) -> str:
+    """Public records as the recipe holds them."""
+    from reticent.protect.recipes.pate import public_text
+
+    data = form.read(path, queries=True, label=None, person=None, classes=None)
+    return public_text(data.features.astype("float64"))
 
 
 def _is_centred(centre: str, mean_bound: float | None) -> bool:
@@ -173,12 +292,17 @@ def _is_centred(centre: str, mean_bound: float | None) -> bool:
     return centre == "mean"
 
 
-def _refuse_idle(learner: str, options: dict[str, Any], centred: bool) -> None:
-    """Options that the recipe takes none of, by the recipe's own list; and one that it needs."""
-    taken = classifier_named(learner).options
+def _refuse_idle(learner: str, options: dict[str, Any], centred: bool, *, follows: bool) -> None:
+    """Options that the recipe takes none of, by the recipe's own list; and one that it needs.
+
+    A bound that ``follows`` from a schema was not said: it may be of no use.
+    """
+    taken = (*classifier_named(learner).options, "mean_bound")
     said = [name for name, value in options.items() if value is not None]
-    idle = [_option(name) for name in said if name not in taken]
-    if centred and "mean_bound" not in taken:
+    idle = [
+        _option(name) for name in said if name not in taken and not (follows and name == "bound")
+    ]
+    if centred and "mean_bound" not in classifier_named(learner).options:
         idle.append("--centre mean")
     if idle:
         raise InputError(f"{idle[0]} must not be given to the learner {learner}, which has no use")
@@ -186,9 +310,9 @@ def _refuse_idle(learner: str, options: dict[str, Any], centred: bool) -> None:
         required_option("--bound", options["bound"])
 
 
-def _refuse_with_fit(learner: str, given: dict[str, Any], centred: bool) -> None:
+def _refuse_with_fit(learner: str | None, given: dict[str, Any], centred: bool) -> None:
     """What a fit holds by itself, or was not made for."""
-    if learner != "weights":
+    if learner not in (None, WEIGHTS):
         raise InputError(f"--fit must be given to the learner weights, got {learner}")
     if centred:
         raise InputError("--centre mean must be said without --fit: the fit was not centred by it")
@@ -202,7 +326,9 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _from_fit(path: Path, terms: Any, mechanism: str) -> tuple[list[str], ReleaseRequest, Any]:
+def _from_fit(
+    path: Path, form: TableForm, terms: Any, mechanism: str
+) -> tuple[TableForm, ReleaseRequest, Any]:
     from reticent.protect import ReleaseRequest
     from reticent.training.fit_file import load_fit
 
@@ -220,16 +346,45 @@ def _from_fit(path: Path, terms: Any, mechanism: str) -> tuple[list[str], Releas
             "norms": head.norms,
         },
     )
-    return list(map(str, required_option("--classes", head.classes))), request, start
+    names = list(map(str, required_option("--classes", head.classes)))
+    if form.schema is not None and names != form.classes:
+        raise InputError("--fit must be of the classes of the schema, got others")
+    return dataclasses.replace(form, classes=names), request, start
 
 
-def refuse_unwritable(out: Path) -> None:
-    """A path that cannot be written would be found out after the budget was spent."""
+def refuse_unwritable(out: Path, *, replace: bool) -> None:
+    """A path that cannot be written, or has a release, is found before the budget is spent."""
     from reticent.files import writable_file
     from reticent.protect.sealed_pair import paths_of
 
-    for path in paths_of(out):
+    places = paths_of(out)
+    for path in places:
         writable_file(path)
+    refuse_earlier(places, replace=replace)
+
+
+def refuse_earlier(places: Iterable[Path], *, replace: bool) -> None:
+    """Files that stand where a release is to be written: its budget was spent on them."""
+    earlier = [path for path in places if path.exists()]
+    if earlier and not replace:
+        raise InputError(
+            f"--out must not be that of an earlier release, got {earlier[0]}, which is there: take"
+            " another name, or --replace to write over it"
+        )
+
+
+def write_release(released: Release, out: Path, signer: Any, *, json: bool, charged: bool) -> None:
+    """Save weights and certificate, signed where a signer is named, and print what they promise."""
+    from reticent.protect import save
+
+    weights, certificate = save(released, out, sign=signer)
+    print_released(released, weights, certificate, json)
+    if json:
+        return
+    if signer is not None:
+        print_line(f"signed by {signer.name}")
+    if not charged:
+        print_warning(NOT_CHARGED)
 
 
 def print_released(released: Release, weights: Path, certificate: Path, json: bool) -> None:
@@ -242,8 +397,19 @@ def print_released(released: Release, weights: Path, certificate: Path, json: bo
         )
         return
     print_line(str(released.guarantee))
+    print_encoder(released)
     print_line(f"{_noise(released)}; written to {weights} and {certificate}")
     print_assumptions(released.guarantee)
+
+
+def print_encoder(released: Release) -> None:
+    """The guarantee of the encoder below a release, and that of both together."""
+    from reticent.protect.released_encoder import composed_guarantee
+
+    encoder, both = released.terms.encoder, composed_guarantee(released)
+    if encoder is not None and both is not None:
+        print_line(f"encoder, of {encoder.people} people: {encoder.guarantee}")
+        print_line(f"both together: {both}")
 
 
 def _noise(released: Release) -> str:
@@ -255,9 +421,9 @@ def _noise(released: Release) -> str:
 
 def print_assumptions(claim: Guarantee) -> None:
     """The two lists that every proven claim rests on."""
-    print_line("checked by the code:")
+    print_line("checked by the code:", detail=True)
     for line in claim.checked:
-        print_line(f"  - {line}")
-    print_line("stated by you:")
+        print_line(f"  - {line}", detail=True)
+    print_line("stated by you:", detail=True)
     for line in claim.stated:
-        print_line(f"  - {line}")
+        print_line(f"  - {line}", detail=True)

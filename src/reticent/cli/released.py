@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reticent.cli.options import Json
-from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.output import print_json, print_line, print_table, print_warning
 from reticent.cli.private_table import (
+    DropColumns,
     Embedding,
     EncoderName,
+    FeatureColumns,
     Person,
+    SchemaFile,
     TextColumn,
-    read_private,
     read_texts,
-    refuse_beside_text,
 )
-from reticent.cli.protect import print_assumptions
+from reticent.cli.protect import print_assumptions, print_encoder
+from reticent.cli.table_form import TableForm
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
+    from reticent.data import Dataset
     from reticent.protect import Release
 
 MISMATCH = 1
@@ -34,7 +40,12 @@ Key = Annotated[
         help="The public key that must have signed: KEY.pub of keygen.", show_default=False
     ),
 ]
-Queries = Annotated[Path, typer.Option(help="Features to classify: .npz, .csv or .parquet.")]
+Queries = Annotated[
+    Path,
+    typer.Option(
+        help="Records to classify: .npz, .csv or .parquet; raw where the release has a schema."
+    ),
+]
 Truth = Annotated[
     str | None,
     typer.Option("--label", help="The column of labels, to count hits.", show_default=False),
@@ -63,7 +74,10 @@ def verify(released: Released, key: Key = None, json: Json = False) -> None:
         )
     elif found.holds:
         print_line(f"holds: {found.guarantee}")
+        _print_encoder(released)
         print_line(f"computed anew from the public numbers: ε = {upper_text(found.epsilon)}")
+        for line in found.weaknesses:
+            print_line(f"warning: {line}")
         print_line(_signature(found.signed_by, asked=key is not None))
         print_assumptions(found.guarantee)
     for problem in () if json else found.problems:
@@ -72,46 +86,83 @@ def verify(released: Released, key: Key = None, json: Json = False) -> None:
         raise typer.Exit(MISMATCH)
 
 
+def _print_encoder(path: Path) -> None:
+    from reticent.protect import load
+
+    print_encoder(load(path))
+
+
 def _signature(signed_by: str | None, *, asked: bool) -> str:
     if signed_by is None:
         return "unsigned: the files do not say whose claim it is"
     return f"signed by {'your key' if asked else 'a key, --key says whether by yours:'} {signed_by}"
 
 
+PredictionsOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Write a .csv file: for each row its number, the answer, and the probability of each"
+        " class.",
+        show_default=False,
+    ),
+]
+
+
 def predict(
     released: Released,
     queries: Queries,
+    schema: SchemaFile = None,
     label: Truth = None,
     person: Person = None,
     embedding: Embedding = None,
     encoder: EncoderName = None,
     text: TextColumn = None,
+    features: FeatureColumns = None,
+    drop: DropColumns = None,
+    out: PredictionsOut = None,
     json: Json = False,
 ) -> None:
-    """Classify with a released head; free, because the head is public."""
+    """Classify with a released head; free, because the head is public.
+
+    Where the release was made by a schema, its certificate holds it: raw records are prepared by
+    it, each by itself. Else columns are taken by their names where the release has names; others
+    are refused. With --text a text goes to the --encoder, or to the network that was trained on
+    tokens.
+    """
     from reticent.protect import load
 
-    refuse_beside_text(text, embedding=embedding, encoder=encoder)
+    _refuse_no_csv(out)
     head = load(released)
+    if head.recipe.task == "encoding":
+        raise InputError(f"{released} must hold a model that predicts, got an encoder: --encoder")
+    form = TableForm.of_release(
+        head.schema,
+        schema,
+        label=label,
+        person=person,
+        embedding=embedding,
+        encoder=encoder,
+        text=text,
+        features=features,
+        drop=drop,
+    )
     if head.recipe.task != "classification":
         if label is not None:
             raise InputError(
                 f"--label must not be given for a {head.recipe.task}: it has no classes"
             )
-        rows = read_private(queries, person=person, embedding=embedding, encoder=encoder)
-        _print_numbers(head.predict(rows.features), str(head.guarantee), json)
+        rows = form.read(queries, queries=True)
+        numbers = head.predict(_arranged(head, rows))
+        _write(out, ("row", "predicted"), ([value] for value in numbers.tolist()))
+        _print_numbers(numbers, str(head.guarantee), json, out is not None)
         return
     names = None if label is None else [str(name) for name in head.classes_]
-    if text is None:
-        data = read_private(
-            queries,
-            label=label,
-            person=person,
-            embedding=embedding,
-            classes=names,
-            encoder=encoder,
-        )
+    if text is None or encoder is not None:
+        data = form.read(queries, queries=True, classes=names)
     else:
+        if embedding is not None:
+            raise InputError("--embedding must not be given beside --text, got both")
         data = read_texts(
             queries,
             text=text,
@@ -121,16 +172,49 @@ def predict(
             person=person,
             classes=names,
         )
-    chosen = head.predict(data.features)
+    rows = _arranged(head, data)
+    chosen = head.predict(rows)
+    if out is not None:
+        columns = ("row", "predicted", *(f"probability of {name}" for name in head.classes_))
+        answers = zip(chosen.tolist(), head.predict_proba(rows).tolist(), strict=True)
+        _write(out, columns, ([answer, *chances] for answer, chances in answers))
     truth = None if data.labels is None else head.classes_[data.labels]
     _print_predictions(head, chosen, truth, json)
 
 
-def _print_numbers(values: Any, guarantee: str, json: bool) -> None:
+def _arranged(head: Release, data: Dataset) -> Any:
+    """The features of a table in the order of the release's."""
+    from reticent.protect.feature_names import in_order
+
+    return in_order(data.features.astype("float64", copy=False), data.columns, head.columns)
+
+
+def _refuse_no_csv(out: Path | None) -> None:
+    from reticent.files import writable_file
+
+    if out is not None and writable_file(out).suffix != ".csv":
+        raise InputError(f"--out must be a .csv file, got {out}")
+
+
+def _write(out: Path | None, columns: tuple[str, ...], rows: Iterable[list[Any]]) -> None:
+    """A CSV file of answers, whole or not at all."""
+    from reticent.files import write_atomic
+
+    if out is None:
+        return
+    text = io.StringIO(newline="")
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows([number, *row] for number, row in enumerate(rows))
+    write_atomic(out, text.getvalue().encode())
+    print_warning(f"written to {out}")
+
+
+def _print_numbers(values: Any, guarantee: str, json: bool, written: bool) -> None:
     if json:
         print_json({"predictions": values.tolist()})
         return
-    for value in values.tolist():
+    for value in [] if written else values.tolist():
         print_line(f"{value:.6g}")
     print_line(f"model: {guarantee}")
 

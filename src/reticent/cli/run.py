@@ -18,31 +18,49 @@ from reticent.cli.ledger_options import (
     OpenAccount,
     charger,
 )
-from reticent.cli.options import Epsilon, Json, RelationName, Sign, relation_of, signer_of
-from reticent.cli.output import print_json, print_line, print_warning
+from reticent.cli.options import (
+    Epsilon,
+    Json,
+    RelationName,
+    Replace,
+    Sign,
+    relation_of,
+    signer_of,
+    warn_of_weakness,
+)
+from reticent.cli.output import print_json, print_warning
 from reticent.cli.private_table import (
     Bound,
     Classes,
+    DropColumns,
     Each,
     Embedding,
+    EncodedText,
     EncoderName,
+    EncoderPeople,
+    FeatureColumns,
     Label,
+    LearnerName,
     Norms,
     Person,
     Private,
+    Prototypes,
     Records,
+    SchemaFile,
     each_of,
-    listed,
-    read_private,
     said_records,
+    used_encoder,
 )
 from reticent.cli.progress import stages
+from reticent.cli.protect import refuse_earlier
 from reticent.cli.summary import print_summary, stop_refuted, written_by
+from reticent.cli.table_form import TableForm
 from reticent.guarantee import Relation
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset
+    from reticent.run import RunData, RunSpec
 
 Test = Annotated[
     Path, typer.Option(help="Records that no model saw, with labels: .npz, .csv or .parquet.")
@@ -95,10 +113,11 @@ Unbounded = Annotated[
 
 def run(
     private: Private,
-    label: Label,
     test: Test,
     epsilon: Epsilon,
     delta: Delta,
+    schema: SchemaFile = None,
+    label: Label = None,
     relation: RelationName = None,
     classes: Classes = None,
     bound: Bound = None,
@@ -110,7 +129,13 @@ def run(
     test_is_public: TestIsPublic = False,
     embedding: Embedding = None,
     encoder: EncoderName = None,
+    encoder_people: EncoderPeople = None,
+    text: EncodedText = None,
+    features: FeatureColumns = None,
+    drop: DropColumns = None,
     norms: Norms = None,
+    learner: LearnerName = None,
+    prototypes: Prototypes = False,
     epsilons: Grid = None,
     draws: Draws = 5,
     shadows: Shadows = 32,
@@ -119,6 +144,7 @@ def run(
     unbounded: Unbounded = False,
     sign: Sign = None,
     out: Out = Path("reticent-run"),
+    replace: Replace = False,
     fail_above: RunFailAbove = None,
     ledger: LedgerPath = None,
     data_set: DataSet = None,
@@ -133,36 +159,48 @@ def run(
     --records-from-data: then no release is more than declared, and none has a public page or card.
     """
     from reticent.files import folder_for
+    from reticent.protect.sealed_pair import paths_of
     from reticent.results.gate import exceeded, limits_of
     from reticent.run import RunData, RunSpec, run_job
-    from reticent.run.bounded import bounded
-    from reticent.run.job import capped_run
+    from reticent.run.job import KEPT
     from reticent.run.spec import counted, longest_row
     from reticent.training.features import as_norms
 
+    form = TableForm.of(
+        schema,
+        label=label,
+        person=person,
+        classes=classes,
+        embedding=embedding,
+        encoder=encoder,
+        text=text,
+        features=features,
+        drop=drop,
+        public=public,
+    )
+    form.said_label()
     neighbours, limits = relation_of(relation), limits_of(fail_above or ())
+    records = form.said_records(records)
     _refuse_silence(records, records_from_data, neighbours)
     signer = signer_of(sign)
-    each = each_of(person, max_records_per_person)
+    each = each_of(form.person, max_records_per_person)
     charge = charger(ledger, data_set, open_account)
+    refuse_earlier([*paths_of(out / KEPT), out / "results.json"], replace=replace)
     with folder_for(out) as target:
-        form: dict[str, Any] = {"embedding": embedding, "encoder": encoder}
-        names = None if classes is None else listed(classes)
-        data = read_private(private, label=label, person=person, classes=names, **form)
-        whose = _column_in(test, person)
-        unseen = read_private(test, label=label, person=whose, classes=list(data.classes), **form)
-        around = None if public is None else _features_of(public, label, person, form)
+        data, unseen, around = _tables(form, private, test, public)
         roles = RunData.of(data, unseen, public=around, max_records_per_person=each, seed=seed)
         roles = dataclasses.replace(roles, test_is_public=test_is_public)
-        missing = {"classes": classes, "bound": bound, "records": records}
+        bound = form.said_bound(bound)
         spec = RunSpec(
             epsilon=epsilon,
             delta=delta,
             relation=neighbours,
             records=counted(data, each) if records is None else records,
             bound=longest_row(roles.private) if bound is None else bound,
-            inferred_from_data=tuple(name for name, value in missing.items() if value is None),
+            inferred_from_data=_inferred(form, bound=bound, records=records),
             norms=as_norms(norms or "clip"),
+            learner=learner,
+            prototypes=prototypes,
             epsilons=_grid(epsilons),
             draws=draws,
             shadows=shadows,
@@ -170,11 +208,9 @@ def run(
             seed=seed,
             jobs=jobs,
             unbounded=unbounded,
+            encoder=used_encoder(encoder, encoder_people),
         )
-        if spec.inferred_from_data:
-            print_warning(_not_proven(spec.inferred_from_data))
-        for line in bounded(*capped_run(roles, spec)).notes:
-            print_warning(line)
+        _warn(roles, spec)
         command = shlex.join(["reticent", *sys.argv[1:]])
         with stages() as stage:
             finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
@@ -182,12 +218,40 @@ def run(
     if json:
         print_json(finished.results.model_dump(mode="json"))
     else:
-        print_summary(finished.results)
-        print_line(f"written to {out}: {', '.join(written)}")
         if ledger is None:
             print_warning(NOT_CHARGED)
+        print_summary(finished.results, out, written)
     stop_refuted(finished.results)
     stop_above(exceeded(finished.results, limits))
+
+
+def _tables(
+    form: TableForm, private: Path, test: Path, public: Path | None
+) -> tuple[Dataset, Dataset, Dataset | None]:
+    """The private records, those that no model saw, and public ones."""
+    data = form.read_private(private)
+    whose = None if form.schema else _column_in(test, form.person)
+    unseen = form.read(test, person=whose, classes=list(data.classes))
+    return data, unseen, None if public is None else _features_of(public, form)
+
+
+def _inferred(form: TableForm, **said: Any) -> tuple[str, ...]:
+    """What nobody said, and a schema with facts that were taken from the private records."""
+    missing = [name for name, value in {"classes": form.classes, **said}.items() if value is None]
+    facts = () if form.schema is None or not form.schema.inferred else ("schema",)
+    return (*missing, *facts)
+
+
+def _warn(roles: RunData, spec: RunSpec) -> None:
+    """What keeps a release from being proven, from being measured whole, or from meaning much."""
+    from reticent.run.bounded import bounded
+    from reticent.run.job import capped_run
+
+    if spec.inferred_from_data:
+        print_warning(_not_proven(spec.inferred_from_data))
+    for line in bounded(*capped_run(roles, spec)).notes:
+        print_warning(line)
+    warn_of_weakness(epsilon=spec.epsilon, delta=spec.delta, records=spec.records)
 
 
 def _refuse_silence(records: int | None, from_data: bool, relation: Relation) -> None:
@@ -205,10 +269,10 @@ def _grid(typed: str | None) -> tuple[float, ...]:
         raise InputError(f"--epsilons must be numbers, comma-separated, got {typed!r}") from None
 
 
-def _features_of(public: Path, label: str, person: str | None, form: dict[str, Any]) -> Dataset:
+def _features_of(public: Path, form: TableForm) -> Dataset:
     """Public records; a label or a person that stands in the file is no feature of theirs."""
-    found, whose = _column_in(public, label), _column_in(public, person)
-    return read_private(public, label=found, person=whose, **form)
+    found, whose = _column_in(public, form.label), _column_in(public, form.person)
+    return form.read(public, label=found, person=whose, classes=None)
 
 
 def _column_in(path: Path, name: str | None) -> str | None:
@@ -220,6 +284,8 @@ def _column_in(path: Path, name: str | None) -> str | None:
 
 def _not_proven(inferred: tuple[str, ...]) -> str:
     options = ", ".join(f"--{name}" for name in inferred)
+    if "schema" in inferred:
+        options = "them"
     return (
         f"declared, not proven: {', '.join(inferred)} read from the private data; say {options} for"
         " a proven release"

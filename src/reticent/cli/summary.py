@@ -53,8 +53,8 @@ def stop_refuted(results: Results) -> None:
         raise typer.Exit(REFUTED)
 
 
-def print_summary(results: Results) -> None:
-    """Releases at the ε that was asked for, then the verdict."""
+def print_summary(results: Results, folder: Path, written: list[str]) -> None:
+    """Releases at the ε that was asked for, what was found, where it stands; the verdict last."""
     asked = results.recommended.claim.epsilon
     shown = [one for one in results.releases if one.claim.epsilon == asked]
     chosen = results.conclusion.attack
@@ -63,10 +63,13 @@ def print_summary(results: Results) -> None:
         f" {results.unprotected.accuracy.value:.3f}, {chosen} AUC {results.conclusion.before}",
         ("release", "δ", "accuracy", "utility loss", f"{chosen} AUC", "audit"),
         [_row(one, chosen, recommended=one is results.recommended) for one in shown],
+        detail=True,
     )
-    print_line(results.conclusion.headline)
     for sentence in results.conclusion.sentences:
-        print_line(f"- {sentence}")
+        print_line(f"- {sentence}", detail=True)
+    print_line(f"written to {folder}: {', '.join(written)}", detail=True)
+    print_line(f"page: {folder / 'report.html'}")
+    print_line(f"verdict: {results.conclusion.headline}")
 
 
 def _row(release: ReleaseRow, attack: str, *, recommended: bool) -> tuple[str, ...]:

@@ -1,55 +1,63 @@
 """``reticent train``: a network by DP-SGD, released once, with a certificate.
 
-``--model scattering-head`` is ``reticent protect`` by another name: no network is trained there.
+``--model scattering-head`` is ``reticent protect`` with a fixed encoder and learner: no network is
+trained there.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reticent.cli.ledger_options import NOT_CHARGED, DataSet, LedgerPath, OpenAccount, charger
+from reticent.cli.ledger_options import DataSet, LedgerPath, OpenAccount, charger
 from reticent.cli.options import (
     Delta,
     Epsilon,
     Json,
     RelationName,
+    Replace,
     Sign,
     delta_of,
     relation_of,
     signer_of,
+    warn_of_weakness,
 )
-from reticent.cli.output import print_line, print_warning
 from reticent.cli.private_table import (
     Classes,
+    DropColumns,
     Embedding,
     EncoderName,
+    EncoderPeople,
+    FeatureColumns,
     Label,
     Private,
     Records,
+    SchemaFile,
     TextColumn,
-    listed,
-    read_private,
     read_texts,
     refuse_beside_text,
+    required_option,
     said_records,
+    used_encoder,
 )
 from reticent.cli.progress import progress_line
-from reticent.cli.protect import Out, print_released, protect, refuse_unwritable
+from reticent.cli.protect import Out, refuse_unwritable, write_release
+from reticent.cli.stopped_training import StoppedTraining
+from reticent.cli.table_form import TableForm
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.protect import Release, ReleaseRequest
+    from reticent.data import Dataset
+    from reticent.protect import ReleaseRequest, Terms
 
 Model = Annotated[
     str,
     typer.Option(
         help="mlp: one hidden layer; conv: two convolutions for images; scattering-head: a linear"
         " head on fixed wavelet features of images, as protect --encoder scattering --learner"
-        " noisy-gradient --longest-step 4; from public weights minilm-lora, minilm-lora-last or"
+        " noisy-gradient --longest-step 8; from public weights minilm-lora, minilm-lora-last or"
         " minilm-head for texts, efficientnet-lite0-last for images, or a FOLDER of transformers"
         " (FOLDER#lora-last, FOLDER#head); or package.module:function of a function from the shape"
         " of a record and the number of classes to a torch module."
@@ -58,7 +66,8 @@ Model = Annotated[
 Shape = Annotated[
     str | None,
     typer.Option(
-        help="Of a record, as 1x28x28: channels first; of a text its tokens, as 32.",
+        help="Of a record as it lies in the table: an image channels last, as 32x32x3, or first,"
+        " as 3x32x32; by default that of the array of images. Of a text its tokens, as 32.",
         show_default=False,
     ),
 ]
@@ -88,21 +97,23 @@ Seed = Annotated[int, typer.Option(help="Of the public first weights.")]
 
 
 SCATTERING_HEAD = "scattering-head"
-SCATTERING_STEP = 4.0
+SCATTERING_STEP = 8.0
 """Scattering spreads over more directions than the features that the learner's own 2 is from."""
 _OF_DP_SGD = (
     *("shape", "batch", "epochs", "clip", "learning_rate", "momentum", "optimiser"),
     *("average", "fast", "seed", "resume", "text"),
 )
 """Options that a head without DP-SGD has no use for."""
+_OF_IMAGES = ("conv", "efficientnet-lite0-last")
 
 
 def train(
     context: typer.Context,
     private: Private,
-    label: Label,
     epsilon: Epsilon,
     out: Out,
+    schema: SchemaFile = None,
+    label: Label = None,
     delta: Delta = None,
     relation: RelationName = None,
     classes: Classes = None,
@@ -121,85 +132,131 @@ def train(
     seed: Seed = 0,
     embedding: Embedding = None,
     encoder: EncoderName = None,
+    encoder_people: EncoderPeople = None,
     text: TextColumn = None,
+    features: FeatureColumns = None,
+    drop: DropColumns = None,
     ledger: LedgerPath = None,
     data_set: DataSet = None,
     open_account: OpenAccount = False,
     resume: Resume = False,
+    replace: Replace = False,
     sign: Sign = None,
     json: Json = False,
 ) -> None:
     """Train a network with clipped, noisy gradients and release it once, with a proven ε."""
-    from reticent.protect import ReleaseRequest, Terms, save
+    from reticent.protect import Terms, release_table
 
+    options = {
+        "architecture": model,
+        "shape": shape,
+        "batch": batch,
+        "epochs": epochs,
+        "clip": clip,
+        "learning_rate": learning_rate,
+        "momentum": momentum,
+        "optimiser": optimiser,
+        "average": average,
+        "exact": not fast,
+        "seed": seed,
+    }
+    plan = _Plan(recipe="network", mechanism=mechanism, encoder=encoder, options=options)
     if model == SCATTERING_HEAD:
         _refuse_idle(context, encoder)
-        protect(
-            *(private, label, epsilon, out),
-            delta=delta,
-            relation=relation,
-            classes=classes,
-            records=records,
-            learner="noisy-gradient",
-            longest_step=SCATTERING_STEP,
-            mechanism=mechanism,
-            embedding=embedding,
-            encoder="scattering",
-            ledger=ledger,
-            data_set=data_set,
-            open_account=open_account,
-            sign=sign,
-            json=json,
-        )
-        return
-    terms = Terms(epsilon=epsilon, delta=delta_of(delta, False), relation=relation_of(relation))
-    request = ReleaseRequest(
-        terms=terms,
-        records=said_records(records, terms.relation),
-        recipe="network",
-        mechanism=mechanism,
-        options={
-            "architecture": model,
-            "shape": shape,
-            "batch": batch,
-            "epochs": epochs,
-            "clip": clip,
-            "learning_rate": learning_rate,
-            "momentum": momentum,
-            "optimiser": optimiser,
-            "average": average,
-            "exact": not fast,
-            "seed": seed,
-        },
+        plan = _head(mechanism)
+    form = TableForm.of(
+        schema,
+        label=label,
+        classes=classes,
+        embedding=embedding,
+        encoder=plan.encoder,
+        text=text,
+        features=features,
+        drop=drop,
     )
+    _refuse_persons(form)
+    terms = Terms(
+        epsilon=epsilon,
+        delta=delta_of(delta, False),
+        relation=relation_of(relation),
+        encoder=used_encoder(encoder, encoder_people),
+    )
+    normaliser = said_records(form.said_records(records), terms.relation)
     refuse_beside_text(text, embedding=embedding, encoder=encoder)
-    charged = charger(ledger, data_set, open_account)
-    refuse_unwritable(out)
+    charge = charger(ledger, data_set, open_account)
+    refuse_unwritable(out, replace=replace)
     signer = signer_of(sign)
-    names = listed(classes)
-    checkpoint = out.with_name(f".{out.name}.training")
-    charge = None
-    if charged is not None and not _goes_on(checkpoint, resume, [ledger, data_set]):
-        charge = partial(charged, terms, f"network, {mechanism} noise")
-    elif charged is None:
-        _goes_on(checkpoint, resume, [ledger, data_set])
+    warn_of_weakness(epsilon=epsilon, delta=terms.delta, records=normaliser)
+    training = StoppedTraining(out, ledger=ledger, data_set=data_set)
+    charged = training.goes_on(resume)
     if text is None:
-        data = read_private(
-            private, label=label, embedding=embedding, classes=names, encoder=encoder
-        )
+        data = form.read_private(private)
     else:
-        length = _tokens(shape)
         data = read_texts(
-            private, text=text, model=model, length=length, label=label, classes=names
+            private,
+            text=text,
+            model=model,
+            length=_tokens(shape),
+            label=form.said_label(),
+            classes=required_option("--classes", form.classes),
         )
-    released = _trained(data, request, checkpoint, charge, [ledger, data_set])
-    weights, certificate = save(released, out, sign=signer)
-    checkpoint.unlink(missing_ok=True)
-    print_released(released, weights, certificate, json)
-    if signer is not None and not json:
-        print_line(f"signed by {signer.name}")
-    if ledger is None and not json:
-        print_warning(NOT_CHARGED)
+    request = plan.request(terms, normaliser, data)
+    pay = None
+    if charge is not None and not charged:
+        pay = training.charge_once(charge, terms, f"{plan.recipe}, {mechanism} noise")
+    with progress_line("training") as progress:
+        released = training.follow(lambda: release_table(data, request, charge=pay), progress)
+    write_release(released, out, signer, json=json, charged=ledger is not None)
+    training.ended()
+
+
+def _refuse_persons(form: TableForm) -> None:
+    """A schema may name persons, whose records DP-SGD would have to sample together."""
+    if form.person is not None:
+        raise InputError("the schema must name no person to train a network, got one")
+    form.said_label()
+    required_option("--classes", form.classes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What is learnt, on what the encoder makes of the records."""
+
+    recipe: str
+    mechanism: str
+    encoder: str | None
+    options: dict[str, Any]
+
+    def request(self, terms: Terms, records: int, data: Dataset) -> ReleaseRequest:
+        """The release that is asked for; a network that reads images is told their shape."""
+        from reticent.protect import ReleaseRequest
+
+        options = self.options
+        if options.get("architecture") in _OF_IMAGES and options["shape"] is None:
+            options = options | {"shape": _shape_in_table(data)}
+        return ReleaseRequest(
+            terms=terms,
+            records=records,
+            recipe=self.recipe,
+            mechanism=self.mechanism,
+            options=options,
+        )
+
+
+def _head(mechanism: str) -> _Plan:
+    """A linear head on wavelet features: as ``reticent protect`` has it, and no network."""
+    return _Plan(
+        recipe="noisy-gradient",
+        mechanism=mechanism,
+        encoder="scattering",
+        options={"longest_step": SCATTERING_STEP},
+    )
+
+
+def _shape_in_table(data: Dataset) -> str | None:
+    """Of an image as its array holds it, as 32x32x3; None where records are vectors."""
+    sizes = data.inputs.shape[1:]
+    return "x".join(map(str, sizes)) if len(sizes) == 3 else None
 
 
 def _refuse_idle(context: typer.Context, encoder: str | None) -> None:
@@ -216,18 +273,6 @@ def _refuse_idle(context: typer.Context, encoder: str | None) -> None:
         )
 
 
-def _trained(
-    data: Any, request: ReleaseRequest, checkpoint: Path, charge: Any, charged_to: list[str | None]
-) -> Release:
-    from reticent.protect import follow_training, release_table
-
-    with (
-        progress_line("training") as progress,
-        follow_training(progress=progress, checkpoint=checkpoint, note={"charged": charged_to}),
-    ):
-        return release_table(data, request, charge=charge)
-
-
 def _tokens(shape: str | None) -> int:
     from reticent.training.fine_tuning.texts import LENGTH
 
@@ -236,26 +281,3 @@ def _tokens(shape: str | None) -> int:
     if not (shape.isascii() and shape.isdigit()):
         raise InputError(f"--shape must be a number of tokens for texts, got {shape!r}")
     return int(shape)
-
-
-def _goes_on(checkpoint: Path, resume: bool, charged_to: list[str | None]) -> bool:
-    """Whether a stopped training is gone on with: it was charged before its first step."""
-    from reticent.protect.training_progress import note_in
-
-    if not checkpoint.exists():
-        if resume:
-            raise InputError(
-                f"--resume must be said of a training that was stopped, got none at {checkpoint}"
-            )
-        return False
-    if not resume:
-        raise InputError(
-            f"{checkpoint} is a training that was stopped: go on with --resume, or remove the file"
-            " to begin anew, which is charged again"
-        )
-    if note_in(checkpoint).get("charged") != charged_to:
-        raise InputError(
-            "--ledger and --data-set must be those that the stopped training was charged to, got"
-            " others"
-        )
-    return True

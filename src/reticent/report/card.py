@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from reticent.audit import ceiling
 from reticent.audit.lower_bound import percent
 from reticent.guarantee.rounding import lower_text, upper_text
+from reticent.guarantee.weakness import weaknesses
 from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import analytic_of, delta_of, epsilon_of, scale_of
@@ -26,6 +27,8 @@ from reticent.report.wording import (
 )
 from reticent.results import Attack, Audit, Claim, Interval
 
+_MOST_NAMES = 50
+"""Of columns that a card lists."""
 FPR = 0.01
 """The share of false alarms at which a card says what an attack can reach."""
 
@@ -46,6 +49,7 @@ def card(evidence: Evidence, *, public: bool = False) -> str:
         assumptions(evidence.claim),
         *(() if public else tested(evidence)),
         *cost(evidence, public=public),
+        *how_to_use(evidence),
         "### How to verify",
         how_to_verify(evidence),
         "## Bias, Risks, and Limitations",
@@ -64,6 +68,7 @@ def guarantee(evidence: Evidence) -> str:
         f"**{escaped(evidence.title)}:** {escaped(claim.text)}",
         f"**Grade:** {claim.grade}: {claim.grade.meaning}.",
         *meaning(claim),
+        *(f"**Weak:** {line}." for line in _weaknesses(evidence)),
         f"**Who is protected:** {escaped(claim.unit)}; what a record is stands among the stated"
         " assumptions.",
         f"**Neighbours:** {NEIGHBOURS.get(claim.relation, escaped(claim.relation))}",
@@ -71,6 +76,16 @@ def guarantee(evidence: Evidence) -> str:
     if evidence.certificate is not None:
         lines.append(f"**Whose word:** {signature_of(evidence)}.")
     return bullets(lines)
+
+
+def _weaknesses(evidence: Evidence) -> tuple[str, ...]:
+    """Of the ε and δ of its certificate, which says N."""
+    numbers = {} if evidence.certificate is None else evidence.certificate.numbers
+    records = numbers.get("records")
+    if not isinstance(records, int):
+        return ()
+    claim = evidence.claim
+    return weaknesses(epsilon=claim.epsilon, delta=claim.delta, records=records)
 
 
 def meaning(claim: Claim) -> list[str]:
@@ -221,6 +236,24 @@ def covered(figure: Interval) -> str:
 def measured(figure: Interval) -> str:
     """With its interval and the confidence of that."""
     return f"{figure} ({percent(figure.confidence)} %)"
+
+
+def how_to_use(evidence: Evidence) -> list[str]:
+    """The columns and the formula of its certificate, for any program; and the command."""
+    found = evidence.certificate
+    if found is None:
+        return []
+    names = ", ".join(map(escaped, found.columns[:_MOST_NAMES]))
+    rest = len(found.columns) - _MOST_NAMES
+    more = f" and {rest:,} more, in the certificate" if rest > 0 else ""
+    columns = [f"**x**, in this order: {names}{more}."] if found.columns else []
+    command = f"$ reticent predict {shlex.quote(found.file or 'PREFIX')} --queries FILE"
+    return [
+        "### How to use",
+        "An answer comes of a row x and the tensors of the .safetensors file, in float64:",
+        bullets([*columns, *map(escaped, found.formula)]),
+        code(command),
+    ]
 
 
 def how_to_verify(evidence: Evidence) -> str:

@@ -183,7 +183,12 @@ def _audit(release: ReleaseRow) -> str:
 
 
 def _audits(results: Results) -> str:
-    audits = [release.audit for release in results.releases if release.audit is not None]
+    """Of claims that rest on a theorem; estimates of papers are there to be refuted."""
+    audits = [
+        release.audit
+        for release in results.releases
+        if release.audit is not None and release.claim.grade in ("proven", "declared")
+    ]
     refuted = sum(audit.verdict == "refuted" for audit in audits)
     return f"{refuted} of {len(audits)} refuted"
 

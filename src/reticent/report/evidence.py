@@ -42,6 +42,10 @@ class Checked:
     """Those among them that were read off the private data."""
     version: str
     """Of the package that made it."""
+    formula: tuple[str, ...]
+    """How an answer comes of a row."""
+    columns: tuple[str, ...] = ()
+    """The names of its features."""
     file: str | None = None
     """The name of its files, without a folder; None where it was never written."""
     signed_by: str | None = None
@@ -166,6 +170,8 @@ def checked(released: Release | str | Path) -> Checked:
         numbers=_numbers(model),
         inferred=model.terms.inferred,
         version=found.version,
+        formula=model.recipe.formula,
+        columns=model.columns,
         file=file,
         signed_by=found.signed_by,
     )

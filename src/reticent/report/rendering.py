@@ -71,12 +71,13 @@ def _page(template: str, claim: Claim, figures: Mapping[str, Drawing], **more: A
         "neighbours": _plain(NEIGHBOURS.get(claim.relation, "")),
         "not_covered": [_plain(line) for line in NOT_COVERED],
     }
-    return _environment().get_template(template).render(context | more)
+    return environment().get_template(template).render(context | more)
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Templates of the package, in which all texts are escaped."""
+    found = Environment(
         loader=PackageLoader("reticent.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -84,9 +85,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {name: getattr(numbers, name) for name in _SAID}
-    environment.filters["upper_text"] = upper_text
-    return environment
+    found.filters |= {name: getattr(numbers, name) for name in _SAID}
+    found.filters["upper_text"] = upper_text
+    return found
 
 
 def _shown(value: Any) -> Any:

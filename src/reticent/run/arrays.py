@@ -12,6 +12,8 @@ from reticent.attacks.context import ProgressCallback
 from reticent.data import Dataset
 from reticent.data.cells import plain_cells
 from reticent.guarantee import Relation
+from reticent.protect.feature_names import columns_of
+from reticent.protect.release import with_names
 from reticent.protect.table import kept_each
 from reticent.protect.terms import ASK_FOR_RECORDS
 from reticent.run.job import Finished, run_job
@@ -51,7 +53,8 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
         delta: Its δ.
         relation: "add-remove" or "replace-one".
         classes: All of them, public. This and ``bound`` are read from the data where they are not
-            said, and then no release is more than declared.
+            said, and then no release is more than declared. The release predicts them in the type
+            that they have here.
         bound: The public bound on a row's norm; longer rows are clipped.
         records: The public N, about the number of records. Under add-remove it must be said.
         records_from_data: Count the records for N after all: every release is declared then, and
@@ -91,7 +94,12 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
     judged = None
     if model is not None:
         judged = with_string_labels(model, spelled, roles.rows("private"))
-    return run_job(roles, spec, model=judged, stage=stage)
+    return _typed(run_job(roles, spec, model=judged, stage=stage), names)
+
+
+def _typed(finished: Finished, classes: Array) -> Finished:
+    """The release predicts classes as the caller writes them; a run itself works on texts."""
+    return dataclasses.replace(finished, released=with_names(finished.released, classes=classes))
 
 
 def _test(test: tuple[ArrayLike, ArrayLike], classes: tuple[str, ...]) -> Dataset:
@@ -123,7 +131,7 @@ def _dataset(
 ) -> Dataset:
     rows = float_rows(name, X)
     if labels is None:
-        return Dataset(name=name, source="arrays", inputs=rows)
+        return Dataset(name=name, source="arrays", inputs=rows, columns=columns_of(X))
     places = {label: place for place, label in enumerate(classes)}
     texts = labels.astype(str).tolist()
     if unknown := set(texts) - set(places):
@@ -132,6 +140,7 @@ def _dataset(
         name=name,
         source="arrays",
         inputs=rows,
+        columns=columns_of(X),
         labels=np.array([places[label] for label in texts], dtype=np.int64),
         classes=classes,
         persons=None if persons is None else _labels("persons", persons),

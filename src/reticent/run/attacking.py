@@ -10,7 +10,14 @@ import numpy as np
 from reticent.attacks.context import AttackContext, ProgressCallback
 from reticent.attacks.released_weights import ReleasedWeightsAttack
 from reticent.audit import ceiling
-from reticent.audit.attack_run import Attacked, AttackPlan, adversary, attacked, strengths
+from reticent.audit.attack_run import (
+    Attacked,
+    AttackPlan,
+    adversary,
+    attacked,
+    checked_blindly,
+    strengths,
+)
 from reticent.parallel import map_tasks
 from reticent.protect import Release
 from reticent.results import Attack, Exposed, Exposure
@@ -45,7 +52,7 @@ class Adversaries:
         plan = self._plan(attacks)
         known = self._adversary(model, plan)
         found = strengths(known, attacks)
-        return attacked(known, plan, self._inside), found
+        return checked_blindly(attacked(known, plan, self._inside), seed=plan.seed), found
 
     def on_releases(self, tasks: Sequence[Task]) -> list[tuple[Attack, ...]]:
         """What the attacks of each task find on its release."""

@@ -22,10 +22,13 @@ def concluded(
     others: tuple[ReleaseRow, ...],
     strengths: dict[str, float],
     notes: tuple[str, ...] = (),
+    *,
+    two_kinds: str | None = None,
 ) -> Conclusion:
     """What leaks now, what leaks after, what it costs, and what is promised.
 
-    ``notes`` are sentences on what a reader must know besides.
+    ``notes`` are sentences on what a reader must know besides; ``two_kinds`` stands before the
+    verdict where the records that attacks compare were drawn otherwise than the private ones.
     """
     chosen = next(iter(strengths))
     before, after = (
@@ -36,7 +39,7 @@ def concluded(
     enough = _half(after.auc) <= HALF_WIDTH or after.leaks  # a leak that is seen needs no more
     needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
     return Conclusion(
-        headline=_headline(unprotected.attacks, recommended, chosen, enough),
+        headline=_fair(_headline(unprotected.attacks, recommended, chosen, enough), two_kinds),
         sentences=(
             _strength(chosen, strengths),
             *_too_few(after, needed),
@@ -46,8 +49,8 @@ def concluded(
             *filter(None, (left.note,)),
             *_found_by_others(recommended.attacks, chosen),
             _cost(unprotected, recommended),
-            "It was recommended by public numbers alone: to choose by these results would itself"
-            " cost privacy.",
+            "It was recommended by public numbers alone, or its learner was asked for before any"
+            " record was read: to choose by these results would itself cost privacy.",
             f"Its guarantee: {recommended.claim.text}. It covers every attack, these and stronger"
             " ones, under the assumptions listed below.",
             *_audited(recommended),
@@ -81,6 +84,15 @@ def records_for(half_width: float, confidence: float) -> int:
 
 def _half(found: Interval) -> float:
     return (found.high - found.low) / 2
+
+
+def _fair(headline: str, two_kinds: str | None) -> str:
+    """With the blind check before it; behind it where it says not to publish, which stays first."""
+    if two_kinds is None:
+        return headline
+    if headline.startswith(DO_NOT_PUBLISH):
+        return f"{headline} Not a fair test: {two_kinds}."
+    return f"Not a fair test: {two_kinds}. Read with that: {headline}"
 
 
 def _headline(before: tuple[Attack, ...], release: ReleaseRow, chosen: str, enough: bool) -> str:

@@ -70,8 +70,9 @@ def _spoken(settings: Settings, path: Path) -> list[str]:
 def _protect(learner: str) -> Callable[[Settings], Release]:
     def build(settings: Settings) -> Release:
         def release(path: Path) -> Published:
-            spoken = ["protect", *_spoken(settings, path), "--mechanism", settings.mechanism]
-            spoken += ["--delta", str(settings.delta)] if settings.delta else ["--pure"]
+            covered = settings.covered_by(learner)
+            spoken = ["protect", *_spoken(settings, path), "--mechanism", covered.mechanism]
+            spoken += ["--delta", str(covered.delta)] if covered.delta else ["--pure"]
             spoken += ["--learner", learner]
             taken = RECIPES[learner].options
             said = {"bound": settings.bound, "penalty": settings.penalty, "norms": settings.norms}
@@ -80,6 +81,29 @@ def _protect(learner: str) -> Callable[[Settings], Release]:
             if settings.centred and "mean_bound" in taken:
                 spoken += ["--centre", "mean"]
             return protect_command(spoken)
+
+        return release
+
+    return build
+
+
+def _protect_raw(learner: str) -> Callable[[Settings], Release]:
+    """``protect --schema`` on a raw table."""
+
+    def build(settings: Settings) -> Release:
+        def release(path: Path) -> Published:
+            assert settings.schema is not None
+            with partial_folder("reticent-") as folder:
+                facts = Path(folder) / "schema.json"
+                facts.write_text(json.dumps(settings.schema.to_dict()), encoding="utf-8")
+                spoken = ["protect", "--private", str(path), "--schema", str(facts)]
+                spoken += ["--learner", learner, "--mechanism", settings.mechanism]
+                spoken += ["--epsilon", str(settings.epsilon), "--relation", settings.relation]
+                spoken += ["--delta", str(settings.delta)] if settings.delta else ["--pure"]
+                spoken += ["--records", str(settings.records)]
+                if settings.shape.persons:
+                    spoken += ["--max-records-per-person", str(settings.max_records_per_person)]
+                return protect_command(spoken)
 
         return release
 
@@ -172,6 +196,7 @@ def commands() -> dict[str, Audited]:
     return {
         "run": Audited(build=_whole_job, fewest=2),
         **{f"protect {name} (command)": Audited(build=_protect(name)) for name in classifiers()},
+        "protect, schema (command)": Audited(build=_protect_raw("lda"), raw=True, embedded=False),
     }
 
 

@@ -14,7 +14,9 @@ from reticent.attacks.shadow_models import is_convex
 from reticent.audit.attack_run import Attacked
 from reticent.files import writable_folder
 from reticent.guarantee import Event, Grade
+from reticent.guarantee.weakness import weaknesses
 from reticent.protect import Release, save
+from reticent.protect.release import with_names
 from reticent.protect.sealed_pair import signature_path
 from reticent.protect.signing import Signer
 from reticent.protect.table import cap_rows_per_person, kept_each
@@ -114,7 +116,12 @@ def _finished(
         title=f"{data.name}: what its model tells, and what a private release tells",
         facts=facts_of(job.data, spec),
         conclusion=concluded(
-            job.unprotected, job.recommended, job.published, job.strengths, job.notes
+            job.unprotected,
+            job.recommended,
+            job.published,
+            job.strengths,
+            job.notes,
+            two_kinds=job.two_kinds,
         ),
         unprotected=job.unprotected,
         releases=tuple(job.rows.values()),
@@ -126,7 +133,14 @@ def _finished(
 
 
 def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
-    """Each person's first rows alone are private records of the run, and the person is its unit."""
+    """Each person's first rows alone are private records of the run, and the person is its unit.
+
+    A schema with facts of the private table is among what was inferred from the data.
+    """
+    schema = data.private.schema
+    if schema is not None and schema.inferred and "schema" not in spec.inferred_from_data:
+        inferred = (*spec.inferred_from_data, "schema")
+        spec = dataclasses.replace(spec, inferred_from_data=inferred)
     persons, each = data.private.persons, kept_each(data.private, spec.max_records_per_person)
     if each is None:
         return data, spec
@@ -214,6 +228,7 @@ class Job:
     def kept(self) -> Release:
         """The release that is handed over, the one draw that a ledger is charged for."""
         kept = self._recommended_kind.charged(self._told_charge())
+        kept = with_names(kept, columns=self.data.private.columns)
         self.tell(HANDED_OVER, 1, 1)
         return kept
 
@@ -258,8 +273,19 @@ class Job:
             *self.plan.notes,
             *self.estimates.notes,
             *audited_by_record(self.spec),
-            *self._before[0].notes,
+            *(f"Warning: {line}." for line in self._weaknesses()),
+            *(f"{note[0].upper()}{note[1:]}." for note in self._before[0].notes),
         )
+
+    @property
+    def two_kinds(self) -> str | None:
+        """That the test records are drawn otherwise than the private ones, where it shows."""
+        blind = self._before[0].blind
+        return str(blind) if blind is not None and blind.differs else None
+
+    def _weaknesses(self) -> tuple[str, ...]:
+        claim = self.kept.guarantee
+        return weaknesses(epsilon=claim.epsilon, delta=claim.delta, records=self.spec.records)
 
     @property
     def recommended(self) -> ReleaseRow:

@@ -15,7 +15,7 @@ from reticent.arrays import Array, Flags
 from reticent.attacks.context import ProgressCallback
 from reticent.audit import UtilityLoss, utility_loss
 from reticent.guarantee import Event, Grade, Guarantee
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import is_own_mechanism
 from reticent.protect import RECIPES, Release, ReleaseRequest, release_table, release_weights
 from reticent.protect.estimated import release_estimated
 from reticent.protect.plan import Advice, Situation, plan
@@ -87,25 +87,34 @@ def advised(data: RunData, spec: RunSpec, epsilon: float) -> Advice:
             relation=spec.neighbours,
             bound=spec.bound,
             max_records_per_person=spec.max_records_per_person,
+            prototypes=spec.prototypes,
         )
     )
 
 
 def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None) -> Kind:
-    """What public numbers recommend at this ε, by default at the one that is asked for."""
+    """What public numbers recommend at this ε, by default at the one that is asked for.
+
+    A learner that was said is taken instead, with Gaussian noise unless it is the recommended one.
+    """
     asked = spec.epsilon if epsilon is None else epsilon
     advice = advised(data, spec, asked)
-    request = _request(spec, advice.learner, advice.mechanism, asked)
-    if advice.learner == WEIGHTS:
+    learner, mechanism = advice.learner, advice.mechanism
+    if spec.learner not in (None, learner):
+        assert spec.learner is not None
+        learner, mechanism = spec.learner, "gaussian" if spec.delta > 0 else "laplace"
+    request = _request(spec, learner, mechanism, asked)
+    grade = best_grade(spec, learner, mechanism)
+    if learner == WEIGHTS:
         return Kind(
-            name=named(advice.mechanism, best_grade(spec, advice.learner, advice.mechanism), asked),
+            name=named(mechanism, grade, asked),
             learner=WEIGHTS,
             draw=_weights(data, request),
             request=request,
         )
     return Kind(
-        name=named(advice.learner, best_grade(spec, advice.learner, advice.mechanism), asked),
-        learner=advice.learner,
+        name=named(learner, grade, asked),
+        learner=learner,
         draw=partial(release_table, data.private, request),
         request=request,
     )
@@ -135,7 +144,7 @@ def kinds(data: RunData, spec: RunSpec, estimates: Sensitivities) -> Iterator[Ki
 
 def best_grade(spec: RunSpec, recipe: str, mechanism: str) -> Grade:
     """Of what rests on a theorem: proven, unless numbers were inferred or a plug-in is used."""
-    own = RECIPES.is_own(recipe) and MECHANISMS.is_own(mechanism)
+    own = RECIPES.is_own(recipe) and is_own_mechanism(mechanism)
     return Grade.PROVEN if own and not spec.terms().inferred else Grade.DECLARED
 
 
@@ -192,7 +201,8 @@ def _weights(data: RunData, request: ReleaseRequest) -> Draw:
     """One fit, made with the first draw, and noised anew with each."""
     recipe = request.planned(data.features, len(data.private.classes))
     fitted = cache(lambda: fit_head(data.private, HeadSpec.of(recipe, request.terms)))
-    return lambda **charged: release_weights(fitted(), **request.budget, **charged)
+    schema = data.private.schema
+    return lambda **charged: release_weights(fitted(), **request.budget, schema=schema, **charged)
 
 
 def _estimated(estimates: Sensitivities, grade: Grade, request: ReleaseRequest) -> Draw:

@@ -12,8 +12,10 @@ from reticent.attacks.records import Records
 from reticent.data import Dataset, split
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
+from reticent.protect.registry import classifier_named
 from reticent.protect.table import cap_rows_per_person, kept_each
 from reticent.protect.terms import Terms, checked_each, inferred_sources, unit_of
+from reticent.protect.used_encoder import UsedEncoder
 from reticent.training import PublicStep
 from reticent.training.features import Norms
 from reticent.training.public_step import PublicWhitening
@@ -54,6 +56,7 @@ class RunSpec:
         jobs: Processes for shadow models.
         unbounded: Measure on all records of a large table and repeat as often as of a small one
             (``run.bounded``): hours, and tens of GiB.
+        encoder: The released encoder that made the features, where one did.
     """
 
     epsilon: float
@@ -65,6 +68,10 @@ class RunSpec:
     norms: Norms = "clip"
     epsilons: tuple[float, ...] = ()
     mechanisms: tuple[str, ...] = ("laplace", "gaussian", "logistic")
+    learner: str | None = None
+    """Of the release that is handed over; by default what ``plan`` says of the public numbers."""
+    prototypes: bool = False
+    """The labels were made as clusters of the features, which is public (``protect.plan``)."""
     penalty: float = 1e-2
     penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
     """Of the unprotected head, which takes the best in cross-validation."""
@@ -79,6 +86,7 @@ class RunSpec:
     seed: int = 0
     jobs: int = 1
     unbounded: bool = False
+    encoder: UsedEncoder | None = None
 
     def __post_init__(self) -> None:
         """Numbers in range; the grid holds the ε that is asked for."""
@@ -94,6 +102,8 @@ class RunSpec:
         count("seed", self.seed, at_least=0)
         for name in ("bound", "penalty"):
             positive(name, getattr(self, name))
+        if self.learner is not None and classifier_named(self.learner).name == "network":
+            raise InputError("learner must be a linear one for a run, got network: use train")
         if not self.penalties:
             raise InputError("penalties must be at least one, got none")
         open_probability("beta", self.beta)
@@ -116,6 +126,7 @@ class RunSpec:
             relation=self.neighbours,
             max_records_per_person=self.max_records_per_person,
             sources=inferred_sources(self.inferred_from_data),
+            encoder=self.encoder,
         )
 
     @property
@@ -244,4 +255,5 @@ def _refuse_other_columns(private: Dataset, **more: Dataset | None) -> None:
 def whitened(data: Dataset, step: PublicStep) -> Dataset:
     """By what was learnt from public records."""
     rows = np.asarray(step.transform(data.features), dtype=np.float64)
-    return dataclasses.replace(data, inputs=rows, columns=())
+    names = tuple(f"whitened feature {place}" for place in range(rows.shape[1]))
+    return dataclasses.replace(data, inputs=rows, columns=names, schema=None)

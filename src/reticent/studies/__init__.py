@@ -24,6 +24,7 @@ from reticent.validation import InputError
 Exact = Callable[[], Table]
 Study = Exact | Trained
 _FOLDER = ("cifar10", "mnist", "adult", "location", "hospital100", "trec")
+_PURE = ("cifar10", "mnist", "scattering", "adult")
 _SLIDES = ("location", "mnist", "adult")
 _FORMULAS = ("table6", "fig2", "bounds", "splits", "queries")
 _REFUTATIONS = (
@@ -33,6 +34,7 @@ _REFUTATIONS = (
     "half-noise",
     "zero-sum-floats",
     "dpcl-4c",
+    "one-sided-wishart",
 )
 
 
@@ -66,8 +68,8 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
     "beyond": {
         "logistic-noise": exact_in("dp_sgd", "logistic_noise"),
         "answers": trained_in("answers", ("digits",)),
-        "audits": trained_in("audits", ("digits", "network")),
-        "end-to-end": trained_in("end_to_end", ("built", "network")),
+        "audits": trained_in("audits", ("digits", "network", "pure", "places")),
+        "end-to-end": trained_in("end_to_end", ("built", "network", "schema")),
         "demonstration": trained_in("demonstration", ("mnist-test",), ("mnist-test",)),
         "plan-grid": trained_in(
             "plan_fit", ("digits", *_FOLDER, "shoppers"), (*_FOLDER, "shoppers")
@@ -75,8 +77,20 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "private-networks": trained_in(
             "private_networks", ("mnist", "location", "digits"), ("mnist", "location")
         ),
+        "encoder-membership": trained_in("encoder_membership", ("mnist5k", "digits")),
+        "pretraining": trained_in("pretraining", ("mnist", "digits"), ("mnist",)),
         "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
+        "schema": trained_in("raw_tables", ("adult",), ("adult",)),
         "scattering": trained_in("scattering", ("mnist", "cifar10", "digits"), _FOLDER[:2]),
+        "pure": trained_in("pure", ("digits", *_PURE), _PURE),
+        "scattering-step": trained_in(
+            "scattering_step", ("cifar10-grey", "digits"), ("cifar10-grey",)
+        ),
+        "places": trained_in(
+            "places", ("digits", "adult", "mnist", "cifar10"), ("adult", "mnist", "cifar10")
+        ),
+        "smoothing": trained_in("smoothing", ("mnist5k", "mnist", "digits"), ("mnist",)),
+        "prototypes": trained_in("prototypes", (*_FOLDER[:2], "digits"), _FOLDER[:2]),
         "learners": trained_in("learners", ("digits", "mnist5k", *_FOLDER), _FOLDER),
     },
 }

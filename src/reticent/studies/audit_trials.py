@@ -21,9 +21,10 @@ from reticent.audit.end_to_end.adversarial import held_records
 from reticent.audit.many_runs import could_refute
 from reticent.audit.release import audit_release
 from reticent.audit.release_audit import ReleaseAudit, TranscriptAudit
-from reticent.audit.transcripts import audit_learner, audit_release_queries
+from reticent.audit.transcripts import audit_learner, audit_prepared, audit_release_queries
 from reticent.data import load
 from reticent.mechanisms import AdditiveMechanism
+from reticent.protect.estimators import Prepared
 from reticent.protect.noisy_query import NoiseFunction
 from reticent.randomness import seeded
 from reticent.training import SoftmaxHead
@@ -141,6 +142,11 @@ LEARNERS = {
     "adassp-regressor": protect.AdaSSPRegressor,
     "noisy-gradient": protect.NoisyGradientHead,
 }
+PURE_LEARNERS = {
+    kind.recipe.name: kind for kind in (protect.PureClassMeansHead, protect.MatrixLDAHead)
+}
+PLACES = ("functional", "objective", "pate", "input")
+"""Recipes that have no estimator."""
 BOTH = "both"
 """Relations in turn, from audit to audit."""
 RELATIONS = ("add-remove", "replace-one")
@@ -220,7 +226,7 @@ def _together(trial: Trial) -> TranscriptAudit:
 
 
 def _learner(trial: Trial) -> TranscriptAudit:
-    kind = LEARNERS[trial.kind.what]
+    kind = (LEARNERS | PURE_LEARNERS)[trial.kind.what]
     numbers = kind is protect.AdaSSPRegressor
     worlds = learner_worlds(
         trial.place, built=trial.built, replaced=trial.relation == RELATIONS[1], targets=numbers
@@ -245,7 +251,25 @@ def _network(trial: Trial) -> TranscriptAudit:
     return audit_learner(network, *worlds, draw=_drawn(trial.share), **trial.effort)
 
 
+def _place(trial: Trial) -> TranscriptAudit:
+    """A recipe of another place for noise; PATE with one teacher, which every record touches."""
+    found = learner_worlds(
+        trial.place, built=trial.built, replaced=trial.relation == RELATIONS[1], targets=False
+    )
+    numbers = dict(trial.terms)
+    mechanism, terms = numbers.pop("mechanism"), protect.Terms(**numbers)
+    recipe = protect.RECIPES[trial.kind.what].planned(
+        terms, records=8 + trial.place % 25, features=4, classes=3, mechanism=mechanism
+    )
+    one, other = (
+        Prepared(recipe=recipe, terms=terms, rows=rows, labels=labels, classes=np.arange(3))
+        for rows, labels in found
+    )
+    return audit_prepared((one, other), draw=_drawn(trial.share), **trial.effort)
+
+
 _AUDITS: Mapping[str, Callable[[Trial], ReleaseAudit | TranscriptAudit]] = {
+    **dict.fromkeys(PLACES, _place),
     WEIGHTS: _weights,
     CENTRED: _weights,
     TOGETHER: _together,

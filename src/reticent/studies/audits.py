@@ -26,6 +26,8 @@ from reticent.studies.audit_trials import (
     CENTRED,
     LEARNERS,
     NETWORK,
+    PLACES,
+    PURE_LEARNERS,
     RELATIONS,
     TOGETHER,
     WEIGHTS,
@@ -120,6 +122,19 @@ def _networks(runs: int) -> Iterator[Kind]:
     yield Kind(what=NETWORK, relation=RELATIONS[0], epsilons=(2.0,), delta=1e-2, runs=runs)
 
 
+def _pure(runs: int = 400) -> Iterator[Kind]:
+    """Learners at δ = 0; of matrices the audit sees few directions of each answer (H.1)."""
+    for name, kind in PURE_LEARNERS.items():
+        noise = str(kind.recipe.own_mechanism)
+        yield Kind(what=name, mechanism=noise, delta=0.0, epsilons=(2.0, 3.0), runs=runs)
+
+
+def _places(runs: int) -> Iterator[Kind]:
+    """The other places for noise; a run of objective perturbation solves six heads."""
+    for name in PLACES:
+        yield Kind(what=name, epsilons=(2.0,), runs=100 if name == "objective" else runs)
+
+
 SPECS: Mapping[str, Audits] = {
     "digits": Audits(
         kinds=tuple(_kinds()),
@@ -137,6 +152,18 @@ SPECS: Mapping[str, Audits] = {
         ),
         tight=(),
         audits=6,
+    ),
+    "pure": Audits(
+        kinds=tuple(_pure()),
+        planted=tuple(
+            Planted(kind=kind, share=share, audits=10) for kind in _pure() for share in (0.1, 0.25)
+        ),
+        tight=(),
+    ),
+    "places": Audits(
+        kinds=tuple(_places(200)),
+        planted=tuple(Planted(kind=kind, share=0.1, audits=5) for kind in _places(200)),
+        tight=(),
     ),
 }
 

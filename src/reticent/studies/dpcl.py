@@ -1,15 +1,11 @@
 """Differentially private contrastive learning: the noise scales of the paper and their ε."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from reticent import guarantee
-from reticent.accounting import account, amplification
-from reticent.accounting.rdp import ORDERS
+from reticent.accounting import account
 from reticent.guarantee.rounding import upper_text
-from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
+from reticent.protect.published import dpcl as published
 from reticent.results.table import Table
 
 BATCH, RECORDS = 128, 50_000
@@ -40,24 +36,20 @@ SETTINGS = (
 
 def amplified_each(setting: Setting) -> guarantee.Event:
     """The paper's way: each release is amplified alone, 390 steps an epoch."""
-    parts = [
-        guarantee.SampledWithoutReplacement(event=gaussian, size=BATCH, population=RECORDS)
-        for gaussian in _gaussians(setting)
-    ]
-    return guarantee.Repeated(event=_all(parts), count=390 * setting.epochs)
+    steps = 390 * setting.epochs
+    return published.amplified_each(setting.noise_multipliers, BATCH, RECORDS, steps)
 
 
 def composed_first(setting: Setting) -> guarantee.Event:
     """The right order by the paper's accountant: the releases of a step are one, then amplified."""
-    step = guarantee.SampledWithoutReplacement(
-        event=_all(_gaussians(setting)), size=BATCH, population=RECORDS
-    )
-    return guarantee.Repeated(event=step, count=_steps(setting))
+    steps = _steps(setting)
+    return published.composed_first(setting.noise_multipliers, BATCH, RECORDS, steps)
 
 
 def poisson(setting: Setting) -> guarantee.Event:
     """The same releases under Poisson sampling, which the tight accountant covers."""
-    step = guarantee.PoissonSampled(event=_all(_gaussians(setting)), rate=BATCH / RECORDS)
+    releases = published.composed_releases(setting.noise_multipliers)
+    step = guarantee.PoissonSampled(event=releases, rate=BATCH / RECORDS)
     return guarantee.Repeated(event=step, count=_steps(setting))
 
 
@@ -101,11 +93,8 @@ def _row(setting: Setting) -> tuple[str, ...]:
 
 def theorem_nine(setting: Setting) -> float:
     """The composed step by Theorem 9 alone; our own rdp takes the unsampled curve where smaller."""
-    slope = sum(0.5 / noise**2 for noise in setting.noise_multipliers)
-    nodes = amplification.without_replacement(lambda orders: slope * orders, BATCH / RECORDS)
-    curve = amplification.interpolate(nodes, lambda orders: np.full(orders.shape, np.inf), np.inf)
     steps = setting.epochs * RECORDS / BATCH
-    return rdp_to_epsilon(ORDERS, steps * curve(ORDERS), DELTA)[0]
+    return published.theorem_nine(setting.noise_multipliers, BATCH / RECORDS, steps, DELTA)
 
 
 def _epsilon(
@@ -118,11 +107,3 @@ def _epsilon(
 
 def _steps(setting: Setting) -> int:
     return setting.epochs * RECORDS // BATCH
-
-
-def _gaussians(setting: Setting) -> list[guarantee.Event]:
-    return [guarantee.GaussianEvent(noise_multiplier=noise) for noise in setting.noise_multipliers]
-
-
-def _all(events: Sequence[guarantee.Event]) -> guarantee.Event:
-    return guarantee.Composed(events=tuple(events)) if len(events) > 1 else events[0]

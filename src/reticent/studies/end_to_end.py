@@ -40,7 +40,11 @@ class OneRecipe(EndToEnd):
     recipe: str
 
 
-SPECS = {"built": EndToEnd(), "network": OneRecipe(recipe="network", pairs=20)}
+SPECS = {
+    "built": EndToEnd(),
+    "network": OneRecipe(recipe="network", pairs=20),
+    "schema": OneRecipe(recipe="schema", pairs=20),
+}
 
 
 def study(spec: EndToEnd, run: Run) -> Outcome:

@@ -13,7 +13,8 @@ from reticent.data import Dataset, load
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.protect import ReleaseRequest, release_table
-from reticent.protect.recipe import noise_plan, replay, tensors_of
+from reticent.protect.noise_scales import noise_plan
+from reticent.protect.recipe import replay, tensors_of
 from reticent.randomness import seeded
 from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head

@@ -10,7 +10,7 @@ import numpy as np
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.protect import Release, ReleaseRequest, release_table
-from reticent.protect.recipe import with_scales
+from reticent.protect.noise_scales import with_scales
 from reticent.protect.recipes.network import GRADIENTS, NetworkRecipe
 from reticent.results.table import Table
 from reticent.studies.attacked_networks import AttackedNetworks, Training, attacked

@@ -9,6 +9,7 @@ from scipy import linalg
 
 from reticent.audit.end_to_end.pairs import audit_pair, combinations
 from reticent.data import tables
+from reticent.data.schema import file_cells, kinds
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import up
 from reticent.protect import estimators, head_numbers, terms
@@ -88,9 +89,8 @@ def test_ways_around_the_noise(monkeypatch, way):
     assert found_within([f"hostile: {way}"])
 
 
-def stacked_features(table, others):
+def stacked_features(table, names):
     """One type for all columns, found from all cells, and then 32-bit floats."""
-    names = [name for name in table.names if name not in others]
     columns = [table.column(name, role="feature") for name in names]
     if len(columns) == 1:
         return tables._block(names[0], columns[0])
@@ -148,3 +148,28 @@ def test_a_search_that_does_not_end(monkeypatch):
     assert held(["class weights, arrays"], pairs=48)
     monkeypatch.setattr(optimum._Search, "step", gradient_norm_step)
     assert found_within(["class weights, arrays"], limit=5.0, says="did not end")
+
+
+def range_of_the_column(values, low, high, zero):
+    """Scaled by the largest number of the column instead of the public range."""
+    cut = np.clip(values, low, high)
+    return (cut - zero) / max(float(np.abs(cut - zero).max(initial=0.0)), 1e-9)
+
+
+@pytest.mark.slow
+def test_a_range_that_is_read_off_the_column(monkeypatch):
+    assert held(["schema, class-means"], pairs=24)
+    monkeypatch.setattr(kinds, "scaled_to_range", range_of_the_column)
+    assert found_within(["schema, class-means"], says="of its claimed sensitivity")
+
+
+@pytest.mark.slow
+def test_whole_numbers_that_a_gap_turns_into_fractions(monkeypatch):
+    """One record's gap makes the column one of fractions: 1 of all others must stay 1."""
+    honest = file_cells.text_of
+
+    def as_stored(cell):
+        return repr(cell) if isinstance(cell, float) and not np.isnan(cell) else honest(cell)
+
+    monkeypatch.setattr(file_cells, "text_of", as_stored)
+    assert found_within(["schema, class-means"], says="of its claimed sensitivity")

@@ -51,7 +51,7 @@ def test_every_module_that_mints_is_audited(monkeypatch):
             return honest(claim)
 
         monkeypatch.setattr(module, "minted", mint)
-    for name in ("weights", "answers"):
+    for name in ("weights", "answers", "served answers", "encoder and head"):
         (one, *_) = combinations({name: EVERY_RELEASE[name]})
         assert audit_pair(EVERY_RELEASE[name], one, 0).outcome.queries > 0
     assert reached == modules_that_mint()

@@ -18,6 +18,7 @@ SOUND = {  # the rows that stand, by how they begin
     "half-noise": ("release_weights",),
     "zero-sum-floats": ("release_weights, the same event", "release_weights, the released"),
     "dpcl-4c": ("4|B|C, |B| = 8", "4|B|C, |B| = 128"),
+    "one-sided-wishart": ("matrix-laplace",),
 }
 MEASURED, EXACT, BOTH = (
     f"refuted by {what}" for what in ("the measured bound", "the exact pair", "both")
@@ -29,6 +30,7 @@ BY = {
     "half-noise": {MEASURED},
     "zero-sum-floats": {MEASURED},
     "dpcl-4c": {MEASURED, BOTH},
+    "one-sided-wishart": {MEASURED},
 }
 WORDS = {
     "lu-neuron": "TPR 1 at FPR 0",
@@ -37,6 +39,7 @@ WORDS = {
     "half-noise": "0.94",
     "zero-sum-floats": "96 % of the columns of projected noise (95 % by theory)",
     "dpcl-4c": "7.071 times 4C (7.07 by theory)",
+    "one-sided-wishart": "1 − e^{−ε/3} = .28",
 }
 
 

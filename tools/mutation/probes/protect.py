@@ -21,11 +21,7 @@ from reticent.protect import (
 )
 from reticent.protect.budget import noise_for_budget_share, spent_share
 from reticent.protect.head_numbers import PublicNumbers, fields_of
-from reticent.protect.plan import CURVE, Situation, plan, predicted_loss, records_needed
-from reticent.protect.plan_queries import plan_queries
-from reticent.protect.published.single_neuron import SingleNeuron
-from reticent.protect.recipe import (
-    PlannedStep,
+from reticent.protect.noise_scales import (
     composed_epsilon,
     composed_epsilon_of,
     event_of,
@@ -33,6 +29,10 @@ from reticent.protect.recipe import (
     scales_of,
     with_scales,
 )
+from reticent.protect.plan import CURVE, Situation, plan, predicted_loss, records_needed
+from reticent.protect.plan_queries import plan_queries
+from reticent.protect.published.single_neuron import SingleNeuron
+from reticent.protect.recipe import PlannedStep
 from reticent.protect.recipes.mean import MeanRecipe, mean_noise
 from reticent.protect.recipes.weights import WeightsRecipe
 from reticent.training.linear_head import HeadNumbers

@@ -25,7 +25,8 @@ from reticent.protect import (
     verify,
 )
 from reticent.protect.estimated import release_estimated
-from reticent.protect.recipe import noise_plan, replay
+from reticent.protect.noise_scales import noise_plan
+from reticent.protect.recipe import replay
 from reticent.protect.recipes.mean import exact_sum
 from reticent.training import SigmoidHead, SoftmaxHead
 from tools.mutation.probes.noise import fixed_key

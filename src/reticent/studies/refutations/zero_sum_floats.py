@@ -7,7 +7,8 @@ import numpy as np
 
 from reticent.arrays import Floats, Integers
 from reticent.attacks.released_weights import noise_of
-from reticent.audit.mechanism import FunctionAudit, Many, audit_function
+from reticent.audit.function_runs import Many
+from reticent.audit.mechanism import FunctionAudit, audit_function
 from reticent.audit.release import audit_release
 from reticent.data import load
 from reticent.guarantee import Grade, Relation

@@ -1,0 +1,111 @@
+"""``reticent compare-protections``: every place for noise on one data set, on one plot."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reticent.cli.options import Delta, Epsilon, Json, Pure, RelationName, delta_of, relation_of
+from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.private_table import (
+    Classes,
+    Embedding,
+    EncoderName,
+    Label,
+    Private,
+    Records,
+    listed,
+    read_private,
+    required_option,
+)
+from reticent.cli.progress import progress_line
+from reticent.protect.registry import classifiers
+
+Test = Annotated[
+    Path,
+    typer.Option(
+        help="Records that no model saw, with labels: half of them are PATE's public records."
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder for protections.html, .json and .csv; none by default.", show_default=False
+    ),
+]
+Chosen = Annotated[
+    str | None,
+    typer.Option(
+        "--protections",
+        help=f"Those to compare, comma-separated: {', '.join(classifiers())}; by default all but"
+        " network, which takes many minutes.",
+        show_default=False,
+    ),
+]
+AndPure = Annotated[bool, typer.Option("--and-pure", help="Each at δ = 0 too, by Laplace noise.")]
+Draws = Annotated[int, typer.Option(help="Releases of each protection.")]
+Attacks = Annotated[str, typer.Option(help="Attacks that need no shadows, comma-separated.")]
+
+
+def compare_protections(
+    private: Private,
+    label: Label,
+    test: Test,
+    epsilon: Epsilon,
+    delta: Delta = None,
+    pure: Pure = False,
+    relation: RelationName = None,
+    classes: Classes = None,
+    records: Records = None,
+    protections: Chosen = None,
+    and_pure: AndPure = False,
+    draws: Draws = 5,
+    attacks: Attacks = "loss,confidence",
+    embedding: Embedding = None,
+    encoder: EncoderName = None,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Every place for noise, at one (ε, δ): how useful it is, and what attacks find.
+
+    What is printed is computed from private records without noise, and as private as they are.
+    Nothing is charged: publish none of these releases; protect makes one that is.
+    """
+    from reticent.run.protections import ProtectionsSpec
+    from reticent.run.protections import compare_protections as compared
+
+    names = listed(classes)
+    spec = ProtectionsSpec(
+        epsilon=epsilon,
+        delta=delta_of(delta, pure),
+        relation=relation_of(relation),
+        records=required_option("--records", records),
+        draws=draws,
+        protections=_parts(protections),
+        attacks=_parts(attacks),
+        pure=and_pure,
+    )
+    tables = [
+        read_private(path, label=label, embedding=embedding, classes=names, encoder=encoder)
+        for path in (private, test)
+    ]
+    with progress_line("protections") as progress:
+        found = compared(tables[0], tables[1], spec, progress=progress)
+    written = []
+    if out is not None:
+        from reticent.report.protections import write_protections
+
+        written = write_protections(found, out)
+    if json:
+        print_json(found.model_dump(mode="json"))
+        return
+    table = found.table()
+    print_table(table.title, table.columns, table.rows)
+    for note in table.notes:
+        print_line(f"note: {note}")
+    for path in written:
+        print_line(f"written: {path}")
+
+
+def _parts(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())

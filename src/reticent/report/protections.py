@@ -1,0 +1,135 @@
+"""The page of a comparison of protections: one plot, one table, in a section of its own."""
+
+from pathlib import Path
+from typing import Final
+
+from reticent.files import write_atomic
+from reticent.report.drawing import Canvas, Drawing, Look, shortened, styled
+from reticent.report.numbers import decimal_range
+from reticent.report.palette import DARK, LIGHT, MARKERS, SERIES, declarations
+from reticent.report.rendering import environment
+from reticent.report.table import INTERVAL, Column, Table
+from reticent.results.protections import Protection, Protections
+
+NAME: Final = "protections"
+_LABEL: Final = 22
+
+
+def draw_protections(found: Protections) -> Drawing:
+    """Accuracy against what the strongest attack finds: upper left is better."""
+    canvas = Canvas(NAME, 380)
+    axes = canvas.axes
+    axes.axhline(
+        found.unprotected.value, color=LIGHT["muted"], linestyle=(0, (4, 3)), linewidth=1.2
+    )
+    axes.axvline(0.5, color=LIGHT["muted"], linestyle=(0, (1, 3)), linewidth=1.2)
+    for place, row in enumerate(found.by_accuracy):
+        look = Look(
+            colour=SERIES[place % len(SERIES)],
+            marker=MARKERS[place % len(MARKERS)],
+            filled=row.claim.delta > 0,
+        )
+        auc, accuracy = row.strongest.auc, row.accuracy
+        axes.plot([auc.low, auc.high], [accuracy.value] * 2, alpha=0.5, **look.line)
+        axes.plot([auc.value] * 2, [accuracy.low, accuracy.high], alpha=0.5, **look.line)
+        canvas.point(
+            auc.value, accuracy.value, look, _hover(row), label=shortened(_name(row), _LABEL)
+        )
+    axes.set_xlabel("AUC of the strongest attack (0.5: guessing)")
+    axes.set_ylabel("accuracy")
+    canvas.figure.legend(loc="outside lower center", ncols=2)
+    best = found.by_accuracy[0] if found.rows else None
+    return canvas.done(
+        title="Where the noise goes: accuracy and what an attack finds",
+        caption=(
+            f"Every protection at ε = {found.epsilon:g}, hollow marks at δ = 0. Bars are 95 %"
+            " intervals; the dashed line is the head without protection. A failed attack proves"
+            " nothing: the guarantee is what holds against the others."
+        ),
+        alt=(
+            f"{len(found.rows)} protections; without protection {found.unprotected}."
+            + ("" if best is None else f" Most useful: {_name(best)}, accuracy {best.accuracy}.")
+        ),
+    )
+
+
+def protections_table(found: Protections) -> Table:
+    """All rows, the most useful first."""
+    interval = {"show": decimal_range, "numeric": True, "parts": INTERVAL}
+    columns = (
+        Column(name="protection"),
+        Column(name="noise"),
+        Column(name="where"),
+        Column(name="grade"),
+        Column(name="ε", numeric=True),
+        Column(name="δ", numeric=True),
+        Column(name="neighbours"),
+        Column(name="accuracy", **interval),  # type: ignore[arg-type]
+        Column(name="attack"),
+        Column(name="AUC", **interval),  # type: ignore[arg-type]
+        Column(name="seconds", numeric=True),
+    )
+    rows = tuple(
+        (
+            row.recipe,
+            row.mechanism,
+            row.place,
+            str(row.claim.grade),
+            f"{row.claim.epsilon:g}",
+            f"{row.claim.delta:g}",
+            str(row.claim.relation),
+            row.accuracy,
+            row.strongest.name,
+            row.strongest.auc,
+            f"{row.seconds:.2f}",
+        )
+        for row in found.by_accuracy
+    )
+    return Table(
+        name=NAME,
+        caption=f"Protections of {found.private:,} records, scored on {found.test:,} others",
+        columns=columns,
+        rows=rows,
+    )
+
+
+def protections_page(found: Protections) -> str:
+    """The whole page as HTML: one text that loads and runs nothing."""
+    with styled():
+        figures = {NAME: draw_protections(found)}
+        return (
+            environment()
+            .get_template("protections.html.j2")
+            .render(
+                found=found,
+                figures=figures,
+                tables={NAME: protections_table(found)},
+                light=declarations(LIGHT),
+                dark=declarations(DARK),
+            )
+        )
+
+
+def write_protections(found: Protections, folder: Path) -> list[Path]:
+    """``protections.html``, ``.json`` and ``.csv``; readable by their owner alone."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    contents = {
+        "protections.json": found.model_dump_json(indent=1) + "\n",
+        "protections.csv": protections_table(found).csv(),
+        "protections.html": protections_page(found),
+    }
+    for name, content in contents.items():
+        write_atomic(folder / name, content.encode("utf-8"), private=True)
+    return [folder / name for name in contents]
+
+
+def _name(row: Protection) -> str:
+    return f"{row.recipe}, δ = 0" if not row.claim.delta > 0 else row.recipe
+
+
+def _hover(row: Protection) -> str:
+    return (
+        f"{_name(row)}, {row.mechanism} noise on {row.place}: accuracy {row.accuracy},"
+        f" {row.strongest.name} AUC {row.strongest.auc}; {row.claim.text}"
+    )

@@ -1,0 +1,257 @@
+"""Every protection of the registry on one data set, at one (ε, δ), under the same attacks.
+
+The accuracies and attacks are computed from private records without noise: what comes out is as
+private as they are. Each release is one of its own; nobody may publish several of them for one ε.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from reticent.arrays import Array, Flags
+from reticent.attacks import Records
+from reticent.audit.attack_run import AttackPlan, adversary, attacked
+from reticent.data import Dataset
+from reticent.guarantee import Relation
+from reticent.guarantee.grade import as_relation
+from reticent.protect import Release, ReleaseRequest, Terms, release_table
+from reticent.protect.recipes.pate import public_text
+from reticent.protect.registry import classifiers
+from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
+from reticent.results import Attack, Unprotected
+from reticent.results.conversions import accuracy_of, attacks_of, claim_of
+from reticent.results.protections import Protection, Protections
+from reticent.validation import InputError, count
+
+PLACES: Final = {
+    WEIGHTS: "the optimum (output)",
+    "noisy-gradient": "gradients",
+    "network": "gradients (DP-SGD)",
+    "functional": "coefficients of the loss",
+    "objective": "a linear term of the loss",
+    "pate": "votes of teachers",
+    "input": "each record (local)",
+}
+"""Where the noise goes; of other recipes, sums over records."""
+SUMS: Final = "sums over records"
+LONGEST: Final = ("network",)
+"""Left out unless named: they take many minutes."""
+_PENALTY: Final = 1e-5
+"""Of the head without protection."""
+_PUBLIC: Final = 1000
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectionsSpec:
+    """Public numbers of a comparison; rows are scaled to norm 1 everywhere."""
+
+    epsilon: float
+    delta: float
+    relation: Relation | str
+    records: int
+    draws: int = 5
+    protections: tuple[str, ...] = ()
+    """By name; all but the longest where none is named."""
+    attacks: tuple[str, ...] = ("loss", "confidence")
+    attacked: int = 2_000
+    """Members, and as many others, that the attacks tell apart."""
+    pure: bool = False
+    """Each at δ = 0 too, by Laplace noise."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Known names, and numbers in range."""
+        for name in self.names:
+            if name not in classifiers():
+                known = ", ".join(classifiers())
+                raise InputError(f"protections must be among {known}, got {name!r}")
+        if len(set(self.names)) < len(self.names):
+            raise InputError("protections must be named once each, got one twice")
+        count("draws", self.draws)
+        count("attacked", self.attacked)
+        self.terms(pure=False)
+        AttackPlan(attacks=self.attacks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The recipes that are compared."""
+        return self.protections or tuple(name for name in classifiers() if name not in LONGEST)
+
+    def terms(self, *, pure: bool, relation: Relation | None = None) -> Terms:
+        """Of one release."""
+        return Terms(
+            epsilon=self.epsilon,
+            delta=0.0 if pure else self.delta,
+            relation=relation or as_relation(self.relation),
+        )
+
+    def asked(self) -> Iterator[tuple[str, bool]]:
+        """Each recipe, and whether at δ = 0."""
+        for name in self.names:
+            if self.delta > 0:
+                yield name, False
+            if self.pure or not self.delta > 0:
+                yield name, True
+
+
+def compare_protections(
+    private: Dataset, test: Dataset, spec: ProtectionsSpec, *, progress: Progress | None = None
+) -> Protections:
+    """Draw every protection, score it, attack it.
+
+    Args:
+        private: Features and labels with public classes.
+        test: Records that no model saw. Half of them, at most 1,000, are the public records that
+            PATE's teachers vote on; the others score all protections and are the attacks' others.
+        spec: What is asked.
+        progress: Called with the protections done and in all.
+    """
+    bench = Bench(private, test, spec)
+    wanted, rows, skipped = list(spec.asked()), [], {}
+    for done, (name, pure) in enumerate(wanted):
+        try:
+            rows.append(bench.measured(name, pure=pure))
+        except InputError as error:
+            skipped[f"{name}, δ = 0" if pure else name] = str(error)
+        if progress is not None:
+            progress(done + 1, len(wanted))
+    return bench.compared(rows, skipped, bench.unprotected())
+
+
+def _notes(spec: ProtectionsSpec) -> tuple[str, ...]:
+    return (
+        f"Accuracy is the mean of {spec.draws} draws with its 95 % interval over draws and "
+        "records; AUC is that of the attack that found most on the first draw (0.5 is guessing).",
+        "Accuracies and attacks are computed from private records without noise: they are as "
+        "private as these. No guarantee covers more than one release of the table.",
+        "A recipe that does not cover the asked relation is asked under the other one, which its "
+        "row names. Constants are each recipe's own; nothing was tuned on these records.",
+    )
+
+
+class Bench:
+    """The records of a comparison, and what is done with each protection."""
+
+    def __init__(self, private: Dataset, test: Dataset, spec: ProtectionsSpec) -> None:
+        if test.classes != private.classes:
+            raise InputError("test must have the classes of the private records, got others")
+        order = np.random.default_rng(spec.seed).permutation(len(test))
+        public = order[: min(len(test) // 2, _PUBLIC)]
+        if not len(public):
+            raise InputError(f"test must hold at least 2 records, got {len(test)}")
+        self.spec = spec
+        self.private = private
+        self.public = test.take(public).features.astype(np.float64)
+        self.scored = Records.of(test.take(order[len(public) :]))
+        chosen = np.random.default_rng(spec.seed).permutation(len(private))[: spec.attacked]
+        self.members = Records.of(private.take(chosen))
+        self.others = self.scored.take(np.arange(min(len(self.scored), spec.attacked)))
+
+    def measured(self, name: str, *, pure: bool) -> Protection:
+        """All draws of one protection, and attacks on the first."""
+        request = self._request(name, pure=pure)
+        hits, first, seconds = [], None, 0.0
+        for _ in range(self.spec.draws):
+            began = time.perf_counter()
+            released = release_table(self.private, request)
+            seconds += time.perf_counter() - began
+            first = first or released
+            hits.append(self._hits(released))
+        assert first is not None
+        return Protection(
+            recipe=name,
+            mechanism=request.mechanism,
+            place=PLACES.get(name, SUMS),
+            claim=claim_of(first.guarantee),
+            accuracy=accuracy_of(hits),
+            draws=self.spec.draws,
+            seconds=round(seconds / self.spec.draws, 3),
+            attacks=self._attacks(first),
+        )
+
+    def compared(
+        self, rows: Sequence[Protection], skipped: dict[str, str], free: Unprotected
+    ) -> Protections:
+        """All of them as one document."""
+        private, spec = self.private, self.spec
+        return Protections(
+            name=private.name,
+            private=len(private),
+            test=len(self.scored),
+            features=private.features.shape[1],
+            classes=len(private.classes),
+            epsilon=spec.epsilon,
+            delta=spec.delta,
+            relation=str(as_relation(spec.relation)),
+            unprotected=free.accuracy,
+            unprotected_attacks=free.attacks,
+            rows=tuple(rows),
+            skipped=skipped,
+            notes=_notes(spec),
+        )
+
+    def unprotected(self) -> Unprotected:
+        """A head without noise on the same rows."""
+        head = fit_head(
+            self.private,
+            HeadSpec(
+                records=self.spec.records,
+                bound=1.0,
+                penalty=_PENALTY,
+                intercept=0.1,
+                norms="scale",
+                inferred_classes=True,
+            ),
+        )
+        return Unprotected(
+            name="softmax head",
+            accuracy=accuracy_of([self._hits(head)]),
+            attacks=self._attacks(head),
+        )
+
+    def _request(self, name: str, *, pure: bool) -> ReleaseRequest:
+        """Under the relation that was asked, or under the other one where that is not covered."""
+        asked = as_relation(self.spec.relation)
+        both = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+        refusal: InputError | None = None
+        for relation in sorted(both, key=lambda one: one is not asked):
+            request = ReleaseRequest(
+                terms=self.spec.terms(pure=pure, relation=relation),
+                records=self.spec.records,
+                mechanism="laplace" if pure else "gaussian",
+                options=self._options(),
+            ).by(name)
+            try:
+                request.planned(self.private.features.shape[1], len(self.private.classes))
+            except InputError as error:
+                refusal = refusal or error
+            else:
+                return request
+        assert refusal is not None
+        raise refusal
+
+    def _options(self) -> dict[str, Any]:
+        """Public numbers for those recipes that take them."""
+        return {
+            "bound": 1.0,
+            "norms": "scale",
+            "intercept": 0.1,
+            "mean_bound": 1.0,
+            "public": public_text(self.public),
+        }
+
+    def _hits(self, model: Any) -> Flags:
+        predicted: Array = model.predict(self.scored.inputs)
+        return np.asarray(predicted == self.scored.labels)
+
+    def _attacks(self, model: Release | Any) -> tuple[Attack, ...]:
+        plan = AttackPlan(attacks=self.spec.attacks, seed=self.spec.seed)
+        known = adversary(model, self.members, self.others, plan=plan)
+        inside = np.arange(len(self.members) + len(self.others)) < len(self.members)
+        return attacks_of(attacked(known, plan, inside))

@@ -1,0 +1,110 @@
+"""Every place for noise on one data set at one (ε, δ): weights, sums, loss, votes, inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from reticent.data import Dataset
+from reticent.protect.registry import classifiers
+from reticent.results import Unprotected
+from reticent.results.protections import Protection
+from reticent.results.table import Table
+from reticent.run.protections import LONGEST, Bench, ProtectionsSpec
+from reticent.studies.tasks import Task, task
+from reticent.studies.trained import Outcome, Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Every number is public and was chosen before a query was asked."""
+
+    on: str
+    records: int
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    draws: int = 5
+    leave_out: tuple[str, ...] = LONGEST
+    seed: int = 0
+
+    @property
+    def asked(self) -> ProtectionsSpec:
+        """As ``compare-protections`` is asked."""
+        return ProtectionsSpec(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation="add-remove",
+            records=self.records,
+            draws=self.draws,
+            protections=tuple(name for name in classifiers() if name not in self.leave_out),
+            seed=self.seed,
+        )
+
+
+SEEN: Mapping[str, tuple[str, ...]] = {"adult": ("functional", "objective", "pate")}
+"""Recipes some of whose constants were settled after figures on these very queries were seen."""
+SPECS: Mapping[str, tuple[Places, ...]] = {
+    "digits": (Places(on="digits", records=1_400, draws=2),),
+    "adult": (Places(on="adult", records=32_561),),
+    "mnist": (Places(on="mnist", records=60_000),),
+    "cifar10": (Places(on="cifar10", records=50_000),),
+}
+
+
+def study(specs: tuple[Places, ...], run: Run) -> Outcome:
+    """Every place for noise on one data set: accuracy and what attacks find, at one (ε, δ)."""
+    run.steps.plan(sum(1 + len(spec.asked.names) for spec in specs))
+    return Outcome(specifications=specs, tables=tuple(_table(spec, run) for spec in specs))
+
+
+def _table(spec: Places, run: Run) -> Table:
+    data = task(spec.on, records=spec.records, seed=spec.seed, folder=run.folder)
+    bench = Bench(data.private, _queries(data), spec.asked)
+    free = run.cell((spec, "free"), _free, bench)
+    rows, skipped = [], {}
+    for name in spec.asked.names:
+        cell = run.cell((spec, name), _measured, bench, name)
+        if "skipped" in cell:
+            skipped[name] = cell["skipped"]
+        else:
+            rows.append(Protection.model_validate(cell))
+    found = bench.compared(rows, skipped, Unprotected.model_validate(free))
+    return _with_seen(found.table(), spec.on, data.private.name)
+
+
+def _with_seen(table: Table, on: str, name: str) -> Table:
+    """Rows whose constants were settled on the queries are declared, and a note says which."""
+    seen = SEEN.get(on, ())
+    rows = tuple((row[0], "declared", *row[2:]) if row[0] in seen else row for row in table.rows)
+    note = (
+        f"Of {', '.join(seen)} a constant was settled after figures on these queries were seen (the"
+        " damping, the share of ε for the curvature, the records of a teacher): declared here."
+        " Their releases are proven."
+    )
+    notes = (*table.notes, note) if seen else table.notes
+    return replace(table, title=table.title.replace(name, on), rows=rows, notes=notes)
+
+
+def _free(bench: Bench) -> dict[str, Any]:
+    return bench.unprotected().model_dump(mode="json")
+
+
+def _measured(bench: Bench, name: str) -> dict[str, Any]:
+    from reticent.validation import InputError
+
+    try:
+        return bench.measured(name, pure=False).model_dump(mode="json")
+    except InputError as error:
+        return {"skipped": str(error)}
+
+
+def _queries(data: Task) -> Dataset:
+    """The public queries as records of the same kind."""
+    names = np.asarray(data.private.classes)
+    places = {name: place for place, name in enumerate(names.tolist())}
+    labels = np.array([places[name] for name in data.truth.tolist()], dtype=np.int64)
+    rows = data.queries.astype(data.private.features.dtype)
+    return replace(data.private, name="queries", inputs=rows, labels=labels, persons=None)

@@ -1,0 +1,223 @@
+"""Encoders learnt from private images without labels: what they gain over their first weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from scipy import stats
+
+from reticent.arrays import Floats
+from reticent.data import Dataset, load
+from reticent.guarantee import Relation
+from reticent.guarantee.rounding import upper_text
+from reticent.protect import ReleaseRequest, release_encoder
+from reticent.protect.recipes.spectral import SpectralRecipe
+from reticent.results.table import Table
+from reticent.studies.trained import Outcome, Run
+from reticent.training.encoders.evaluation import Memory, knn_accuracy, ridge_probe
+
+CONFIDENCE: Final = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretraining:
+    """Every number is public and was chosen before a query was asked."""
+
+    on: str
+    records: int
+    shape: str
+    augmentation: str
+    batch: int
+    steps: int
+    epsilons: tuple[float, ...]
+    memory: int
+    """Rows with labels: neighbours of kNN, and of the probe."""
+    queries: int
+    coupling_shares: tuple[float, ...] = (1 / 17,)
+    """Of a step's budget; more than one at the first ε: how the split matters."""
+    pooled: int = 2
+    """The probe sees the mean over so many squares a side of each map."""
+    penalty: float = 0.01
+    """Of the ridge probe, in units of the mean eigenvalue."""
+    seeds: int = 5
+    exact: bool = True
+    delta: float = 1e-5
+
+    def request(self, epsilon: float, share: float, seed: int) -> ReleaseRequest:
+        """The request that the command line would make."""
+        return ReleaseRequest.of(
+            epsilon=epsilon,
+            delta=self.delta,
+            relation=Relation.ADD_REMOVE,
+            records=self.records,
+            recipe=SpectralRecipe.name,
+            shape=self.shape,
+            augmentation=self.augmentation,
+            batch=self.batch,
+            epochs=self.steps * self.batch / self.records,
+            coupling_share=share,
+            exact=self.exact,
+            seed=seed,
+        )
+
+    @property
+    def rows(self) -> list[tuple[float, float]]:
+        """Pairs of ε and share."""
+        first, *others = self.epsilons
+        grid = [(first, share) for share in self.coupling_shares]
+        return grid + [(epsilon, self.coupling_shares[0]) for epsilon in others]
+
+
+SPECS: Mapping[str, Pretraining] = {
+    "mnist": Pretraining(
+        on="mnist",
+        records=60_000,
+        shape="28x28x1",
+        augmentation="digits",
+        batch=512,
+        steps=100,
+        epsilons=(3.0, 0.9),
+        memory=5_000,
+        queries=4_000,
+    ),
+    "digits": Pretraining(
+        on="digits",
+        records=1_200,
+        shape="8x8x1",
+        augmentation="digits",
+        batch=300,
+        steps=10,
+        epsilons=(8.0, 3.0),
+        memory=1_200,
+        queries=500,
+        pooled=1,
+        seeds=2,
+        exact=False,
+    ),
+}
+
+
+def study(spec: Pretraining, run: Run) -> Outcome:
+    """Encoders from private images by the spectral loss: kNN and probe over the first weights.
+
+    One table for each data set.
+    """
+    private, test = _images(spec, run)
+    run.steps.plan(spec.seeds * (1 + len(spec.rows)))
+    starts = [
+        run.cell((spec.on, "start", spec.shape, seed), _start, spec, private, test, seed)
+        for seed in range(spec.seeds)
+    ]
+    drawn: dict[tuple[float, float], list[dict[str, Any]]] = {row: [] for row in spec.rows}
+    for seed in range(spec.seeds):
+        for row in spec.rows:
+            key = (spec.on, spec.batch, spec.steps, spec.delta, spec.exact, *row, seed)
+            drawn[row].append(run.cell(key, _trained, spec, private, test, (*row, seed)))
+    return Outcome(specifications=(spec,), tables=(_shown(spec, starts, drawn),))
+
+
+def _images(spec: Pretraining, run: Run) -> tuple[Dataset, Dataset]:
+    """Private images, of which the first have labels for the probes, and others to ask about."""
+    if spec.on == "digits":
+        whole = load("digits")
+        return (
+            whole.take(np.arange(spec.records)),
+            whole.take(np.arange(spec.records, spec.records + spec.queries)),
+        )
+    private, test = (load(f"{spec.on}-{part}", run.folder) for part in ("train", "test"))
+    return private.take(np.arange(spec.records)), test.take(np.arange(spec.queries))
+
+
+def _start(spec: Pretraining, private: Dataset, test: Dataset, seed: int) -> dict[str, Any]:
+    recipe = spec.request(spec.epsilons[0], spec.coupling_shares[0], seed).planned(
+        private.features.shape[1], 0
+    )
+    assert isinstance(recipe, SpectralRecipe)
+    weights = {
+        name: one.detach().numpy().astype(np.float64)
+        for name, one in recipe.network().encoder.named_parameters()
+    }
+    return _judged(spec, recipe, weights, private, test)
+
+
+def _trained(
+    spec: Pretraining, private: Dataset, test: Dataset, row: tuple[float, float, int]
+) -> dict[str, Any]:
+    released = release_encoder(private, spec.request(*row))
+    recipe = released.recipe
+    assert isinstance(recipe, SpectralRecipe)
+    found = _judged(spec, recipe, released.tensors, private, test)
+    scales = {name: float(scale) for name, scale in released.scales.items()}
+    return found | {"grade": str(released.guarantee.grade), "scales": scales}
+
+
+def _judged(
+    spec: Pretraining,
+    recipe: SpectralRecipe,
+    tensors: Mapping[str, Floats],
+    private: Dataset,
+    test: Dataset,
+) -> dict[str, Any]:
+    """kNN on the centred features of the encoder, and the ridge probe on pooled maps."""
+    memory = private.take(np.arange(spec.memory))
+    rows, queries = (
+        recipe.encoded(tensors, data.features.astype(np.float64)) for data in (memory, test)
+    )
+    centre = rows.mean(axis=0)
+    labels = (np.asarray(memory.labels), np.asarray(test.labels))
+    classes = len(private.classes)
+    whole = Memory.of(rows - centre, labels[0], queries - centre, labels[1], classes=classes)
+    maps = [_pooled(one, recipe, spec.pooled) for one in (rows, queries)]
+    few = Memory.of(maps[0], labels[0], maps[1], labels[1], classes=classes)
+    return {"knn": knn_accuracy(whole), "probe": ridge_probe(few, penalty=spec.penalty)}
+
+
+def _pooled(rows: Floats, recipe: SpectralRecipe, side: int) -> Floats:
+    """Means over side × side squares of each map."""
+    assert recipe.image is not None
+    _, height, width = recipe.image
+    for _ in range(3):
+        height, width = (height + 1) // 2, (width + 1) // 2
+    maps = rows.reshape(len(rows), -1, side, height // side, side, width // side)
+    return np.asarray(maps.mean(axis=(3, 5)).reshape(len(rows), -1))
+
+
+def _shown(
+    spec: Pretraining,
+    starts: Sequence[Mapping[str, Any]],
+    drawn: Mapping[tuple[float, float], Sequence[Mapping[str, Any]]],
+) -> Table:
+    first = tuple(f"{np.mean([one[name] for one in starts]):.4f}" for name in ("knn", "probe"))
+    rows = [("first weights", "–", "–", "–", *first, str(len(starts)))]
+    for (epsilon, share), found in drawn.items():
+        gains = tuple(_gain(found, starts, name) for name in ("knn", "probe"))
+        words = (str(found[0]["grade"]), upper_text(epsilon), upper_text(spec.delta))
+        rows.append((*words, f"{share:.3f}", *gains, str(len(found))))
+    return Table(
+        title=f"Pre-training on {spec.records:,} private images of {spec.on}, without labels",
+        columns=("encoder", "ε", "δ", "share of the moment", "kNN (5)", "ridge probe", "seeds"),
+        rows=tuple(rows),
+        notes=(
+            f"{spec}.",
+            "Neighbours: add-remove; unit: one image. In brackets the gain over the first weights"
+            " of the same seed, with its 95 % interval (Student's t over seeds). kNN on all"
+            " features, centred; the probe on means over squares of their maps, its penalty fixed"
+            f" beforehand; both with {spec.memory:,} labelled rows.",
+        ),
+    )
+
+
+def _gain(
+    found: Sequence[Mapping[str, Any]], starts: Sequence[Mapping[str, Any]], name: str
+) -> str:
+    values = np.array([one[name] for one in found])
+    gains = values - np.array([one[name] for one in starts[: len(values)]])
+    if len(gains) < 2:
+        return f"{values.mean():.4f} ({gains.mean():+.4f})"
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(gains) - 1))
+    half = quantile * float(gains.std(ddof=1)) / math.sqrt(len(gains))
+    return f"{values.mean():.4f} ({gains.mean():+.4f} ± {half:.4f})"

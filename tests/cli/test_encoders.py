@@ -1,0 +1,135 @@
+"""A released encoder through the commands: pretrain, verify, audit, card, protect, and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reticent.cli.main import BAD_INPUT, run
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(120, 6)) + np.eye(6)[0]
+LABELS = (ROWS[:, 1] > 0).astype(int)
+TERMS = "--epsilon 4 --delta 1e-5 --relation add-remove --records 120"
+SMALL = "--method prototypes --privacy proven --components 3 --clusters 2 --rounds 2"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "rows.npz", rows=ROWS)
+    np.savez(tmp_path / "labelled.npz", rows=ROWS, label=LABELS)
+    np.savez(tmp_path / "none.npz", rows=ROWS[:0])
+    return tmp_path
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("RETICENT_CACHE", str(folder / "cache"))
+
+    def call(line: str, *, code: int = 0) -> str:
+        found = run(line.split())
+        captured = capsys.readouterr()
+        assert found == code, captured
+        return captured.out if code == 0 else captured.err
+
+    return call
+
+
+def pretrained(command, **changes):
+    private = changes.get("private", "rows.npz")
+    more = changes.get("more", "")
+    return command(
+        f"pretrain --private {private} --embedding rows {SMALL} {TERMS} {more} --out encoder"
+    )
+
+
+HEAD = (
+    "protect --private labelled.npz --label label --embedding rows --classes 0,1 --learner"
+    " class-means --records 120 --epsilon 1 --delta 1e-5 --out head"
+)
+
+
+def test_an_encoder_goes_through_every_command(command, folder):
+    printed = pretrained(command)
+    assert "ε ≤ 4, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: one record)" in printed
+    assert "[bounds.moments.second_moment]" in printed
+    assert command("verify encoder").startswith("holds: ε ≤ 4")
+    audited = command("audit encoder --private rows.npz --embedding rows --runs 10")
+    assert "not refuted" in audited
+    assert "prototypes" in command("card --released encoder")
+    printed = command(f"{HEAD} --relation add-remove --encoder encoder --encoder-people same")
+    assert "encoder, of same people: ε ≤ 4" in printed
+    assert "both together: ε ≤ 4." in printed
+    verified = command("verify head")
+    assert "both together: ε ≤ 4." in verified
+    assert "its records are of the same people" in verified
+    document = json.loads((folder / "head.json").read_text())
+    assert document["terms"]["encoder"]["certificate"]["recipe"] == "prototypes"
+    assert "its records are of the same people" in command("card --released head")
+    found = json.loads(
+        command("predict head --queries labelled.npz --label label --embedding rows"
+                " --encoder encoder --json")
+    )  # fmt: skip
+    assert len(found["predictions"]) == 120
+
+
+def test_the_empty_table_ends_in_an_encoder(command):
+    assert "(proven;" in pretrained(command, private="none.npz")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"{HEAD} --relation add-remove --encoder encoder", "--encoder-people must be said: same"),
+        (
+            f"{HEAD} --relation add-remove --encoder encoder --encoder-people mine",
+            "--encoder-people must be same or other, got",
+        ),
+        (
+            f"{HEAD} --relation replace-one --encoder encoder --encoder-people same",
+            "relation must be that of the encoder, add-remove, got replace-one",
+        ),
+        (
+            f"{HEAD} --relation add-remove --encoder-people same",
+            "--encoder-people must be said of a released encoder alone",
+        ),
+        (f"{HEAD} --relation add-remove --encoder nothing", "encoder must be efficientnet-lite0"),
+        (
+            "predict encoder --queries rows.npz --embedding rows",
+            "must hold a model that predicts, got an encoder",
+        ),
+        (
+            "audit encoder head --private labelled.npz --embedding rows",
+            "head.json must be a readable file",
+        ),
+    ],
+)
+def test_bad_input_gets_one_line(command, line, message):
+    pretrained(command)
+    found = command(line, code=BAD_INPUT)
+    assert message in found
+    assert len(found.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--epochs 3", "epochs must not be given to prototypes, which has no use for it"),
+        ("--components 0", "components must be >= 1, got 0"),
+        ("--encoder numpy:zeros", "base must be one of efficientnet-lite0"),
+    ],
+)
+def test_options_that_it_does_not_take_are_refused(command, more, message):
+    line = "pretrain --private rows.npz --embedding rows --method prototypes --privacy proven"
+    found = command(f"{line} {TERMS} {more} --out encoder", code=BAD_INPUT)
+    assert message in found
+
+
+def test_an_audit_of_a_head_needs_labels(command):
+    command(f"{HEAD} --relation add-remove")
+    found = command("audit head --private labelled.npz --embedding rows", code=BAD_INPUT)
+    assert "--label must be said" in found

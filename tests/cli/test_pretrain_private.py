@@ -1,0 +1,162 @@
+"""pretrain --private: a proven encoder from a file, the paper's claims with verdicts, refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from reticent.cli.main import BAD_INPUT, run
+from reticent.protect import ReleasedEncoder, load
+
+ROWS = load_digits().data[:40] / 16
+IMAGES = (load_digits().images[:40] * 15).astype(np.uint8)
+TERMS = "--epsilon 4 --delta 1e-5 --relation add-remove --records 40"
+
+Command = Callable[[str], tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    def call(line: str) -> tuple[int, str, str]:
+        code = run(line.split())
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "rows.npz", rows=ROWS)
+    return tmp_path / "rows.npz"
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "images.npz", images=IMAGES, label=np.arange(40))
+    return tmp_path / "images.npz"
+
+
+def test_a_proven_encoder_is_written_logged_and_used(
+    command: Command, rows: Path, tmp_path: Path
+) -> None:
+    line = (
+        f"pretrain --private {rows} --embedding rows --method spectral --privacy proven {TERMS}"
+        f" --batch 20 --epochs 1 --projection 4 --out {tmp_path}/encoder"
+    )
+    code, out, err = command(line)
+    assert code == 0, err
+    assert "ε ≤ 4, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: one record)" in out
+    assert "not charged to a ledger" in err
+    features = ReleasedEncoder(load(tmp_path / "encoder")).encode(ROWS)
+    assert features.shape == (40, 64)
+    log = [json.loads(one) for one in (tmp_path / "encoder.log.jsonl").read_text().splitlines()]
+    assert [one["step"] for one in log] == [1, 2]
+    assert set(log[0]) == {"step", "gradient_norm", "coupling_norm"}  # of noisy answers alone
+    assert command(f"verify {tmp_path}/encoder")[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "encoder.json",
+        "encoder.log.jsonl",
+        "encoder.safetensors",
+        "rows.npz",
+    ]
+
+
+@pytest.mark.parametrize("method", ["simclr", "barlow"])
+@pytest.mark.parametrize("privacy", ["naive", "published"])
+def test_the_paper_is_run_and_its_verdicts_are_printed(
+    command: Command, images: Path, tmp_path: Path, method: str, privacy: str
+) -> None:
+    code, out, err = command(
+        f"pretrain --private {images} --embedding images --method {method} --privacy {privacy}"
+        f" --epsilon 50 --delta 1e-5 --batch 8 --epochs 0.4 --out {tmp_path}/e --json"
+    )
+    assert code == 0, err
+    found: dict[str, Any] = json.loads(out)
+    assert found["guarantee"]["grade"] == ("declared" if privacy == "naive" else "published")
+    assert found["guarantee"]["relation"] == "replace-one"
+    assert json.loads((tmp_path / "e.claim.json").read_text())["verdicts"] == found["verdicts"]
+    if privacy == "published":
+        assert found["composed_first"]["the paper's accountant"] > 50
+        assert ["false" in one for one in found["verdicts"]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--out e", "--public or --private must be said"),
+        ("--public digits --private x.npz --out e", "--public or --private must be said"),
+        ("--private x.npz --out e", "--privacy must be naive, published or proven"),
+        ("--public digits --privacy proven --out e", "--privacy must be naive, published or"),
+        ("--public digits --epsilon 3 --out e", "--epsilon must be said with --private"),
+        ("--private x.npz --privacy proven --method moco --out e", "--method must be one of"),
+        ("--private x.npz --privacy maybe --out e", "--privacy must be one of none, naive"),
+        (
+            f"--private x.npz --privacy proven --method simclr {TERMS} --out e",
+            "--method simclr has no theorem",
+        ),
+        (
+            f"--private x.npz --privacy proven --method simclr {TERMS} --out e",
+            "so it cannot be proven: take spectral, barlow",
+        ),
+        (
+            f"--private x.npz --privacy naive --method spectral {TERMS} --out e",
+            "take --privacy proven",
+        ),
+        (
+            "--private x.npz --privacy proven --method spectral --delta 1e-5 --out e",
+            "--epsilon must be said",
+        ),
+        (
+            "--private x.npz --privacy proven --method spectral --epsilon 1 --out e",
+            "delta must be said",
+        ),
+        (
+            "--private x.npz --privacy proven --method spectral --epsilon nan --delta 1e-5"
+            " --relation add-remove --records 40 --out e",
+            "epsilon must be",
+        ),
+        (
+            "--private x.npz --privacy proven --method spectral --epsilon 1 --delta 1e-5"
+            " --relation add-remove --out e",
+            "--records must be said",
+        ),
+        (
+            "--private x.npz --privacy published --epsilon 9 --delta 1e-5 --ledger l --out e",
+            "--ledger must be said with --privacy proven",
+        ),
+        ("--public digits --epochs 1.5 --out e", "--epochs must be a whole number"),
+    ],
+)
+def test_bad_input_is_one_line(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = command(f"pretrain {line}")
+    assert code == BAD_INPUT
+    assert message in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_another_method_are_refused(
+    command: Command, images: Path, tmp_path: Path
+) -> None:
+    code, _, err = command(
+        f"pretrain --private {images} --embedding images --method simclr --privacy naive"
+        f" --epsilon 50 --delta 1e-5 --projection 8 --out {tmp_path}/e"
+    )
+    assert code == BAD_INPUT
+    assert "must not be given with --privacy naive" in err
+    code, _, err = command(
+        f"pretrain --private {images} --embedding images --method spectral --privacy proven"
+        f" {TERMS} --temperature 0.5 --out {tmp_path}/e"
+    )
+    assert code == BAD_INPUT
+    assert "temperature must not be given to spectral" in err

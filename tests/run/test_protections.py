@@ -1,0 +1,98 @@
+"""Every protection on one data set: a row each, the same attacks, one page, one command."""
+
+import json
+
+import numpy as np
+import pytest
+
+from reticent.cli.main import BAD_INPUT, run
+from reticent.data import Dataset
+from reticent.protect.registry import classifiers
+from reticent.report.protections import protections_page, write_protections
+from reticent.results.protections import read_protections
+from reticent.run.protections import LONGEST, PLACES, ProtectionsSpec, compare_protections
+from reticent.validation import InputError
+
+
+def data(n, seed):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 2
+    rows = rng.normal(size=(n, 3)) + np.outer(2 * labels - 1, [1.5, 0.5, 0.0])
+    return Dataset(
+        name="toy", source="made here", inputs=rows.astype(np.float32), labels=labels,
+        classes=("no", "yes"),
+    )  # fmt: skip
+
+
+def spec(**changes):
+    asked = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove", "records": 400, "draws": 2}
+    return ProtectionsSpec(**(asked | {"attacked": 100} | changes))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return compare_protections(data(400, 0), data(200, 1), spec())
+
+
+def test_every_protection_of_the_registry_has_a_row(found):
+    assert {row.recipe for row in found.rows} == set(classifiers()) - set(LONGEST)
+    assert found.skipped == {}
+    assert set(PLACES) <= set(classifiers())
+    for row in found.rows:
+        assert row.claim.grade == "proven"
+        assert row.claim.epsilon == 1.0
+        assert row.accuracy.low <= row.accuracy.value <= row.accuracy.high
+        assert [attack.name for attack in row.attacks] == ["loss", "confidence"]
+        assert (row.attacks[0].members, row.attacks[0].others) == (100, 100)
+    best = found.by_accuracy[0]
+    assert best.accuracy.value > 0.75
+    assert found.unprotected.value > 0.8
+
+
+def test_at_delta_zero_beside_and_what_cannot_be_asked_is_said():
+    chosen = ("class-means", "objective")
+    both = compare_protections(
+        data(200, 0), data(100, 1), spec(protections=chosen, pure=True, draws=1)
+    )
+    deltas = {(row.recipe, row.claim.delta) for row in both.rows}
+    assert deltas == {("class-means", 1e-5), ("class-means", 0.0), ("objective", 1e-5)}
+    assert "mechanism must be gaussian" in both.skipped["objective, δ = 0"]
+
+
+def test_the_page_holds_the_plot_the_table_and_nothing_that_runs(found, tmp_path):
+    page = protections_page(found)
+    assert page.count("<svg") == 1
+    assert "<script" not in page
+    assert all(row.recipe in page for row in found.rows)
+    paths = write_protections(found, tmp_path)
+    again = read_protections(tmp_path / "protections.json")
+    assert {row.claim.grade for row in again.rows} == {"declared"}  # whoever can write a file
+    assert again.unprotected == found.unprotected
+    assert all(path.stat().st_mode & 0o077 == 0 for path in paths)
+
+
+def test_bad_numbers_are_refused():
+    for wrong in ({"protections": ("hope",)}, {"protections": ("lda", "lda")}, {"draws": 0},
+                  {"epsilon": float("nan")}, {"attacks": ("none",)}):  # fmt: skip
+        with pytest.raises(InputError):
+            spec(**wrong)
+    with pytest.raises(InputError, match="at least 2 records"):
+        compare_protections(data(20, 0), data(1, 1), spec())
+
+
+def test_the_command(tmp_path, capsys):
+    files = []
+    for name, table in (("train", data(200, 0)), ("test", data(100, 1))):
+        path = tmp_path / f"{name}.csv"
+        lines = [",".join(map(repr, map(float, row))) + f",{table.classes[label]}"
+                 for row, label in zip(table.inputs, table.labels, strict=True)]  # fmt: skip
+        path.write_text("a,b,c,y\n" + "\n".join(lines) + "\n", encoding="utf-8")
+        files.append(str(path))
+    asked = ["compare-protections", "--private", files[0], "--test", files[1], "--label", "y",
+             "--classes", "no,yes", "--records", "200", "--epsilon", "1", "--delta", "1e-5",
+             "--relation", "add-remove", "--draws", "1"]  # fmt: skip
+    assert run([*asked, "--protections", "lda,functional", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["recipe"] for row in document["rows"]] == ["lda", "functional"]
+    assert run([*asked, "--protections", "hope"]) == BAD_INPUT
+    assert "protections must be among" in capsys.readouterr().err

@@ -1,0 +1,57 @@
+"""Pre-training as a study: rows are paired with the first weights of their seed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from reticent.studies import Run, encoder_membership, pretraining
+from reticent.studies.pretraining import SPECS, Pretraining
+
+
+def test_what_stands_in_the_specifications() -> None:
+    mnist = SPECS["mnist"]
+    assert (mnist.batch, mnist.steps, mnist.seeds, mnist.exact) == (512, 100, 5, True)
+    assert mnist.rows == [(3.0, 1 / 17), (0.9, 1 / 17)]
+    shares = dataclasses.replace(mnist, coupling_shares=(0.1, 0.2))
+    assert shares.rows == [(3.0, 0.1), (3.0, 0.2), (0.9, 0.1)]
+
+
+def test_maps_are_pooled_square_by_square() -> None:
+    recipe = SPECS["mnist"].request(3.0, 1 / 17, 0).planned(784, 0)
+    maps = np.arange(64 * 16, dtype=np.float64).reshape(1, -1)
+    pooled = pretraining._pooled(maps, recipe, 2)
+    assert pooled.shape == (1, 256)
+    assert pooled[0, 0] == np.mean([0, 1, 4, 5])
+
+
+def test_gains_are_paired_with_the_first_weights_of_the_seed() -> None:
+    starts = [{"knn": 0.5}, {"knn": 0.7}]
+    text = pretraining._gain([{"knn": 0.6}, {"knn": 0.8}], starts, "knn")
+    assert text == "0.7000 (+0.1000 ± 0.0000)"
+    assert pretraining._gain([{"knn": 0.6}], starts, "knn") == "0.6000 (+0.1000)"
+
+
+@pytest.mark.slow
+def test_a_small_study_runs() -> None:
+    small: Pretraining = dataclasses.replace(SPECS["digits"], seeds=1, steps=2, epsilons=(8.0,))
+    table = pretraining.study(small, Run()).tables[0]
+    assert [row[0] for row in table.rows] == ["first weights", "declared"]
+
+
+@pytest.mark.slow
+def test_a_small_study_of_membership_runs() -> None:
+    small = dataclasses.replace(
+        encoder_membership.SPECS["digits"],
+        members=40,
+        epochs=1,
+        steps=2,
+        batch=20,
+        seeds=1,
+        views=2,
+    )
+    table = encoder_membership.study(small, Run()).tables[0]
+    assert [row[3] for row in table.rows] == ["none", "proven"]
+    assert all(0 <= float(row[4]) <= 1 for row in table.rows)
