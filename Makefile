@@ -57,11 +57,13 @@ torch := { $(locked)/torch-cpu.txt 2>/dev/null \
     || $(locked)/torch.txt --requirement requirements/cuda.txt; }
 
 # $(call install,FILE,AND): the mark .installing stays behind only where the shell itself was ended.
+# Every few seconds a line says how far it is (tools/installing.sh).
 define install
-	@echo "installing requirements/$(1).txt into $(VENV): a minute or two the first time, seconds later"
-	@touch $(VENV)/.installing; \
+	@echo "installing $$(grep -c '==' requirements/$(1).txt) packages of requirements/$(1).txt into" \
+	    "$(VENV): minutes the first time, seconds later"
+	@touch $(VENV)/.installing; sh tools/installing.sh $(VENV) & line=$$!; \
 	{ $(locked)/$(1).txt && $(or $(2),true) && $(pip) --no-deps --no-build-isolation --editable .; }; \
-	status=$$?; rm -f $(VENV)/.installing; exit $$status
+	status=$$?; rm -f $(VENV)/.installing; kill $$line 2>/dev/null; wait $$line 2>/dev/null; exit $$status
 endef
 
 pins := $(VENV)/.made pyproject.toml $(wildcard requirements/*.txt)
@@ -131,6 +133,8 @@ audits: $(VENV)/.demo
 	@$(BIN)/reticent reproduce beyond end-to-end --jobs 2 --out results/end-to-end.json
 	@$(BIN)/reticent reproduce beyond audits --jobs 2 --out results/audits.json $(AUDITS)
 	@$(BIN)/reticent reproduce beyond audits --on network --jobs 2 --out results/audits-network.json
+	@$(BIN)/reticent reproduce beyond audits --on pure --jobs 2 --out results/audits-pure.json
+	@$(BIN)/reticent reproduce beyond audits --on places --jobs 2 --out results/audits-places.json
 
 # Goes on where it was cut off; MUTANTS="--count 20 --only accounting" for a part.
 mutants: $(VENV)/.test
