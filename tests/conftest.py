@@ -1,10 +1,24 @@
 """Settings that all tests share."""
 
 import os
+import sys
+import tempfile
 
+import pytest
 from hypothesis import settings
 
 # No deadline: the first call of a compiled function takes seconds. In CI the examples are the same
 # in every run, so that a red run is about the change; elsewhere they are new each time.
 settings.register_profile("reticent", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("reticent")
+
+
+@pytest.fixture(autouse=True)
+def forget_written_modules():
+    """Drops modules that a test wrote and imported: the next test may write one of that name."""
+    before = set(sys.modules)
+    yield
+    folder = tempfile.gettempdir() + os.sep
+    for name in sys.modules.keys() - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+            del sys.modules[name]

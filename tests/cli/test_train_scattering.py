@@ -42,7 +42,7 @@ def test_a_scattering_head_is_protect_by_another_name(images, tmp_path, ledger, 
     charged = f"--ledger {ledger} --data-set digits"
     out, other = tmp_path / "head", tmp_path / "other"
     assert run(training(images, out, f"--model scattering-head {charged}")) == 0
-    same = f"--encoder scattering --learner noisy-gradient --longest-step 4 {charged}"
+    same = f"--encoder scattering --learner noisy-gradient --longest-step 8 {charged}"
     assert run(["protect", *training(images, other, same)[1:]]) == 0
     trained, protected = load(out), load(other)
     assert trained.guarantee == protected.guarantee
