@@ -69,9 +69,16 @@ class NumberRecipe(LinearRecipe):
         bounded["target_centre"] = centre
         return super(NumberRecipe, cls)._planned(terms, numbers | {"classes": 1}, bounded)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; a middle of 0 is left out."""
+        values = super(NumberRecipe, self).to_dict()
+        if not self.target_centre:
+            del values["target_centre"]
+        return values
+
     @classmethod
     def from_dict(cls, values: object) -> Self:
-        """From plain values; certificates from before there was a middle have 0 for it."""
+        """From plain values; where no middle is named, it is 0."""
         if isinstance(values, Mapping):
             values = {"target_centre": 0.0, **values}
         return super(NumberRecipe, cls).from_dict(values)
