@@ -41,7 +41,7 @@ from reticent.cli.private_table import (
     EncoderName,
     EncoderPeople,
     FeatureColumns,
-    Label,
+    Labels,
     LearnerName,
     NoiseName,
     Norms,
@@ -51,6 +51,7 @@ from reticent.cli.private_table import (
     Prototypes,
     Records,
     SchemaFile,
+    TargetRange,
     each_of,
     required_option,
     said_records,
@@ -58,6 +59,7 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import progress_line
 from reticent.cli.table_form import TableForm
+from reticent.cli.task_release import TaskRequest, release_task
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import scale_text
 from reticent.protect.registry import RECIPES, classifier_named
@@ -127,7 +129,8 @@ def protect(
     epsilon: Epsilon,
     out: Out,
     schema: SchemaFile = None,
-    label: Label = None,
+    label: Labels = None,
+    target_range: TargetRange = None,
     delta: Delta = None,
     pure: Pure = False,
     relation: RelationName = None,
@@ -161,9 +164,10 @@ def protect(
     sign: Sign = None,
     json: Json = False,
 ) -> None:
-    """Learn a linear classifier from private features and release it once, with a proven ε.
+    """Learn a linear model from private features and release it once, with a proven ε.
 
-    Without --learner public numbers choose it, as plan does: a line says which, and why.
+    It tells classes; a number where --target-range or the schema says its range; or several labels
+    at once. Without --learner public numbers choose it, as plan does: a line says which, and why.
     """
     from reticent.protect import ReleaseRequest, Terms, release_table
 
@@ -177,8 +181,9 @@ def protect(
         text=text,
         features=features,
         drop=drop,
+        target_range=target_range,
     )
-    form.said_label()
+    form.said_labels()
     terms = Terms(
         epsilon=epsilon,
         delta=delta_of(delta, pure),
@@ -197,6 +202,16 @@ def protect(
     if public is not None:
         options["public"] = _public_text(public, form)
     centred = _is_centred(centre, mean_bound)
+    if form.task != "classification":
+        idle = {"classes": classes, "fit": fit, "centre mean": centred or None, "public": public}
+        charged = charger(ledger, data_set, open_account)
+        refuse_unwritable(out, replace=replace)
+        said = TaskRequest(
+            form=form, terms=terms, learner=learner, mechanism=mechanism, options=options
+        )
+        released = release_task(private, said.without(idle), records, charged)
+        write_release(released, out, signer_of(sign), json=json, charged=ledger is not None)
+        return
     if centred:
         options["mean_bound"] = options["bound"] if mean_bound is None else mean_bound
     start = None

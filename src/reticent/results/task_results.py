@@ -92,6 +92,11 @@ class TaskRelease(Value):
     audit: Audit | None = None
     file: str | None = None
 
+    @property
+    def loss(self) -> Interval:
+        """What a gate on the loss looks at."""
+        return self.change
+
 
 class TaskConclusion(Value):
     """The verdict, in words and in the figures that it rests on."""
