@@ -28,7 +28,7 @@ def with_label_columns(
     if len(found) != len(data):
         raise InputError(f"{data.name} must have a label for each record, got {len(found)} labels")
     if numbers:
-        return replace(data, labels=found[:, 0])
+        return replace(data, labels=found[:, 0], public_classes=True)
     wrong = np.argwhere((found != 0) & (found != 1))
     if len(wrong):
         row, column = map(int, wrong[0])
@@ -36,4 +36,5 @@ def with_label_columns(
             f"{data.name} must hold 0 or 1 in each column of labels, got another in {where(row)},"
             f" column {labels[column]!r}: a schema reads other spellings (true-false)"
         )
-    return replace(data, labels=found.astype(np.int64), classes=tuple(labels))
+    several = found.astype(np.int64)  # the names of columns were said: they are public
+    return replace(data, labels=several, classes=tuple(labels), public_classes=True)

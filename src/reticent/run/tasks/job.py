@@ -22,6 +22,7 @@ from reticent.data import Dataset
 from reticent.files import writable_folder
 from reticent.guarantee.weakness import weaknesses
 from reticent.protect import Release, ReleaseRequest, save
+from reticent.protect.public_facts import target_options
 from reticent.protect.registry import MULTILABEL, REGRESSION, learner_named
 from reticent.protect.release import with_names
 from reticent.protect.sealed_pair import signature_path
@@ -52,6 +53,10 @@ from reticent.run.tasks.models import (
 )
 from reticent.validation import InputError
 
+RANDOM: Final = (
+    "the noise of every release, and with it its measures, its attacks and its measured bound: it"
+    " comes from the operating system and has no seed",
+)
 DEFAULT_LEARNERS: Final = {REGRESSION: "adassp-regression", MULTILABEL: "weights"}
 
 
@@ -127,7 +132,9 @@ def run_task(
                 ),
                 unprotected=job.unprotected,
                 releases=tuple(job.rows.values()),
-                made=made_of(plan.spec, command, time.monotonic() - started),
+                made=made_of(plan.spec, command, time.monotonic() - started).model_copy(
+                    update={"random": RANDOM}
+                ),
             ),
             released=kept,
         )
@@ -168,8 +175,6 @@ class TaskJob:
         if "intercept" in kind.options:
             options |= {"intercept": spec.intercept, "norms": spec.norms}
         if self.asked.target is not None:
-            from reticent.protect.public_facts import target_options
-
             options |= target_options(*self.asked.target)
         return ReleaseRequest(
             terms=spec.terms(epsilon=epsilon),

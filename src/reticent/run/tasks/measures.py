@@ -9,6 +9,7 @@ noise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -36,15 +37,18 @@ class Kind:
     label: str = ""
     unit: str = ""
     lower_is_better: bool = False
+    least: float = 0.0
+    most: float = 1.0
+    """The ends of what it can be: no interval goes beyond."""
 
 
 def kinds_of(labels: tuple[str, ...], *, numbers: bool, unit: str = "") -> tuple[Kind, ...]:
     """The measures of a task, the one that decides first."""
     if numbers:
         return (
-            Kind(name="RMSE", of=_rmse, unit=unit, lower_is_better=True),
-            Kind(name="MAE", of=lambda s: s[..., 1] / s[..., 4], unit=unit, lower_is_better=True),
-            Kind(name="R²", of=_r_squared),
+            Kind(name="RMSE", of=_rmse, unit=unit, lower_is_better=True, most=math.inf),
+            Kind(name="MAE", of=_mae, unit=unit, lower_is_better=True, most=math.inf),
+            Kind(name="R²", of=_r_squared, least=-math.inf),
         )
     many = len(labels)
     return (
@@ -74,6 +78,10 @@ def columns_of(truth: Array, predicted: Array) -> Floats:
 
 def _rmse(sums: Floats) -> Floats:
     return np.asarray(np.sqrt(sums[..., 0] / sums[..., 4]))
+
+
+def _mae(sums: Floats) -> Floats:
+    return np.asarray(sums[..., 1] / sums[..., 4])
 
 
 def _r_squared(sums: Floats) -> Floats:
@@ -112,7 +120,7 @@ class Measured:
                 label=kind.label,
                 unit=kind.unit,
                 lower_is_better=kind.lower_is_better,
-                figure=_joined(kind.of(whole), kind.of(resampled)),
+                figure=_joined(kind.of(whole), kind.of(resampled), kind),
             )
             for kind in self.kinds
         )
@@ -138,8 +146,8 @@ class Measured:
         return each.sum(axis=1), drawn.transpose(1, 0, 2)
 
 
-def _joined(values: Floats, resampled: Floats) -> Interval:
-    """The mean over draws; records and draws both count for its limits."""
+def _joined(values: Floats, resampled: Floats, kind: Kind | None = None) -> Interval:
+    """The mean over draws; records and draws both count for its limits, within its range."""
     mean = float(values.mean())
     ends = np.quantile(resampled.mean(axis=0), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     moved = 0.0
@@ -147,9 +155,7 @@ def _joined(values: Floats, resampled: Floats) -> Interval:
         wide = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1))
         moved = wide * float(values.std(ddof=1)) / len(values) ** 0.5
     below, above = max(mean - float(ends[0]), 0.0), max(float(ends[1]) - mean, 0.0)
-    return Interval(
-        value=mean,
-        low=mean - float(np.hypot(below, moved)),
-        high=mean + float(np.hypot(above, moved)),
-        confidence=CONFIDENCE,
-    )
+    low, high = mean - float(np.hypot(below, moved)), mean + float(np.hypot(above, moved))
+    if kind is not None:
+        low, high = max(low, kind.least), min(high, kind.most)
+    return Interval(value=mean, low=low, high=high, confidence=CONFIDENCE)
