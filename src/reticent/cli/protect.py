@@ -59,7 +59,7 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import progress_line
 from reticent.cli.table_form import TableForm
-from reticent.cli.task_release import TaskRequest, release_task
+from reticent.cli.task_release import TaskRequest
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import scale_text
 from reticent.protect.registry import RECIPES, classifier_named
@@ -202,20 +202,15 @@ def protect(
     if public is not None:
         options["public"] = _public_text(public, form)
     centred = _is_centred(centre, mean_bound)
-    if form.task != "classification":
-        idle = {"classes": classes, "fit": fit, "centre mean": centred or None, "public": public}
-        charged = charger(ledger, data_set, open_account)
-        refuse_unwritable(out, replace=replace)
-        said = TaskRequest(
-            form=form, terms=terms, learner=learner, mechanism=mechanism, options=options
-        )
-        released = release_task(private, said.without(idle), records, charged)
-        write_release(released, out, signer_of(sign), json=json, charged=ledger is not None)
-        return
     if centred:
         options["mean_bound"] = options["bound"] if mean_bound is None else mean_bound
     start = None
-    if fit is not None:
+    if form.task != "classification":
+        idle = {"classes": classes, "fit": fit, "prototypes": prototypes or None, **options}
+        request = TaskRequest(
+            form=form, terms=terms, learner=learner, mechanism=mechanism, options=options
+        ).of(records, idle)
+    elif fit is not None:
         _refuse_with_fit(learner, {"classes": classes, "records": records, **options}, centred)
         form, request, start = _from_fit(fit, form, terms, mechanism or DEFAULT_NOISE)
     else:
@@ -228,7 +223,7 @@ def protect(
     refuse_unwritable(out, replace=replace)
     signer = signer_of(sign)
     data = form.read_private(private)
-    if fit is None:
+    if fit is None and form.task == "classification":
         request = ReleaseRequest(
             terms=terms, records=many, mechanism=mechanism or DEFAULT_NOISE, options=options
         )
@@ -237,8 +232,7 @@ def protect(
         else:
             request = advised_request(data, request, mechanism, prototypes=prototypes)
     warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=request.records)
-    purpose = f"{request.recipe}, {request.noise_name} noise"
-    charge = None if charged is None else partial(charged, request.terms, purpose)
+    charge = None if charged is None else partial(charged, request.terms, _purpose(request))
     with progress_line("release") as progress:
         progress(0, 1)
         released = release_table(data, request, charge=charge, start=start)
@@ -280,6 +274,10 @@ def advised_request(
         " taken with --learner."
     )
     return advised
+
+
+def _purpose(request: ReleaseRequest) -> str:
+    return f"{request.recipe}, {request.noise_name} noise"
 
 
 def _implied(options: dict[str, Any]) -> str | None:

@@ -68,6 +68,7 @@ def report(
             {"page": str(page), "written": [str(path) for path in written], "public": public}
         )
         return
+    kind = "measures" if isinstance(document, TaskResults) else "accuracies"
     kinds = {".svg": "figures", ".csv": "tables"}
     counts = {
         kind: sum(path.suffix == suffix for path in written) for suffix, kind in kinds.items()
@@ -76,5 +77,5 @@ def report(
     print_line(
         "public: only what the guarantee covers"
         if public
-        else "internal: accuracies, attacks and audits in it are not covered by any guarantee"
+        else f"internal: {kind}, attacks and audits in it are not covered by any guarantee"
     )

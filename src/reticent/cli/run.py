@@ -224,13 +224,10 @@ def run(
                 (roles, spec), form, learner, command=command, charge=charge, limits=limits
             )
             written = written_task(task, target, sign=signer)
-        else:
-            with stages() as stage:
-                finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
-            written = written_by(finished, target, sign=signer)
-    if form.task != "classification":
-        end_task(task, (out, written), limits, json=json, charged=ledger is not None)
-        return
+            return end_task(task, (out, written), limits, json=json, charged=ledger is not None)
+        with stages() as stage:
+            finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
+        written = written_by(finished, target, sign=signer)
     if json:
         print_json(finished.results.model_dump(mode="json"))
     else:

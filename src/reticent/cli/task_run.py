@@ -41,9 +41,7 @@ def run_task_command(
     refuse_other_limits(limits)
     if form.schema is None and form.classes is not None:
         raise InputError(f"--classes must not be given for {form.task}, which has none")
-    wanted = Asked(
-        labels=form.said_labels(), learner=learner, target=form.target, unit=form.unit
-    )
+    wanted = Asked(labels=form.said_labels(), learner=learner, target=form.target, unit=form.unit)
     with stages() as stage:
         return run_task(*asked, wanted, command=command, stage=stage, charge=charge)
 

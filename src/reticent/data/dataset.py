@@ -229,7 +229,9 @@ def _labels(value: ArrayLike, length: int, classes: tuple[str, ...]) -> Array:
 def _label_matrix(labels: Array, shape: tuple[int, int]) -> Integers:
     """Several labels of each record: 1 where a label is true of it."""
     if labels.shape != shape:
-        raise InputError(f"labels must have shape {shape}, one column per label, got {labels.shape}")
+        raise InputError(
+            f"labels must have shape {shape}, one column per label, got {labels.shape}"
+        )
     if labels.dtype.kind not in "biu":
         raise InputError(f"labels must be 0 or 1, got an array of {labels.dtype}")
     wrong = np.argwhere((labels != 0) & (labels != 1))

@@ -166,8 +166,9 @@ def task_evidence(results: TaskResults, released: Path) -> Evidence:
     claimed = (release.claim.epsilon, release.claim.delta, dict(release.scales))
     if (alone.claim.epsilon, alone.claim.delta, dict(alone.scales)) != claimed:
         raise InputError(f"{released} must be the release of the run, got another")
+    free = results.unprotected
     trials = (
-        Trial(target=results.unprotected.name, protected=False, attacks=results.unprotected.attacks),
+        Trial(target=free.name, protected=False, attacks=free.attacks),
         Trial(target=release.name, protected=True, attacks=release.attacks),
     )
     return replace(alone, trials=trials, audit=release.audit)

@@ -10,7 +10,6 @@ they are weighed, in an orthonormal basis, and noise follows from their L2 (or L
 """
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
@@ -23,7 +22,6 @@ from reticent.protect.recipe import (
     Affine,
     Plan,
     Step,
-    Task,
     Tensors,
 )
 from reticent.protect.recipes.linear import (
@@ -52,7 +50,6 @@ from reticent.protect.recipes.statistics import (
 )
 from reticent.protect.terms import Terms
 from reticent.training.features import MappedRows, Rows, clip_rows
-from reticent.validation import positive
 
 COEFFICIENTS: Final = "coefficients"
 TARGET_THEOREM: Final = "bounds.statistics.target_statistics"

@@ -174,8 +174,8 @@ class TaskJob:
         options: dict[str, Any] = {"bound": spec.bound}
         if "intercept" in kind.options:
             options |= {"intercept": spec.intercept, "norms": spec.norms}
-        if self.asked.target is not None:
-            options |= target_options(*self.asked.target)
+        if self.task == REGRESSION:
+            options |= target_options(*self.target)
         return ReleaseRequest(
             terms=spec.terms(epsilon=epsilon),
             records=spec.records,
@@ -226,9 +226,7 @@ class TaskJob:
 
     @cached_property
     def _measured(self) -> Measured:
-        kinds = kinds_of(
-            self.asked.labels, numbers=self.task == REGRESSION, unit=self.asked.unit
-        )
+        kinds = kinds_of(self.asked.labels, numbers=self.task == REGRESSION, unit=self.asked.unit)
         return Measured(kinds=kinds, truth=self._test[1], seed=self.spec.seed)
 
     @cached_property
