@@ -65,7 +65,7 @@ class OutputRecords:
     def log_likelihoods(self, outcomes: Floats) -> Floats:
         """Of what each record's outcome is, up to a constant: the score of the loss attack."""
         if self.labels.ndim == 1:
-            return -0.5 * np.einsum("nk,nk->n", outcomes, outcomes)
+            return np.asarray(-0.5 * np.einsum("nk,nk->n", outcomes, outcomes))
         return np.asarray(special.log_expit(outcomes).sum(axis=1))
 
     def take(self, chosen: Flags) -> tuple[Floats, Array]:

@@ -224,7 +224,8 @@ def run(
                 (roles, spec), form, learner, command=command, charge=charge, limits=limits
             )
             written = written_task(task, target, sign=signer)
-            return end_task(task, (out, written), limits, json=json, charged=ledger is not None)
+            end_task(task, (out, written), limits, json=json, charged=ledger is not None)
+            return
         with stages() as stage:
             finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
         written = written_by(finished, target, sign=signer)

@@ -59,7 +59,7 @@ def plan_task(schema: Schema, terms: Terms, records: int) -> TaskAdvice:
 def _regression(schema: Schema, terms: Terms, numbers: dict[str, Any]) -> TaskAdvice:
     target = schema.target
     assert target is not None
-    recipe = RegressionRecipe.planned(terms, **numbers, **target_options(target.low, target.high))
+    recipe = RegressionRecipe.planned(terms, **numbers | target_options(target.low, target.high))
     width = recipe.features
     noise = noise_plan(recipe, terms)[STATISTICS].noise
     std = noise.std_in(width * (width + 1) // 2 + width + 1)

@@ -243,10 +243,8 @@ def _digits(folder: Path | None, seed: int) -> Loaded:
     schema = digits_schema(
         {name: {"role": "label", "type": "true-false"} for name in told}, records=1200
     )
-    rows = [
-        [*row, *flags]
-        for row, flags in zip(pixels.tolist(), zip(*told.values(), strict=True), strict=True)
-    ]
+    flags = np.column_stack(list(told.values())).tolist()
+    rows = [[*row, *labels] for row, labels in zip(pixels.tolist(), flags, strict=True)]
     return read_written(schema, [*(f"p{i}" for i in range(64)), *told], rows, 597, seed)
 
 

@@ -38,7 +38,7 @@ class RidgeInRange:
 
     def predict(self, rows: Floats) -> Floats:
         """One number per row."""
-        return np.clip(np.asarray(self.model.predict(rows)), self.low, self.high)
+        return np.asarray(np.clip(self.model.predict(rows), self.low, self.high))
 
 
 @dataclass(frozen=True, kw_only=True)
