@@ -138,8 +138,9 @@ def encoders() -> tuple[str, ...]:
 
 def learners_for(task: str) -> tuple[str, ...]:
     """The names of recipes for the labels of a table (``Dataset.task``)."""
-    by_task = {REGRESSION: regressors, MULTILABEL: lambda: ("weights",)}
-    return by_task.get(task, classifiers)()
+    if task == MULTILABEL:
+        return ("weights",)
+    return regressors() if task == REGRESSION else classifiers()
 
 
 def learner_named(name: str, task: str) -> type[Recipe]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -52,15 +53,14 @@ def kinds_of(labels: tuple[str, ...], *, numbers: bool, unit: str = "") -> tuple
         )
     many = len(labels)
     return (
-        Kind(name="accuracy, mean of all labels", of=lambda s: _accuracies(s, many).mean(-1)),
-        Kind(name="F1, mean of all labels", of=lambda s: _f1(s, many).mean(-1)),
         *(
-            Kind(name="accuracy", label=name, of=lambda s, k=k: _accuracies(s, many)[..., k])
-            for k, name in enumerate(labels)
+            Kind(name=f"{name}, mean of all labels", of=partial(_mean, each, many))
+            for name, each in _OF_LABELS.items()
         ),
         *(
-            Kind(name="F1", label=name, of=lambda s, k=k: _f1(s, many)[..., k])
-            for k, name in enumerate(labels)
+            Kind(name=name, label=label, of=partial(_one, each, many, k))
+            for name, each in _OF_LABELS.items()
+            for k, label in enumerate(labels)
         ),
     )
 
@@ -101,6 +101,17 @@ def _f1(sums: Floats, many: int) -> Floats:
     both, wrong = sums[..., many : 2 * many], sums[..., 2 * many : 3 * many]
     whole = 2 * both + wrong
     return np.asarray(np.where(whole > 0, 2 * both / np.where(whole > 0, whole, 1), 1.0))
+
+
+_OF_LABELS: Final = {"accuracy": _accuracies, "F1": _f1}
+
+
+def _mean(each: Callable[[Floats, int], Floats], many: int, sums: Floats) -> Floats:
+    return np.asarray(each(sums, many).mean(axis=-1))
+
+
+def _one(each: Callable[[Floats, int], Floats], many: int, place: int, sums: Floats) -> Floats:
+    return np.asarray(each(sums, many)[..., place])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
