@@ -30,6 +30,7 @@ from reticent.studies import (
     scattering_step,
     slides_table,
     smoothing,
+    task_tables,
 )
 from reticent.studies.lu import alpha, findings, oaro
 from tools import refresh_docs
@@ -56,6 +57,7 @@ SPECS = {
     "end-to-end": (end_to_end.SPECS["built"],),
     "end-to-end-schema": (end_to_end.SPECS["schema"],),
     "schema-adult": (raw_tables.SPECS["adult"],),
+    **{f"tasks-{name}": (spec,) for name, spec in task_tables.SPECS.items()},
     "lu-alpha-location": (alpha.SPECS["location"],),
     "lu-findings": (findings.SPECS["all"],),
     "lu-oaro": (oaro.SPECS["digits"],),

@@ -34,6 +34,8 @@ class Access(Enum):
     TOP_SCORES = "black box: the largest probabilities only"
     ROUNDED_SCORES = "black box: rounded probabilities"
     LABELS = "black box: labels only"
+    NUMBERS = "black box: predicted numbers"
+    LABEL_SCORES = "black box: the probability of each label"
     WEIGHTS = "white box: the trained weights"
     RELEASE = "white box: the released weights and the mechanism"
     STATISTICS = "released means"

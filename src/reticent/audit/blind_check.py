@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reticent.arrays import Flags, Floats, Integers
+from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.attacks.records import Records
 from reticent.audit.metrics import Measured, auc
 from reticent.randomness import seeded
@@ -66,6 +66,18 @@ def blind_check(records: Records, inside: Flags, *, seed: int = 0) -> BlindCheck
     """
     if records.inputs.ndim < 2 or records.inputs.dtype.kind not in "biuf":
         return None
+    return _checked(records, _features(records), inside, seed)
+
+
+def blind_check_rows(
+    rows: Floats, labels: Array, inside: Flags, *, seed: int = 0
+) -> BlindCheck | None:
+    """The same for labels that are numbers, or several of them: these stand beside the features."""
+    both = np.column_stack([rows, labels.reshape(len(rows), -1)])
+    return _checked(Records(both, np.zeros(len(both), dtype=np.int64)), both, inside, seed)
+
+
+def _checked(records: Records, rows: Floats, inside: Flags, seed: int) -> BlindCheck | None:
     rng = seeded("blind check", seed)
     sides = [
         rng.permutation(_first_of_copies(records, flags))[:_MOST] for flags in (inside, ~inside)
@@ -73,7 +85,6 @@ def blind_check(records: Records, inside: Flags, *, seed: int = 0) -> BlindCheck
     if min(map(len, sides)) < 2 * _FEWEST:
         return None
     halves = [np.concatenate([side[half::2] for side in sides]) for half in (0, 1)]
-    rows = _features(records)
     learnt, judged = halves
     scores = _scores(rows[learnt], inside[learnt], rows[judged])
     members = inside[judged]

@@ -13,6 +13,7 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.report.evidence import Evidence
+    from reticent.results.task_results import TaskResults
 
 Document = Annotated[
     Path | None,
@@ -73,8 +74,18 @@ def card(
     from reticent.report.annex import annex as annex_of
     from reticent.report.card import card as card_of
 
-    evidence = _evidence(results, released, tuple(attack or ()), audit, public=public)
-    texts = {"card": card_of(evidence, public=public), "annex": annex_of(evidence, public=public)}
+    task = None if results is None else _task_document(results)
+    if task is not None and results is not None:
+        if attack or audit is not None:
+            raise InputError(_BESIDE)
+        evidence, utility = _task_evidence(task, results, released, public=public)
+    else:
+        evidence = _evidence(results, released, tuple(attack or ()), audit, public=public)
+        utility = None
+    texts = {
+        "card": card_of(evidence, public=public, utility=utility),
+        "annex": annex_of(evidence, public=public),
+    }
     paths = {"card": out, "annex": annex}
     asked = {path: texts[name].encode() for name, path in paths.items() if path is not None}
     write_together(asked, private=not public)
@@ -86,6 +97,30 @@ def card(
     for name, path in () if json else paths.items():
         if path is not None and out is not None:
             print_line(f"{name} written to {path}; {kind}")
+
+
+_BESIDE = "--attack and --audit must not be given beside RESULTS, which has its own"
+
+
+def _task_document(results: Path) -> TaskResults | None:
+    """The document, where it is that of a run on a number or on several labels."""
+    from reticent.results.task_results import TaskResults, read_any_results
+
+    found = read_any_results(results)
+    return found if isinstance(found, TaskResults) else None
+
+
+def _task_evidence(
+    task: TaskResults, results: Path, released: Path | None, *, public: bool
+) -> tuple[Evidence, str | None]:
+    """Evidence by the certificate of the release, and the measures of its task."""
+    from reticent.report.publication import release_beside
+    from reticent.report.task_page import refuse_unpublishable_task, task_evidence, task_utility
+
+    beside = release_beside(results, task) if released is None else released
+    if public:
+        refuse_unpublishable_task(task)
+    return task_evidence(task, beside), None if public else task_utility(task)
 
 
 def _evidence(
@@ -103,9 +138,7 @@ def _evidence(
 
     if results is not None:
         if attacks or audit is not None:
-            raise InputError(
-                "--attack and --audit must not be given beside RESULTS, which has its own"
-            )
+            raise InputError(_BESIDE)
         document = read_results(results)
         if public and released is None:
             released = release_beside(results, document)

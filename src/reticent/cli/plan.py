@@ -21,8 +21,10 @@ from reticent.cli.output import print_json, print_line, print_table
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
+    from reticent.data import Schema
     from reticent.protect.plan import Advice
     from reticent.protect.plan_queries import QueryAdvice, Way
+    from reticent.protect.terms import Terms
 
 Number = Annotated[
     int | None,
@@ -103,7 +105,18 @@ def plan(
     from reticent.protect.plan import Situation, records_needed
     from reticent.protect.plan import plan as advice_for
     from reticent.protect.plan_queries import plan_queries
+    from reticent.protect.terms import Terms
 
+    if schema is not None and (facts := _other_labels(schema)) is not None:
+        terms = Terms(
+            epsilon=epsilon,
+            delta=delta_of(delta, pure),
+            relation=relation_of(relation),
+            max_records_per_person=max_records_per_person,
+        )
+        idle = {"features": features, "classes": classes, "bound": bound, "queries": queries}
+        print_task_plan(facts, terms, (schema, records, idle | {"loss": loss}), json=json)
+        return
     public = _numbers(schema, records=records, features=features, classes=classes, bound=bound)
     situation = Situation(
         **public,
@@ -126,6 +139,45 @@ def plan(
     warn_of_weakness(epsilon=epsilon, delta=situation.delta, records=situation.records)
     if served is not None:
         _print_served(served)
+
+
+def _other_labels(schema: Path) -> Schema | None:
+    """The schema, where its label is a number or there are several labels."""
+    from reticent.data import Schema
+
+    facts = Schema.load(schema)
+    return None if facts.task == "classification" else facts
+
+
+def print_task_plan(
+    facts: Schema, terms: Terms, said: tuple[Path, int | None, dict[str, Any]], *, json: bool
+) -> None:
+    """What to use for a number, or for several labels; no loss is predicted for these."""
+    from reticent.protect.task_plan import plan_task
+
+    path, records, idle = said
+    for name, value in idle.items():
+        if value is not None:
+            raise InputError(f"--{name} must not be given for {facts.task}: no use for it here")
+    if facts.records is not None and records is not None:
+        raise InputError("--records must not be given beside --schema, which holds it")
+    many = facts.records or records
+    if many is None:
+        raise InputError("--records must be said: the schema does not hold it")
+    advice = plan_task(facts, terms, many)
+    if json:
+        print_json(advice.to_dict())
+        return
+    print_line(f"use: {advice.learner}, {advice.mechanism} noise, for {facts.task}")
+    for line in advice.lines:
+        print_line(line)
+    print_line("utility loss: not predicted here (measured for classes only)")
+    budget = f"--delta {terms.delta}" if terms.delta else "--pure"
+    print_line(
+        f"next: reticent protect --private FILE --schema {path} --epsilon {terms.epsilon} {budget}"
+        f" --relation {terms.relation} …"
+    )
+    warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=many)
 
 
 def _numbers(schema: Path | None, **said: Any) -> dict[str, Any]:

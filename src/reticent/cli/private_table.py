@@ -11,7 +11,7 @@ import typer
 from reticent.cli.progress import progress_line
 from reticent.guarantee import Relation
 from reticent.mechanisms.registry import MECHANISMS
-from reticent.protect.registry import RECIPES, classifiers
+from reticent.protect.registry import RECIPES, classifiers, regressors
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +24,24 @@ READS_TEXTS = ("minilm",)
 
 Private = Annotated[Path, typer.Option(help="Private features: .npz, .csv or .parquet.")]
 Label = Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        help="The column of labels; several columns of 0 and 1, comma-separated, where several"
+        " labels may be true of a record. A name with a comma stands in double quotes.",
+        show_default=False,
+    ),
+]
+TargetRange = Annotated[
+    str | None,
+    typer.Option(
+        "--target-range",
+        help="The label is a number to predict (regression), within LOW,HIGH: public, never read"
+        " off. Others are cut to it.",
+        show_default=False,
+    ),
+]
 SchemaFile = Annotated[
     Path | None,
     typer.Option(
@@ -131,6 +149,8 @@ LearnerName = Annotated[
         "--learner",
         help="The recipe; by default what plan says of the public numbers. "
         + "; ".join(f"{name}, {RECIPES.summary(name)}" for name in classifiers())
+        + ". Of a number to predict: "
+        + "; ".join(f"{name}, {RECIPES.summary(name)}" for name in regressors())
         + ".",
         show_default=False,
     ),

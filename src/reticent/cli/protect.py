@@ -41,7 +41,7 @@ from reticent.cli.private_table import (
     EncoderName,
     EncoderPeople,
     FeatureColumns,
-    Label,
+    Labels,
     LearnerName,
     NoiseName,
     Norms,
@@ -51,6 +51,7 @@ from reticent.cli.private_table import (
     Prototypes,
     Records,
     SchemaFile,
+    TargetRange,
     each_of,
     required_option,
     said_records,
@@ -58,6 +59,7 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import progress_line
 from reticent.cli.table_form import TableForm
+from reticent.cli.task_release import TaskRequest
 from reticent.guarantee import Guarantee
 from reticent.guarantee.rounding import scale_text
 from reticent.protect.registry import RECIPES, classifier_named
@@ -127,7 +129,8 @@ def protect(
     epsilon: Epsilon,
     out: Out,
     schema: SchemaFile = None,
-    label: Label = None,
+    label: Labels = None,
+    target_range: TargetRange = None,
     delta: Delta = None,
     pure: Pure = False,
     relation: RelationName = None,
@@ -161,9 +164,10 @@ def protect(
     sign: Sign = None,
     json: Json = False,
 ) -> None:
-    """Learn a linear classifier from private features and release it once, with a proven ε.
+    """Learn a linear model from private features and release it once, with a proven ε.
 
-    Without --learner public numbers choose it, as plan does: a line says which, and why.
+    It tells classes; a number where --target-range or the schema says its range; or several labels
+    at once. Without --learner public numbers choose it, as plan does: a line says which, and why.
     """
     from reticent.protect import ReleaseRequest, Terms, release_table
 
@@ -177,8 +181,9 @@ def protect(
         text=text,
         features=features,
         drop=drop,
+        target_range=target_range,
     )
-    form.said_label()
+    form.said_labels()
     terms = Terms(
         epsilon=epsilon,
         delta=delta_of(delta, pure),
@@ -200,7 +205,12 @@ def protect(
     if centred:
         options["mean_bound"] = options["bound"] if mean_bound is None else mean_bound
     start = None
-    if fit is not None:
+    if form.task != "classification":
+        idle = {"classes": classes, "fit": fit, "prototypes": prototypes or None, **options}
+        request = TaskRequest(
+            form=form, terms=terms, learner=learner, mechanism=mechanism, options=options
+        ).of(records, idle)
+    elif fit is not None:
         _refuse_with_fit(learner, {"classes": classes, "records": records, **options}, centred)
         form, request, start = _from_fit(fit, form, terms, mechanism or DEFAULT_NOISE)
     else:
@@ -213,7 +223,7 @@ def protect(
     refuse_unwritable(out, replace=replace)
     signer = signer_of(sign)
     data = form.read_private(private)
-    if fit is None:
+    if fit is None and form.task == "classification":
         request = ReleaseRequest(
             terms=terms, records=many, mechanism=mechanism or DEFAULT_NOISE, options=options
         )
@@ -222,8 +232,7 @@ def protect(
         else:
             request = advised_request(data, request, mechanism, prototypes=prototypes)
     warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=request.records)
-    purpose = f"{request.recipe}, {request.noise_name} noise"
-    charge = None if charged is None else partial(charged, request.terms, purpose)
+    charge = None if charged is None else partial(charged, request.terms, _purpose(request))
     with progress_line("release") as progress:
         progress(0, 1)
         released = release_table(data, request, charge=charge, start=start)
@@ -265,6 +274,10 @@ def advised_request(
         " taken with --learner."
     )
     return advised
+
+
+def _purpose(request: ReleaseRequest) -> str:
+    return f"{request.recipe}, {request.noise_name} noise"
 
 
 def _implied(options: dict[str, Any]) -> str | None:

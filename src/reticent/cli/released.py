@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,6 +25,7 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.protect import print_assumptions, print_encoder
 from reticent.cli.table_form import TableForm
+from reticent.cli.task_predictions import TaskPredictions, labels_said, other_task
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
 
@@ -43,12 +45,16 @@ Key = Annotated[
 Queries = Annotated[
     Path,
     typer.Option(
-        help="Records to classify: .npz, .csv or .parquet; raw where the release has a schema."
+        help="Records to answer: .npz, .csv or .parquet; raw where the release has a schema."
     ),
 ]
 Truth = Annotated[
     str | None,
-    typer.Option("--label", help="The column of labels, to count hits.", show_default=False),
+    typer.Option(
+        "--label",
+        help="The column of labels, or the columns of several, to measure the answers.",
+        show_default=False,
+    ),
 ]
 
 
@@ -103,7 +109,7 @@ PredictionsOut = Annotated[
     typer.Option(
         "--out",
         help="Write a .csv file: for each row its number, the answer, and the probability of each"
-        " class.",
+        " class; of several labels a column each.",
         show_default=False,
     ),
 ]
@@ -123,7 +129,7 @@ def predict(
     out: PredictionsOut = None,
     json: Json = False,
 ) -> None:
-    """Classify with a released head; free, because the head is public.
+    """Answer with a released model; free, because it is public.
 
     Where the release was made by a schema, its certificate holds it: raw records are prepared by
     it, each by itself. Else columns are taken by their names where the release has names; others
@@ -147,15 +153,12 @@ def predict(
         features=features,
         drop=drop,
     )
-    if head.recipe.task != "classification":
-        if label is not None:
-            raise InputError(
-                f"--label must not be given for a {head.recipe.task}: it has no classes"
-            )
-        rows = form.read(queries, queries=True)
-        numbers = head.predict(_arranged(head, rows))
-        _write(out, ("row", "predicted"), ([value] for value in numbers.tolist()))
-        _print_numbers(numbers, str(head.guarantee), json, out is not None)
+    if task := other_task(head):
+        form = dataclasses.replace(form, **labels_said(head, form, label))
+        data = form.read(queries, queries=True)
+        found = TaskPredictions.of(head, task, _arranged(head, data), data.labels)
+        _write(out, found.columns, found.rows)
+        found.print(written=out is not None, json=json)
         return
     names = None if label is None else [str(name) for name in head.classes_]
     if text is None or encoder is not None:
@@ -208,15 +211,6 @@ def _write(out: Path | None, columns: tuple[str, ...], rows: Iterable[list[Any]]
     table.writerows([number, *row] for number, row in enumerate(rows))
     write_atomic(out, text.getvalue().encode())
     print_warning(f"written to {out}")
-
-
-def _print_numbers(values: Any, guarantee: str, json: bool, written: bool) -> None:
-    if json:
-        print_json({"predictions": values.tolist()})
-        return
-    for value in [] if written else values.tolist():
-        print_line(f"{value:.6g}")
-    print_line(f"model: {guarantee}")
 
 
 def _print_predictions(head: Release, chosen: Any, truth: Any, json: bool) -> None:

@@ -44,20 +44,31 @@ def report(
     """
     from reticent.report import write_report
     from reticent.report.publication import release_beside
-    from reticent.results import read_results
+    from reticent.results.task_results import TaskResults, read_any_results
 
-    document = read_results(results)
+    document = read_any_results(results)
     if not public and released is not None:
         raise InputError("--released must be said with --public, got it alone")
-    if public and released is None:
-        released = release_beside(results, document)
-    written = write_report(document, out or results.parent, public=public, released=released)
+    if isinstance(document, TaskResults):
+        from reticent.report.task_page import write_task_report
+
+        if public:
+            raise InputError(
+                f"--public must be of a run on classes, got {document.facts.task}: card --public"
+                " writes a text that can be published"
+            )
+        written = write_task_report(document, out or results.parent)
+    else:
+        if public and released is None:
+            released = release_beside(results, document)
+        written = write_report(document, out or results.parent, public=public, released=released)
     page = next(path for path in written if path.suffix == ".html")
     if json:
         print_json(
             {"page": str(page), "written": [str(path) for path in written], "public": public}
         )
         return
+    kind = "measures" if isinstance(document, TaskResults) else "accuracies"
     kinds = {".svg": "figures", ".csv": "tables"}
     counts = {
         kind: sum(path.suffix == suffix for path in written) for suffix, kind in kinds.items()
@@ -66,5 +77,5 @@ def report(
     print_line(
         "public: only what the guarantee covers"
         if public
-        else "internal: accuracies, attacks and audits in it are not covered by any guarantee"
+        else f"internal: {kind}, attacks and audits in it are not covered by any guarantee"
     )

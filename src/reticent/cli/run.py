@@ -39,7 +39,7 @@ from reticent.cli.private_table import (
     EncoderName,
     EncoderPeople,
     FeatureColumns,
-    Label,
+    Labels,
     LearnerName,
     Norms,
     Person,
@@ -47,6 +47,7 @@ from reticent.cli.private_table import (
     Prototypes,
     Records,
     SchemaFile,
+    TargetRange,
     each_of,
     said_records,
     used_encoder,
@@ -55,6 +56,7 @@ from reticent.cli.progress import stages
 from reticent.cli.protect import refuse_earlier
 from reticent.cli.summary import print_summary, stop_refuted, written_by
 from reticent.cli.table_form import TableForm
+from reticent.cli.task_run import end_task, run_task_command, written_task
 from reticent.guarantee import Relation
 from reticent.validation import InputError
 
@@ -117,7 +119,8 @@ def run(
     epsilon: Epsilon,
     delta: Delta,
     schema: SchemaFile = None,
-    label: Label = None,
+    label: Labels = None,
+    target_range: TargetRange = None,
     relation: RelationName = None,
     classes: Classes = None,
     bound: Bound = None,
@@ -151,7 +154,10 @@ def run(
     open_account: OpenAccount = False,
     json: Json = False,
 ) -> None:
-    """Tune, attack, protect, attack again and audit a classifier on your own features.
+    """Tune, attack, protect, attack again and audit a model of your own features.
+
+    It tells classes; a number where --target-range or the schema says its range; or several labels
+    at once.
 
     Writes a page for whoever decides about publishing, results.json and the recommended release
     with its certificate; that one release is charged to --ledger before it is made. Without
@@ -177,8 +183,9 @@ def run(
         features=features,
         drop=drop,
         public=public,
+        target_range=target_range,
     )
-    form.said_label()
+    form.said_labels()
     neighbours, limits = relation_of(relation), limits_of(fail_above or ())
     records = form.said_records(records)
     _refuse_silence(records, records_from_data, neighbours)
@@ -199,7 +206,7 @@ def run(
             bound=longest_row(roles.private) if bound is None else bound,
             inferred_from_data=_inferred(form, bound=bound, records=records),
             norms=as_norms(norms or "clip"),
-            learner=learner,
+            learner=learner if form.task == "classification" else None,
             prototypes=prototypes,
             epsilons=_grid(epsilons),
             draws=draws,
@@ -212,6 +219,13 @@ def run(
         )
         _warn(roles, spec)
         command = shlex.join(["reticent", *sys.argv[1:]])
+        if form.task != "classification":
+            task = run_task_command(
+                (roles, spec), form, learner, command=command, charge=charge, limits=limits
+            )
+            written = written_task(task, target, sign=signer)
+            end_task(task, (out, written), limits, json=json, charged=ledger is not None)
+            return
         with stages() as stage:
             finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
         written = written_by(finished, target, sign=signer)
@@ -237,7 +251,8 @@ def _tables(
 
 def _inferred(form: TableForm, **said: Any) -> tuple[str, ...]:
     """What nobody said, and a schema with facts that were taken from the private records."""
-    missing = [name for name, value in {"classes": form.classes, **said}.items() if value is None]
+    classes = form.classes if form.task == "classification" else form.labels
+    missing = [name for name, value in {"classes": classes, **said}.items() if value is None]
     facts = () if form.schema is None or not form.schema.inferred else ("schema",)
     return (*missing, *facts)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,15 +16,19 @@ from reticent.validation import InputError
 if TYPE_CHECKING:
     from reticent.protect.signing import Signer
     from reticent.results import ReleaseRow, Results
-    from reticent.run import Finished
 
 REFUTED = 1
+Write = Callable[[Any, Path], list[Path]]
+"""Writes the page of a document into a folder."""
 
 
-def written_by(finished: Finished, folder: Path, *, sign: Signer | None = None) -> list[str]:
+def written_by(
+    finished: Any, folder: Path, *, sign: Signer | None = None, write: Write | None = None
+) -> list[str]:
     """Document, release and page, all or none; what stands in the folder, folders with a slash.
 
-    The signature of an earlier run goes with its release.
+    The signature of an earlier run goes with its release. ``write`` makes the page, where it is not
+    that of a run on classes.
     """
     from reticent.parallel import dismiss_workers
     from reticent.protect.sealed_pair import signature_path
@@ -35,7 +40,7 @@ def written_by(finished: Finished, folder: Path, *, sign: Signer | None = None) 
     try:
         with partial_folder(".run-", within=folder) as staged:
             saved = finished.save(staged, sign=sign)
-            paths = write_report(finished.results, folder)
+            paths = (write or write_report)(finished.results, folder)
             # From here on no more space is needed: a full disk has left the folder as it was.
             signature_path(folder / KEPT).unlink(missing_ok=True)
             paths += [path.replace(folder / path.name) for path in saved]

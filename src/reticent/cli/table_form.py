@@ -17,6 +17,7 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset, Schema
+    from reticent.data.dataset import LabelTask
     from reticent.protect import Release
 
 
@@ -25,6 +26,12 @@ class TableForm:
     """How every table of a command is read: by its schema, or by the words of its options."""
 
     label: str | None = None
+    """The one column of classes, or of numbers; None where there are several labels."""
+    labels: list[str] = field(default_factory=list)
+    """All columns of labels."""
+    target: tuple[float, float] | None = None
+    """The ends of the public range of a label that is a number."""
+    unit: str = ""
     person: str | None = None
     classes: list[str] | None = None
     embedding: str | None = None
@@ -40,10 +47,11 @@ class TableForm:
         typed = said.pop("classes", None)
         said |= {"classes": None if typed is None else listed(typed)}
         columns = {name: _names(said.pop(name, None)) for name in ("features", "drop")}
-        around = said.pop("public", None)
+        around, spread = said.pop("public", None), said.pop("target_range", None)
         if schema is None:
-            return cls(**said, features=columns["features"], drop=columns["drop"] or [])
-        beside = said | columns | {"public": around}
+            named = said | _label_columns(said.get("label"), spread)
+            return cls(**named, features=columns["features"], drop=columns["drop"] or [])
+        beside = said | columns | {"public": around, "target-range": spread}
         given = [name for name, value in beside.items() if value is not None]
         if given:
             raise InputError(f"--{given[0]} must not be given beside --schema, which says it all")
@@ -70,19 +78,41 @@ class TableForm:
     @classmethod
     def by(cls, schema: Schema) -> TableForm:
         """The form of a schema."""
+        target = schema.target
         return cls(
             label=None if schema.label is None else schema.label.name,
+            labels=[column.name for column in schema.labels],
+            target=None if target is None else (target.low, target.high),
+            unit="" if target is None else target.unit,
             person=None if schema.person is None else schema.person.name,
             classes=list(schema.classes) or None,
             schema=schema,
         )
 
+    @property
+    def task(self) -> LabelTask:
+        """What the labels are: classes, a number, or several that are true or false."""
+        if len(self.labels) > 1:
+            return "multilabel"
+        return "classification" if self.target is None else "regression"
+
     def said_label(self) -> str:
-        """The column of labels, which a command needs."""
-        if self.label is None:
+        """The column of classes, which a command needs."""
+        self.said_labels()
+        if self.label is None or self.task != "classification":
+            what = "several labels" if self.label is None else "a number"
+            raise InputError(
+                f"--label must be one column of classes here, got {what}: protect, run and predict"
+                " take such"
+            )
+        return self.label
+
+    def said_labels(self) -> tuple[str, ...]:
+        """The columns of labels, of which a command needs one at least."""
+        if not self.labels:
             where = "in the schema" if self.schema is not None else "(or --schema)"
             raise InputError(f"--label must be said {where}, the column of labels, got none")
-        return self.label
+        return tuple(self.labels)
 
     def said_bound(self, bound: float | None) -> float | None:
         """R as it follows from the schema, or as it was said."""
@@ -127,7 +157,28 @@ class TableForm:
             name: changes.get(name, getattr(self, name))
             for name in ("label", "person", "embedding", "classes", "encoder", "text")
         }
-        return read_private(path, features=self.features, drop=self.drop, **said)
+        if self.task == "classification":
+            return read_private(path, features=self.features, drop=self.drop, **said)
+        return self._with_other_labels(path, said, queries=queries)
+
+    def _with_other_labels(self, path: Path, said: dict[str, Any], *, queries: bool) -> Dataset:
+        """Columns of numbers, or of 0 and 1, as labels; queries may lack them."""
+        from reticent.data.columns import open_columns
+        from reticent.data.label_columns import with_label_columns
+
+        there = open_columns(path).names
+        known = not queries or all(name in there for name in self.labels)
+        alone = said["embedding"] is not None or said["text"] is not None
+        left_out = [] if alone else [name for name in self.labels if name in there]
+        data = read_private(
+            path,
+            **said | {"label": None, "classes": None},
+            features=self.features,
+            drop=[*self.drop, *left_out],
+        )
+        if not known:
+            return data
+        return with_label_columns(data, path, self.labels, numbers=self.task == "regression")
 
 
 def common_schema(releases: Sequence[Release]) -> Schema | None:
@@ -142,6 +193,33 @@ def _loaded(path: Path) -> Schema:
     from reticent.data import Schema
 
     return Schema.load(path)
+
+
+def _label_columns(typed: str | None, spread: str | None) -> dict[str, Any]:
+    """--label as one column or several, and the range of a number."""
+    names = _names([typed]) if typed is not None else []
+    if spread is None:
+        one = names[0] if names and len(names) == 1 else None
+        return {"label": one, "labels": names or []}
+    if names is None or len(names) != 1:
+        raise InputError("--target-range must be said with one --label, the number to predict")
+    return {"label": names[0], "labels": names, "target": range_of(spread)}
+
+
+def range_of(typed: str) -> tuple[float, float]:
+    """The public range of a label, as it was typed: LOW,HIGH.
+
+    >>> range_of("0, 350")
+    (0.0, 350.0)
+    """
+    from reticent.data.schema.kinds import check_range
+
+    try:
+        low, high = map(float, typed.split(","))
+    except ValueError:
+        raise InputError(f"--target-range must be LOW,HIGH, got {typed!r}") from None
+    check_range(low, high)
+    return low, high
 
 
 def _names(typed: list[str] | None) -> list[str] | None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,8 @@ from reticent.validation import InputError, text, texts
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
 
+LabelTask = Literal["classification", "regression", "multilabel"]
+"""One class of several, one number, or several labels that are true or false each."""
 _FEATURES: Final = 2  # axes: record, feature
 _IMAGES: Final = 4  # axes: record, height, width, channel
 _CHUNK: Final = 1 << 24
@@ -33,7 +35,9 @@ class Dataset:
 
     ``inputs`` has one of three shapes: features (n, d), images (n, height, width, channels), both
     float64, float32 or uint8, or n texts. ``labels`` number the ``classes``; without classes they
-    are real numbers (regression), and None where the publisher gave none. ``public_classes`` is
+    are real numbers (regression), and None where the publisher gave none. Where several labels may
+    be true of a record, they are a column of 0 and 1 for each of the ``classes`` (``task``).
+    ``public_classes`` is
     False where the classes were read off the labels: then their list is private too. ``schema`` is
     that of the raw table where the features were prepared by one.
 
@@ -87,6 +91,13 @@ class Dataset:
         features: NDArray[np.float32] = flat.astype(np.float32, copy=False)
         is_pixels = self.inputs.ndim == _IMAGES and flat.dtype == np.uint8
         return np.divide(features, np.float32(255), out=features) if is_pixels else features
+
+    @property
+    def task(self) -> LabelTask:
+        """What is to be learnt of the labels; classification where there are none."""
+        if self.labels is None or self.labels.ndim == 1:
+            return "classification" if self.labels is None or self.classes else "regression"
+        return "multilabel"
 
     @property
     def images(self) -> Array:
@@ -198,6 +209,8 @@ def _place(place: tuple[int, ...]) -> str:
 
 def _labels(value: ArrayLike, length: int, classes: tuple[str, ...]) -> Array:
     labels = np.asarray(value)
+    if labels.ndim == 2 and classes:
+        return _label_matrix(labels, (length, len(classes)))
     if labels.shape != (length,):
         raise InputError(f"labels must have shape ({length},), got {labels.shape}")
     if not classes:
@@ -210,6 +223,21 @@ def _labels(value: ArrayLike, length: int, classes: tuple[str, ...]) -> Array:
             f"labels must number one of {len(classes)} classes from 0,"
             f" got another in {where(int(wrong[0]))}"
         )
+    return labels.astype(np.int64)
+
+
+def _label_matrix(labels: Array, shape: tuple[int, int]) -> Integers:
+    """Several labels of each record: 1 where a label is true of it."""
+    if labels.shape != shape:
+        raise InputError(
+            f"labels must have shape {shape}, one column per label, got {labels.shape}"
+        )
+    if labels.dtype.kind not in "biu":
+        raise InputError(f"labels must be 0 or 1, got an array of {labels.dtype}")
+    wrong = np.argwhere((labels != 0) & (labels != 1))
+    if len(wrong):
+        row, column = map(int, wrong[0])
+        raise InputError(f"labels must be 0 or 1, got another in {where(row)}, column {column}")
     return labels.astype(np.int64)
 
 

@@ -425,7 +425,8 @@ class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
 
     Args:
         bound: The public bound on the norm of a row; longer rows are scaled down to it.
-        target_bound: The public bound on the absolute target; others are clipped to it.
+        target_bound: The public bound on a target's distance from ``target_centre``; others are
+            clipped to it.
         records: The public N: about the number of records; at most 2N may be there.
         epsilon: The ε of the whole fit.
         delta: Its δ.
@@ -435,6 +436,7 @@ class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
             protected; None where no persons are named, and the record is.
         inferred: The names of public numbers that were read off the private records.
         charge: Called with the event of the whole fit before a sum is formed.
+        target_centre: The public middle of the targets' range.
 
     Attributes:
         released_: The affine function with its guarantee.
@@ -471,9 +473,11 @@ class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
         max_records_per_person: int | None = None,
         inferred: Collection[str] = (),
         charge: Charge | None = None,
+        target_centre: float = 0.0,
     ) -> None:
         self.bound = bound
         self.target_bound = target_bound
+        self.target_centre = target_centre
         self.records = records
         self.epsilon = epsilon
         self.delta = delta
@@ -499,6 +503,7 @@ class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
                 mechanism=self.mechanism,
                 bound=self.bound,
                 target_bound=self.target_bound,
+                target_centre=self.target_centre,
             ),
             terms=terms,
             rows=rows,

@@ -12,7 +12,7 @@ import numpy as np
 
 from reticent.arrays import Floats
 from reticent.protect.recipes.linear import LinearRecipe
-from reticent.protect.recipes.regression import RegressionRecipe
+from reticent.protect.recipes.regression import NumberRecipe
 from reticent.protect.recipes.weights import WeightsRecipe
 from reticent.protect.release import Release
 from reticent.training.features import clip_rows
@@ -92,7 +92,7 @@ def to_onnx(release: Release) -> bytes:
 
 
 def _is_regression(release: Release) -> bool:
-    return isinstance(release.recipe, RegressionRecipe)
+    return isinstance(release.recipe, NumberRecipe)
 
 
 def _affine(release: Release) -> tuple[Floats, Floats]:
@@ -173,7 +173,7 @@ def _clipped(graph: _Graph, rows: str, bound: float) -> str:
 
 def _mapped(graph: _Graph, release: Release) -> str:
     recipe, rows = release.recipe, "x"
-    if isinstance(recipe, RegressionRecipe):
+    if isinstance(recipe, NumberRecipe):
         clipped = _clipped(graph, rows, recipe.bound)
         return graph.node("Div", clipped, graph.constant(np.float64(recipe.bound)))
     if not isinstance(recipe, WeightsRecipe):
@@ -224,9 +224,11 @@ def _plain(classes: Any) -> Any:
 def _regression(graph: _Graph, release: Release) -> list[Any]:
     from onnx import TensorProto
 
-    assert isinstance(release.recipe, RegressionRecipe)
+    assert isinstance(release.recipe, NumberRecipe)
     value = graph.node("Squeeze", _linear(graph, release, "sum"), graph.constant(np.array([1])))
     ends = (graph.constant(np.float64(end)) for end in (-1.0, 1.0))
     cut = graph.node("Clip", value, *ends)
-    graph.node("Mul", cut, graph.constant(np.float64(release.recipe.target_bound)), output="value")
+    spread = graph.node("Mul", cut, graph.constant(np.float64(release.recipe.target_bound)))
+    centre = graph.constant(np.float64(release.recipe.target_centre))
+    graph.node("Add", spread, centre, output="value")
     return [graph.output("value", TensorProto.DOUBLE)]

@@ -29,10 +29,12 @@ def public_penalty(  # noqa: PLR0913 - one argument for each public number
     relation: Relation | str,
     mechanism: str = "gaussian",
     max_records_per_person: int | None = None,
+    residual: float = math.sqrt(2),
 ) -> float:
-    """λ = k·m·√2·R²·c/(0.3·N), c the std of the noise for Δ₂ = 1 at (ε, δ).
+    """λ = k·m·r·R²·c/(0.3·N), c the std of the noise for Δ₂ = 1 at (ε, δ).
 
-    ``coordinates`` is p = (C−1)·d, the number of released entries.
+    ``coordinates`` is p = (C−1)·d, the number of released entries, and ``residual`` is r, the
+    largest norm of a record's residual: √2 for softmax, √C for C labels of a sigmoid head.
 
     >>> round(
     ...     public_penalty(
@@ -51,7 +53,7 @@ def public_penalty(  # noqa: PLR0913 - one argument for each public number
     unit = Sensitivity(l1=math.sqrt(p), l2=1.0)
     noise = mechanism_of(mechanism).calibrate(unit, epsilon=epsilon, delta=delta)
     touched = 1 if as_relation(relation) is Relation.ADD_REMOVE else 2
-    moved = touched * records_touched(max_records_per_person) * math.sqrt(2)
+    moved = touched * records_touched(max_records_per_person) * positive("residual", residual)
     scale = positive("radius", radius) ** 2 * noise.std_in(p)
     return moved * scale / (LOGIT_NOISE * count("records", records))
 

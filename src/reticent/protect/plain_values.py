@@ -1,13 +1,17 @@
 """The numbers of a recipe as plain values: what a certificate may hold, and how it is read."""
 
 import dataclasses
+import math
 import unicodedata
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NewType
 
 import numpy as np
 
-from reticent.validation import InputError, count, describe, non_negative, positive
+from reticent.validation import InputError, count, describe, finite, non_negative, positive
+
+SignedFloat = NewType("SignedFloat", float)
+"""A number of a recipe that may be negative, such as the middle of a label's range."""
 
 
 def checked(name: str, kind: str, value: object) -> Any:
@@ -85,12 +89,19 @@ def _text(name: str, value: object) -> str:
     return value
 
 
+def _signed(name: str, value: object) -> float:
+    """A number of either sign, within the same range as others."""
+    number = finite(name, value)
+    return math.copysign(_within(name, abs(number)), number)
+
+
 _CHECKS: dict[str, Callable[[str, object], object]] = {
     "int": _whole,
     "float": lambda name, value: _within(name, non_negative(name, value)),
     "float | None": lambda name, value: (
         None if value is None else _within(name, positive(name, value))
     ),
+    "SignedFloat": _signed,
     "bool": _truth,
     "str": _text,
 }

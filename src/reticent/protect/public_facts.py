@@ -11,9 +11,11 @@ from typing import Any, Final
 
 from reticent.data.schema import Schema
 from reticent.data.schema.column import is_private
+from reticent.data.schema.kinds import check_range
 from reticent.data.schema.schema import digest_of
 from reticent.guarantee import Relation
 from reticent.protect.recipe import Recipe
+from reticent.protect.registry import CLASSIFICATION, MULTILABEL, REGRESSION
 from reticent.protect.terms import Source, Terms
 from reticent.validation import InputError, describe
 
@@ -40,12 +42,15 @@ def followed_by(terms: Terms, schema: Schema | None, recipe: Recipe) -> Terms:
 
 def _following(schema: Schema) -> dict[str, tuple[Any, bool]]:
     """What a schema says of public numbers, and whether it was taken from the private records."""
-    label = schema.label
+    labels = any(column.inferred for column in schema.labels)
     facts = any(column.inferred for column in schema.features)
+    target = schema.target
+    spread = {} if target is None else target_options(target.low, target.high)
     return {
         "records": (schema.records, is_private(schema.records_source)),
-        "classes": (len(schema.classes), label is not None and label.inferred),
+        "classes": (1 if target is not None else len(schema.classes), labels),
         "bound": (schema.bound, facts),
+        **{name: (value, labels) for name, value in spread.items()},
     }
 
 
@@ -62,6 +67,9 @@ def misfits(schema: Schema | None, recipe: Recipe, classes: list[str], terms: Te
         )
     if recipe.task == "classification" and list(schema.classes) != classes:
         problems.append("the classes are not those of the schema")
+    labelled = bool(schema.labels) and recipe.task in (CLASSIFICATION, REGRESSION)
+    if labelled and _task(recipe) != schema.task:
+        problems.append(f"the schema is for {schema.task}, and the recipe for {_task(recipe)}")
     if schema.invalid == "leave-out" and terms.relation is not Relation.ADD_REMOVE:
         problems.append(
             "the schema leaves invalid records out, so neighbours must be add-remove: a replaced"
@@ -70,6 +78,22 @@ def misfits(schema: Schema | None, recipe: Recipe, classes: list[str], terms: Te
     if followed_by(terms, schema, recipe) != terms:
         problems.append("the sources are not those of the schema")
     return problems
+
+
+def _task(recipe: Recipe) -> str:
+    """What its labels are: of a sigmoid head there are several."""
+    several = recipe.to_dict().get("outputs") == "sigmoid"
+    return MULTILABEL if several else recipe.task
+
+
+def target_options(low: float, high: float) -> dict[str, float]:
+    """The middle and the half of a label's public range, as recipes of numbers take them.
+
+    >>> target_options(0.0, 100.0)
+    {'target_bound': 50.0, 'target_centre': 50.0}
+    """
+    check_range(low, high)
+    return {"target_bound": high / 2 - low / 2, "target_centre": high / 2 + low / 2}
 
 
 def document_of_schema(schema: Schema) -> dict[str, Any]:

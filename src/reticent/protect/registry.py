@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _HERE = "reticent.protect.recipes"
 CLASSIFICATION, REGRESSION, STATISTIC = "classification", "regression", "statistic"
 ENCODING: Final = "encoding"
+MULTILABEL: Final = "multilabel"
+"""Several labels of a record at once: a sigmoid head, by the recipe "weights"."""
 
 RECIPES: Registry[type[Recipe]] = Registry(
     "recipe",
@@ -124,13 +126,32 @@ def classifiers() -> tuple[str, ...]:
     return tuple(name for name in RECIPES if RECIPES.group(name, "task") == CLASSIFICATION)
 
 
+def regressors() -> tuple[str, ...]:
+    """The names of recipes that predict a number, for commands on a table with one."""
+    return tuple(name for name in RECIPES if RECIPES.group(name, "task") == REGRESSION)
+
+
 def encoders() -> tuple[str, ...]:
     """The names of recipes that make features of rows, without labels."""
     return tuple(name for name in RECIPES if RECIPES.group(name, "task") == ENCODING)
 
 
+def learners_for(task: str) -> tuple[str, ...]:
+    """The names of recipes for the labels of a table (``Dataset.task``)."""
+    if task == MULTILABEL:
+        return ("weights",)
+    return regressors() if task == REGRESSION else classifiers()
+
+
+def learner_named(name: str, task: str) -> type[Recipe]:
+    """The recipe of this name, where it is for such labels; another is refused with the list."""
+    known = learners_for(task)
+    if name not in known:
+        what = "" if task == CLASSIFICATION else f" for {task}"
+        raise InputError(f"learner must be one of {', '.join(known)}{what}, got {name!r}")
+    return RECIPES[name]
+
+
 def classifier_named(name: str) -> type[Recipe]:
     """The recipe of this name that tells classes; another is refused with the list of these."""
-    if name not in classifiers():
-        raise InputError(f"learner must be one of {', '.join(classifiers())}, got {name!r}")
-    return RECIPES[name]
+    return learner_named(name, CLASSIFICATION)

@@ -15,9 +15,16 @@ from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
 from reticent.protect.noise_scales import noise_plan
+from reticent.protect.public_facts import target_options
 from reticent.protect.recipe import Recipe
 from reticent.protect.recipes.weights import WeightsRecipe
-from reticent.protect.registry import RECIPES, classifier_named
+from reticent.protect.registry import (
+    CLASSIFICATION,
+    MULTILABEL,
+    RECIPES,
+    REGRESSION,
+    learner_named,
+)
 from reticent.protect.release import Charge, Release, released_by, with_names
 from reticent.protect.terms import Terms, checked_each
 from reticent.training import SoftmaxHead
@@ -94,6 +101,18 @@ class ReleaseRequest:
         return dataclasses.replace(
             self, terms=dataclasses.replace(self.terms, max_records_per_person=each)
         )
+
+    def for_labels_of(self, data: Dataset) -> ReleaseRequest:
+        """The same with what the labels of the table ask for.
+
+        Several labels make a sigmoid head; the range of a number follows from the schema.
+        """
+        if data.task == MULTILABEL:
+            return self.with_options(outputs="sigmoid")
+        target = None if data.schema is None else data.schema.target
+        if data.task != REGRESSION or target is None or "target_bound" in self.options:
+            return self
+        return self.with_options(**target_options(target.low, target.high))
 
     def planned(self, features: int, classes: int) -> Recipe:
         """The recipe with its constants, from public numbers alone."""
@@ -172,7 +191,8 @@ def release_table(
     request = request.for_rows_of(data)
     terms = request.terms
     _refuse_inferred_classes(data, "classes" in terms.inferred)
-    classifier_named(request.recipe)
+    learner_named(request.recipe, data.task)
+    request = request.for_labels_of(data)
     rows, labels = kept_rows(data, terms.max_records_per_person)
     recipe = request.planned(rows.shape[1], len(data.classes))
     recipe.refuse_other_layout(data.inputs.shape[1:])
@@ -211,13 +231,15 @@ def kept_each(data: Dataset, max_records_per_person: int | None) -> int | None:
 
 def private_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Array]:
     """Features and labels of the rows that count, with each person's rows capped."""
+    if data.task != CLASSIFICATION:
+        raise InputError(f"data must have one class for each record, got labels for {data.task}")
     rows, places = kept_rows(data, max_records_per_person)
     labels: Array = np.asarray(data.classes)[places]
     return rows, labels
 
 
-def kept_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Integers]:
-    """Features in float64 and the places of labels among the classes, of the rows that count.
+def kept_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Array]:
+    """Features in float64 and labels as the data set has them, of the rows that count.
 
     Where all rows do, and are float64, they are the data's own: not copied, and not to be changed.
     """
@@ -252,7 +274,7 @@ def cap_rows_per_person(persons: NDArray[np.generic], max_records_per_person: in
     return np.sort(order[place < most])
 
 
-def _labels(data: Dataset) -> Integers:
+def _labels(data: Dataset) -> Array:
     if data.labels is None:
         raise InputError("data must have labels, got none")
     return data.labels

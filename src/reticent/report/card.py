@@ -33,8 +33,11 @@ FPR = 0.01
 """The share of false alarms at which a card says what an attack can reach."""
 
 
-def card(evidence: Evidence, *, public: bool = False) -> str:
-    """The section as a whole; ``public`` keeps what the guarantee covers alone."""
+def card(evidence: Evidence, *, public: bool = False, utility: str | None = None) -> str:
+    """The section as a whole; ``public`` keeps what the guarantee covers alone.
+
+    ``utility`` says what the release costs, where that is no accuracy of classes.
+    """
     if public:
         evidence = publishable(evidence)
     parts = [
@@ -48,7 +51,7 @@ def card(evidence: Evidence, *, public: bool = False) -> str:
         "### Assumptions",
         assumptions(evidence.claim),
         *(() if public else tested(evidence)),
-        *cost(evidence, public=public),
+        *(cost(evidence, public=public) if utility is None else ("### Utility", utility)),
         *how_to_use(evidence),
         "### How to verify",
         how_to_verify(evidence),

@@ -12,6 +12,7 @@ from reticent.protect.terms import RECORDS
 from reticent.report.evidence import Evidence
 from reticent.results import Attack, Claim, Results
 from reticent.results.allowed import attack_allowance
+from reticent.results.task_results import TaskResults
 from reticent.validation import InputError
 
 UNSIGNED: Final = (
@@ -51,7 +52,7 @@ def signature_of(evidence: Evidence) -> str:
     return f"signed by the holder of the Ed25519 key {own.signed_by}; the files do not say who"
 
 
-def release_beside(document: Path, results: Results) -> Path:
+def release_beside(document: Path, results: Results | TaskResults) -> Path:
     """The release that a run wrote beside its document, by its name alone: no other folder."""
     kept = results.recommended.file
     name = "" if kept is None else Path(kept).name

@@ -33,7 +33,7 @@ _SAID: Final = (
 def rendered(results: Results, figures: Mapping[str, Drawing]) -> str:
     """The internal page around figures that are drawn already."""
     claim = results.recommended.claim
-    return _page(
+    return page_from(
         "internal.html.j2",
         claim,
         figures,
@@ -49,7 +49,7 @@ def rendered_public(evidence: Evidence, figures: Mapping[str, Drawing]) -> str:
 
     No part of a document is at hand here, so none can be shown.
     """
-    return _page(
+    return page_from(
         "public.html.j2",
         evidence.claim,
         figures,
@@ -62,7 +62,8 @@ def rendered_public(evidence: Evidence, figures: Mapping[str, Drawing]) -> str:
     )
 
 
-def _page(template: str, claim: Claim, figures: Mapping[str, Drawing], **more: Any) -> str:
+def page_from(template: str, claim: Claim, figures: Mapping[str, Drawing], **more: Any) -> str:
+    """A template around a claim and its figures."""
     context = {
         "claim": claim,
         "figures": figures,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -52,6 +52,11 @@ def write_report(
         released: As for ``page``.
     """
     contents = _contents(_drawn(results, public=public, released=released), public=public)
+    return write_contents(contents, folder, public=public)
+
+
+def write_contents(contents: Mapping[str, bytes], folder: Path, *, public: bool) -> list[Path]:
+    """Files by their names within a folder, all or none; the last one is the page."""
     folder = Path(folder)
     staged = folder
     try:
@@ -72,7 +77,7 @@ def _refused(folder: Path, error: OSError) -> InputError:
     return InputError(f"{folder} must be a folder to write to, got: {error.strerror}")
 
 
-def _pages() -> Any:
+def drawing_modules() -> Any:
     """Whatever draws; one line says what is not installed."""
     try:
         from reticent.report import figures, rendering
@@ -95,7 +100,7 @@ class _Drawn(NamedTuple):
 
 def _drawn(results: Results, *, public: bool, released: Release | str | Path | None) -> _Drawn:
     """All is made before anything is written."""
-    drawings, rendering = _pages()
+    drawings, rendering = drawing_modules()
     from reticent.report.evidence import of_results
     from reticent.report.publication import publishable
     from reticent.report.tables import public_tables, tables
@@ -154,4 +159,4 @@ def _known_names() -> set[str]:
     from reticent.report.figures import INTERNAL, PUBLIC
     from reticent.report.tables import NAMES
 
-    return {*INTERNAL, *PUBLIC, *NAMES}
+    return {*INTERNAL, *PUBLIC, *NAMES, "epsilon-measure", "measures"}

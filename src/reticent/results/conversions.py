@@ -21,7 +21,14 @@ from reticent.results.audit import Audit, Bound, Claim
 from reticent.results.steps import AuditStep, AuditSteps
 
 CONFIDENCE: Final = 0.95
-BLACK_BOX: Final = {Access.SCORES, Access.TOP_SCORES, Access.ROUNDED_SCORES, Access.LABELS}
+BLACK_BOX: Final = {
+    Access.SCORES,
+    Access.TOP_SCORES,
+    Access.ROUNDED_SCORES,
+    Access.LABELS,
+    Access.NUMBERS,
+    Access.LABEL_SCORES,
+}
 _RATES: Final = 100
 """At which a ROC curve is kept, densest at few false alarms."""
 
@@ -127,12 +134,13 @@ def _moved_by_draws(means: Floats) -> float:
 def attacks_of(found: Attacked) -> tuple[Attack, ...]:
     """One value for each attack."""
     return tuple(
-        _attack(report, found.scores[name], found.inside, name)
+        attack_of(report, found.scores[name], found.inside, name)
         for name, report in found.reports.items()
     )
 
 
-def _attack(report: AttackReport, scores: Scores, inside: Flags, name: str) -> Attack:
+def attack_of(report: AttackReport, scores: Scores, inside: Flags, name: str) -> Attack:
+    """What was measured of one attack, with its curve."""
     smallest = report.smallest_auc
     # The page judges by the AUC: where its interval, which holds for all attacks together, is above
     # guessing, nobody shall read "no leak" because other figures were looked at, too.

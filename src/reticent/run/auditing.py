@@ -86,7 +86,7 @@ class _Auditor:
             # The theorem's sensitivity is not what a sampled or published release claims.
             proven = found.claim.grade in (Grade.PROVEN, Grade.DECLARED)
             return audit_of(found, pair=found.pair, tightness=found.tightness if proven else None)
-        pair = _pair(released.terms.max_records_per_person)
+        pair = pair_in_words(released.terms.max_records_per_person)
         return audit_of(self._transcripts(released), pair=pair)
 
     def _transcripts(self, released: Release) -> TranscriptAudit:
@@ -110,7 +110,7 @@ def transcripts_for(claim: Guarantee, weights: int, beta: float) -> int:
     return FEWEST if needed is None else min(max(math.ceil(_SPARE * needed), FEWEST), most)
 
 
-def _pair(max_records_per_person: int | None) -> str:
+def pair_in_words(max_records_per_person: int | None) -> str:
     """The two data sets that a recipe is tried on, in words."""
     if max_records_per_person is None:
         return "one record, and none or its opposite"

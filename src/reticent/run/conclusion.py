@@ -43,8 +43,8 @@ def concluded(
         sentences=(
             _strength(chosen, strengths),
             *_too_few(after, needed),
-            _told("Without protection", before),
-            f"{_told('The recommended release', after)} Its guarantee leaves no attack more than"
+            told("Without protection", before),
+            f"{told('The recommended release', after)} Its guarantee leaves no attack more than"
             f" {upper_text(left.once, 3)}{left.about}.",
             *filter(None, (left.note,)),
             *_found_by_others(recommended.attacks, chosen),
@@ -160,7 +160,8 @@ def _too_few(after: Attack, needed: int | None) -> tuple[str, ...]:
     )
 
 
-def _told(what: str, attack: Attack) -> str:
+def told(what: str, attack: Attack) -> str:
+    """What an attack found on a model, in one sentence."""
     verdict = "was not seen to do better than guessing"
     if attack.leaks:
         by = "" if attack.auc_excludes_guessing else f" ({attack.verdict})"

@@ -16,15 +16,21 @@ from reticent.audit.end_to_end.releases import Audited, Settings, published, tab
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.table import Table, Writing
 from reticent.data import Dataset
+from reticent.data.dataset import LabelTask
 from reticent.files import partial_folder
 from reticent.guarantee import Guarantee
 from reticent.protect.registry import RECIPES, classifiers
 from reticent.run.job import capped_run
 from reticent.run.releases import recommended_kind
 from reticent.run.spec import RunData, RunSpec
+from reticent.run.tasks.models import drawing
 from reticent.validation import InputError
 
 _TEST_RECORDS: Final = 18
+_OTHER_LABELS: Final[dict[LabelTask, str]] = {
+    "regression": "adassp-regression",
+    "multilabel": "weights",
+}
 
 
 @cache
@@ -152,6 +158,18 @@ def _whole_job(settings: Settings) -> Release:
     return release
 
 
+def _task_draw(learner: str) -> Callable[[Settings], Release]:
+    """The release of a number, or of several labels, that ``run`` hands over."""
+
+    def build(settings: Settings) -> Release:
+        def release(path: Path) -> Published:
+            return published(drawing(table_of(path, settings), settings.request(learner))())
+
+        return release
+
+    return build
+
+
 def _test_rows(shape: Shape) -> tuple[Any, list[str]]:
     rows = np.cos(np.arange(_TEST_RECORDS * shape.width)).reshape(-1, shape.width)
     return rows, [shape.classes[i % len(shape.classes)] for i in range(_TEST_RECORDS)]
@@ -197,6 +215,18 @@ def commands() -> dict[str, Audited]:
         "run": Audited(build=_whole_job, fewest=2),
         **{f"protect {name} (command)": Audited(build=_protect(name)) for name in classifiers()},
         "protect, schema (command)": Audited(build=_protect_raw("lda"), raw=True, embedded=False),
+        **{
+            f"protect, schema, {task} (command)": Audited(
+                build=_protect_raw(learner), raw=True, embedded=False, labels=task
+            )
+            for task, learner in _OTHER_LABELS.items()
+        },
+        **{
+            f"run, schema, {task}": Audited(
+                build=_task_draw(learner), raw=True, embedded=False, labels=task
+            )
+            for task, learner in _OTHER_LABELS.items()
+        },
     }
 
 

@@ -97,7 +97,9 @@ def audit_pair(
     )
     alone = 1 if combination.relation is Relation.REPLACE_ONE else 0
     fewest = _TAME if audited.tame else max(audited.fewest, alone)
-    schema = random_schema(rng, shape, combination.relation) if audited.raw else None
+    schema = (
+        random_schema(rng, shape, combination.relation, audited.labels) if audited.raw else None
+    )
     if schema is None:
         case = adversarial_case(rng, shape, fewest=fewest, tame=audited.tame)
     else:

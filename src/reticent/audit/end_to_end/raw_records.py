@@ -16,11 +16,14 @@ from numpy.random import Generator
 
 from reticent.audit.end_to_end.adversarial import LABEL, PERSON, Case, Shape, record_owners
 from reticent.audit.end_to_end.table import Table, Writing
-from reticent.data.schema import Schema
+from reticent.data.dataset import LabelTask
+from reticent.data.schema import Category, Column, Number, Role, Schema
 from reticent.data.schema.file_cells import Texts, open_cells
 from reticent.guarantee import Relation
 
 RAW: Final = "raw records"
+SECOND: Final = "second label"
+"""Of tables with several labels."""
 _NUMBERS: Final = (
     *(0.0, -0.0, 1.0, 17, 99, 100, 100.0, 100.00000000000001, -1, 1e300, -1e300, 5e-324, 0.1),
     *(2**53 + 2, 3.5, 62, 62.5),
@@ -33,14 +36,16 @@ _NO_VALUE: Final = "what is this"
 """No value of any column but texts: its record is invalid."""
 
 
-def random_schema(rng: Generator, shape: Shape, relation: Relation) -> Schema:
-    """Some columns of every type, with every rule for gaps."""
+def random_schema(
+    rng: Generator, shape: Shape, relation: Relation, labels: LabelTask = "classification"
+) -> Schema:
+    """Some columns of every type, with every rule for gaps; labels for this task."""
     pool = _pool(rng)
     number = int(rng.integers(1, len(pool) + 1))
     chosen = [str(name) for name in rng.permutation(list(pool))[:number]]
     columns: dict[str, Any] = {name: pool[name] for name in chosen}
     columns["unused"] = {"role": "ignored"}
-    columns[LABEL] = {"role": "label", "classes": list(shape.classes)}
+    columns |= _LABELS[labels](shape)
     if shape.persons:
         columns[PERSON] = {"role": "person"}
     leaves_out = relation is Relation.ADD_REMOVE and rng.random() < 0.4
@@ -57,6 +62,15 @@ def random_schema(rng: Generator, shape: Shape, relation: Relation) -> Schema:
             "columns": columns,
         }
     )
+
+
+_LABELS: Final[dict[LabelTask, Callable[[Shape], dict[str, Any]]]] = {
+    "classification": lambda shape: {LABEL: {"role": "label", "classes": list(shape.classes)}},
+    "regression": lambda _: {LABEL: {"role": "label", "type": "number", "range": [-20, 100]}},
+    "multilabel": lambda _: {
+        name: {"role": "label", "type": "true-false"} for name in (LABEL, SECOND)
+    },
+}
 
 
 def _pool(rng: Generator) -> dict[str, dict[str, Any]]:
@@ -87,18 +101,22 @@ def _records(rng: Generator, schema: Schema, shape: Shape, owners: list[str], sh
     columns: dict[str, list[Any]] = {column.name: [] for column in schema.columns}
     for owner in owners:
         for column in schema.columns:
-            columns[column.name].append(_cell(rng, column.name, shape, owner, float(shares[0])))
+            columns[column.name].append(_cell(rng, column, shape, owner, float(shares[0])))
         if schema.invalid == "leave-out" and rng.random() < shares[1]:
             name = str(rng.choice([one.name for one in schema.features]))
             columns[name][-1] = _NO_VALUE if name not in ("city", "code") else None
-            columns[LABEL][-1] = _NO_VALUE
+            columns[schema.labels[-1].name][-1] = _NO_VALUE
     return Table(columns)
 
 
-def _cell(rng: Generator, name: str, shape: Shape, owner: str, gaps: float) -> Any:
-    fixed = {PERSON: owner, LABEL: str(rng.choice(list(shape.classes)))}
-    if name in fixed:
-        return fixed[name]
+def _cell(rng: Generator, column: Column, shape: Shape, owner: str, gaps: float) -> Any:
+    name = column.name
+    if name == PERSON:
+        return owner
+    if column.role is Role.LABEL:
+        if isinstance(column.kind, Category):
+            return str(rng.choice(list(shape.classes)))
+        return _number(rng) if isinstance(column.kind, Number) else bool(rng.random() < 0.5)
     gap = rng.random() < gaps and name not in ("vector", "unused")
     return None if gap else _CELLS[name](rng)
 

@@ -23,6 +23,7 @@ from reticent.audit.end_to_end import adversarial
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.table import Writing
 from reticent.data import Dataset, Schema, read_by_schema, read_table
+from reticent.data.dataset import LabelTask
 from reticent.files import partial_folder
 from reticent.guarantee import Relation
 from reticent.protect import (
@@ -124,7 +125,7 @@ class Settings:
         """Values for the options that a recipe takes; others are left to their defaults."""
         values = {
             "bound": self.bound if self.schema is None else self.schema.bound,
-            "target_bound": TARGET_BOUND,
+            "target_bound": TARGET_BOUND if self.schema is None else None,  # else it follows
             "penalty": self.penalty,
             "intercept": self.intercept,
             "norms": self.norms,
@@ -209,6 +210,12 @@ def grid_bound(width: int) -> float:
 QUERIES: Final = 3
 _BY_SCHEMA: Final = ("weights", "class-means")
 """Recipes that raw tables go through: one that clips to the schema's bound, one that scales."""
+_OTHER_LABELS: Final[tuple[tuple[LabelTask, str], ...]] = (
+    ("regression", "adassp-regression"),
+    ("regression", "functional-regression"),
+    ("multilabel", "weights"),
+)
+"""Recipes for raw tables whose label is a number, or that have several labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +230,8 @@ class Audited:
     """A way around the noise: it must be refused, on every table."""
     raw: bool = False
     """Raw tables with a schema of their own."""
+    labels: LabelTask = "classification"
+    """What the labels of raw tables are."""
     tame: bool = False
     """Ordinary numbers alone: beside the release it attacks and audits, which odd tables end."""
 
@@ -414,6 +423,12 @@ def releases() -> dict[str, Audited]:
         **{
             f"schema, {name}": Audited(build=_of_table(name), raw=True, embedded=False)
             for name in _BY_SCHEMA
+        },
+        **{
+            f"schema, {task}, {name}": Audited(
+                build=_of_table(name), raw=True, embedded=False, labels=task
+            )
+            for task, name in _OTHER_LABELS
         },
         "several labels": Audited(build=_several_labels, targets=True, embedded=False),
         "answers": Audited(build=_answers),

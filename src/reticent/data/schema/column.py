@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from reticent.arrays import Flags, Floats, Integers
+from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.data.schema.file_cells import Numbers, Texts
 from reticent.data.schema.form import FileForm, InvalidCellError
-from reticent.data.schema.kinds import Category, Kind, Number
+from reticent.data.schema.kinds import Kind, Number, TrueFalse
 from reticent.data.schema.vectors import NumberList, Text
 from reticent.validation import InputError, line
 
@@ -179,21 +179,25 @@ class Column:
             valid = valid & ~gaps
         return rows, valid
 
-    def labels(self, cells: Texts, form: FileForm) -> tuple[Integers, Flags]:
-        """The place of each label among the classes, and which are of valid cells."""
-        assert isinstance(self.kind, Category)
+    def labels(self, cells: Texts, form: FileForm) -> tuple[Array, Flags]:
+        """The labels of its cells, and which are of valid cells.
+
+        Places among the classes; 0 or 1 of a column that is true or false; the numbers themselves.
+        """
         values, gaps, valid = self._parsed(cells.distinct, form)
         valid &= ~gaps
-        places = np.zeros(len(cells.distinct), dtype=np.int64)
-        places[valid] = np.asarray(values, dtype=np.int64)
-        return places[cells.places], valid[cells.places]
+        kind = np.float64 if isinstance(self.kind, Number) else np.int64
+        found = np.zeros(len(cells.distinct), dtype=kind)
+        found[valid] = np.asarray(values, dtype=kind)
+        return found[cells.places], valid[cells.places]
 
     def words(self) -> str:
         """What a cell becomes."""
         if self.kind is None:
             return "says whose a record is" if self.role is Role.PERSON else "not read"
         if self.role is Role.LABEL:
-            return f"the label: {self.kind.fact().replace('categories', 'classes')}"
+            the = "a" if isinstance(self.kind, TrueFalse) else "the"
+            return f"{the} label: {self.kind.fact().replace('categories', 'classes')}"
         made = len(self.names)
         gap = "a record without it is invalid"
         if self.gap.indicator:

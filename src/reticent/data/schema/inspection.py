@@ -37,7 +37,7 @@ def named_notes(schema: Schema) -> tuple[str, ...]:
         for column in schema.features
         if looks_like_identifier(column.name)
     ]
-    if schema.label is None:
+    if not schema.labels:
         notes.append('no column has role = "label": nothing can be learnt from it')
     if schema.records is None:
         notes.append("about how many records there are is not said: commands need --records")

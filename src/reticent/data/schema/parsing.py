@@ -100,7 +100,6 @@ def _checked_column(name: str, values: Values, usual: str) -> Column:
         _refuse_unknown("it", values, ("name", "role", "source"))
         return Column(name=name, role=role)
     if role is Role.LABEL:
-        _refuse_unknown("a label", values, ("name", "role", "source", "classes", "spellings"))
         return Column(name=name, role=role, kind=_label(values), source=source)
     type_name = values.get("type")
     if not isinstance(type_name, str) or type_name not in KINDS:
@@ -141,9 +140,19 @@ def _cell(value: object) -> str:
     return _text("constant", value)
 
 
-def _label(values: Values) -> Category:
-    classes = _texts("classes", values.get("classes"))
-    return Category(values=classes, spellings=_spellings(values))
+def _label(values: Values) -> Kind:
+    """Classes, or a label by its type: a number with its range, or true or false."""
+    own, type_name = ("name", "role", "source"), values.get("type")
+    if type_name is None:
+        _refuse_unknown("a label", values, (*own, "classes", "spellings"))
+        classes = _texts("classes", values.get("classes"))
+        return Category(values=classes, spellings=_spellings(values))
+    if type_name not in _LABELS:
+        raise InputError(
+            f"a label must have classes, or type {' or '.join(_LABELS)}, got {describe(type_name)}"
+        )
+    _refuse_unknown(f"a label of type {type_name}", values, (*own, "type", *_LABELS[type_name]))
+    return _READERS[type_name][0](values)
 
 
 def _number(values: Values) -> Number:
@@ -202,6 +211,14 @@ _READERS: Final[dict[str, tuple[Callable[[Values], Kind], tuple[str, ...]]]] = {
 }
 
 
+_LABELS: Final[dict[str, tuple[str, ...]]] = {
+    Number.type: ("range", "unit"),
+    TrueFalse.type: (),
+}
+"""Types of labels that have no classes, and their fields."""
+_LABEL_FIELDS: Final = ("range", "unit")
+
+
 def _form(values: Values) -> FileForm:
     known = {one.name for one in fields(FileForm)}
     _refuse_unknown("file", values, tuple(sorted(known)))
@@ -229,10 +246,12 @@ def _plain_column(column: Column) -> dict[str, Any]:
     if column.kind is None:
         return plain
     plain["source"] = column.source
-    if column.role is Role.LABEL:
-        assert isinstance(column.kind, Category)
+    if column.role is Role.LABEL and isinstance(column.kind, Category):
         classes = {"classes": list(column.kind.values), "spellings": _spelled(column.kind)}
         return plain | classes
+    if column.role is Role.LABEL:
+        fields_of = {"type": column.kind.type} | _plain_kind(column.kind)
+        return plain | {n: v for n, v in fields_of.items() if n == "type" or n in _LABEL_FIELDS}
     gap: Any = "indicator" if column.gap.indicator else "refuse"
     if column.gap.constant is not None:
         gap = {"constant": column.gap.constant}

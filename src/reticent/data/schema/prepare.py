@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from reticent.arrays import Array, Flags, Floats, Integers
+from reticent.arrays import Array, Flags, Floats
 from reticent.data.cells import text_array
 from reticent.data.dataset import Dataset, where
 from reticent.data.schema.column import Column, TextEncoder
@@ -43,7 +43,7 @@ def read_by_schema(
     columns = _columns(cells, schema, purpose)
     found = _Prepared(cells, schema, len(cells_of(cells, columns[0], numbers=True)))
     found.fill(encode)
-    labels = None if schema.label not in columns else found.labels()
+    labels = found.labels() if schema.labels and set(schema.labels) <= set(columns) else None
     persons = None if schema.person not in columns else found.persons()
     keep = found.kept(leave_out=schema.invalid == "leave-out" and purpose == "records")
     return Dataset(
@@ -66,7 +66,7 @@ def _columns(cells: FileCells, schema: Schema, purpose: Purpose) -> list[Column]
             f"the schema must have every column of {cells.file}, got none for {strange[0]!r}: say"
             ' its role, role = "ignored" if it is not to be read'
         )
-    more = [column for column in (schema.label, schema.person) if column is not None]
+    more = [*schema.labels, *(() if schema.person is None else (schema.person,))]
     if purpose == "queries":
         more = [column for column in more if column.name in cells.names]
     columns = [*schema.features, *more]
@@ -110,13 +110,14 @@ class _Prepared:
             self._note(column, found.valid)
             start = stop
 
-    def labels(self) -> Integers:
-        """The place of each label among the classes."""
-        column = self._schema.label
-        assert column is not None
-        labels, valid = column.labels(cells_of(self._cells, column), self._form)
-        self._note(column, valid)
-        return labels
+    def labels(self) -> Array:
+        """The place of each label among the classes, its number, or 0 and 1, a column each."""
+        found = []
+        for column in self._schema.labels:
+            labels, valid = column.labels(cells_of(self._cells, column), self._form)
+            self._note(column, valid)
+            found.append(labels)
+        return found[0] if len(found) == 1 else np.column_stack(found)
 
     def persons(self) -> Array:
         """Whose each record is: the text of the cell, without spaces around it."""

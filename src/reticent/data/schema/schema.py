@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from reticent.data.csv_file import Dialect
+from reticent.data.dataset import LabelTask
 from reticent.data.schema.column import PRIVATE, Column, Role, is_private
 from reticent.data.schema.form import FileForm
-from reticent.data.schema.kinds import Category
+from reticent.data.schema.kinds import Category, Number, TrueFalse
 from reticent.data.schema.vectors import Text
 from reticent.validation import InputError, count, line
 
@@ -54,17 +55,16 @@ class Schema:
     form: FileForm = field(default_factory=FileForm)
 
     def __post_init__(self) -> None:
-        """One label and one person at most, at least one feature, no name twice."""
+        """Labels of one task, one person at most, at least one feature, no name twice."""
         if any(type(column) is not Column for column in self.columns):
             raise InputError("columns must be columns of a schema, got others")
         names = Counter(column.name for column in self.columns)
         if twice := [name for name, times in names.items() if times > 1]:
             raise InputError(f"columns must be named differently, got {twice[0]!r} twice")
-        for role in (Role.LABEL, Role.PERSON):
-            if len(self._of(role)) > 1:
-                raise InputError(
-                    f"a schema must have one {role} at most, got {len(self._of(role))}"
-                )
+        if len(self._of(Role.PERSON)) > 1:
+            raise InputError(
+                f"a schema must have one person at most, got {len(self._of(Role.PERSON))}"
+            )
         if not self.names:
             raise InputError("a schema must have a feature, got none")
         if len(self.names) > _LARGEST:
@@ -77,10 +77,20 @@ class Schema:
         self._check_records()
 
     def _check_label(self) -> None:
-        if self.label is not None and (
-            not isinstance(self.label.kind, Category) or len(self.label.kind.values) < 2
-        ):
-            raise InputError(f"the label {self.label.name!r} must have classes, at least two")
+        """One label of classes or one number; of several labels each is true or false."""
+        kind = None if self.label is None else self.label.kind
+        if len(self.labels) > 1:
+            if odd := [one.name for one in self.labels if not isinstance(one.kind, TrueFalse)]:
+                raise InputError(
+                    f"several labels must be true or false each, got another type for {odd[0]!r}"
+                )
+        elif isinstance(kind, Number):
+            if kind.log or kind.zero is not None:
+                raise InputError("a label must have its range and unit alone, got scale or zero")
+        elif kind is not None and (not isinstance(kind, Category) or len(kind.values) < 2):
+            raise InputError(
+                f"the label {self.labels[0].name!r} must have classes, at least two, or be a number"
+            )
 
     def _check_records(self) -> None:
         if self.title:
@@ -131,9 +141,28 @@ class Schema:
         return self._of(Role.FEATURE)
 
     @property
+    def labels(self) -> tuple[Column, ...]:
+        """All columns of labels."""
+        return self._of(Role.LABEL)
+
+    @property
     def label(self) -> Column | None:
-        """The column of labels."""
-        return next(iter(self._of(Role.LABEL)), None)
+        """The one column of labels; None where there is none, or where there are several."""
+        return self.labels[0] if len(self.labels) == 1 else None
+
+    @property
+    def task(self) -> LabelTask:
+        """What is to be learnt: one of the classes, a number, or several labels at once."""
+        if len(self.labels) > 1:
+            return "multilabel"
+        is_number = self.label is not None and isinstance(self.label.kind, Number)
+        return "regression" if is_number else "classification"
+
+    @property
+    def target(self) -> Number | None:
+        """The number that is to be predicted, with its public range."""
+        kind = None if self.label is None else self.label.kind
+        return kind if isinstance(kind, Number) else None
 
     @property
     def person(self) -> Column | None:
@@ -142,7 +171,9 @@ class Schema:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The public classes; none where there is no label."""
+        """The public classes, or the names of several labels; none where there is no such label."""
+        if len(self.labels) > 1:
+            return tuple(column.name for column in self.labels)
         kind = None if self.label is None else self.label.kind
         return kind.values if isinstance(kind, Category) else ()
 
@@ -180,11 +211,16 @@ class Schema:
             for column in self.columns
             if column.kind is not None and column.role is Role.FEATURE
         ]
-        if self.label is not None:
-            found.append(Fact(f"the {len(self.classes)} classes", self.label.source))
+        found += [self._label_fact(column) for column in self.labels]
         if self.records is not None:
             found.append(Fact(f"about {self.records} records", self.records_source))
         return tuple(found)
+
+    def _label_fact(self, column: Column) -> Fact:
+        assert column.kind is not None
+        if isinstance(column.kind, Category):
+            return Fact(f"the {len(self.classes)} classes", column.source)
+        return Fact(f"the label {column.name} ({column.kind.fact()})", column.source)
 
     @property
     def inferred(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ they are weighed, in an orthonormal basis, and noise follows from their L2 (or L
 """
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
@@ -23,7 +22,6 @@ from reticent.protect.recipe import (
     Affine,
     Plan,
     Step,
-    Task,
     Tensors,
 )
 from reticent.protect.recipes.linear import (
@@ -34,7 +32,7 @@ from reticent.protect.recipes.linear import (
     layer_tensors,
 )
 from reticent.protect.recipes.preconditioner import edge
-from reticent.protect.recipes.regression import BOUNDED_ROWS, on_grid, within, within_one
+from reticent.protect.recipes.regression import NumberRecipe, on_grid, within
 from reticent.protect.recipes.statistics import (
     CLASS_THEOREM,
     MEAN,
@@ -52,7 +50,6 @@ from reticent.protect.recipes.statistics import (
 )
 from reticent.protect.terms import Terms
 from reticent.training.features import MappedRows, Rows, clip_rows
-from reticent.validation import positive
 
 COEFFICIENTS: Final = "coefficients"
 TARGET_THEOREM: Final = "bounds.statistics.target_statistics"
@@ -181,28 +178,13 @@ def _both(layer: Affine) -> Affine:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FunctionalRegressionRecipe(LinearRecipe):
+class FunctionalRegressionRecipe(NumberRecipe):
     """Linear regression from the noisy coefficients of Σ (t − w·x)²: Σ x xᵀ and Σ t·x.
 
-    Σ t², the constant of the polynomial, moves no minimum and is not released. B·(w·u + b) for rows
-    u = x/R clipped to norm 1, within ±B.
+    Σ t², the constant of the polynomial, moves no minimum and is not released.
     """
 
     name: ClassVar[str] = "functional-regression"
-    task: ClassVar[Task] = "regression"
-    options: ClassVar[tuple[str, ...]] = ("bound", "target_bound")
-    checked: ClassVar[tuple[str, ...]] = (BOUNDED_ROWS, NOISY_SUMS, OWN_CLASS)
-
-    bound: float
-    target_bound: float
-
-    @classmethod
-    def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
-        """``options`` are the bounds on rows and targets."""
-        bounded = {name: positive(name, value) for name, value in options.items()}
-        return super(FunctionalRegressionRecipe, cls)._planned(
-            terms, numbers | {"classes": 1}, bounded
-        )
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """All coefficients at once."""
@@ -220,7 +202,7 @@ class FunctionalRegressionRecipe(LinearRecipe):
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
         """Weights and offset, of rows over their bound and targets over theirs."""
         longer = MappedRows(rows, self._row)
-        targets = on_grid(within_one(labels, self.target_bound))[:, None]
+        targets = self.targets(labels)[:, None]
         parts = [flat(second_moment(longer)), cross_moment(longer, targets)[:, 0]]
         moment, products = split_release(plan[COEFFICIENTS], parts)
         std = plan[COEFFICIENTS].noise.std_in(sum(part.size for part in parts))
@@ -231,23 +213,6 @@ class FunctionalRegressionRecipe(LinearRecipe):
         """(u, 1)/√2 for u of norm at most 1, on the grid: no longer than 1."""
         halved = within(block, self.bound) * _HALF
         return on_grid(np.column_stack([halved, np.full(len(block), _HALF)]))
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """w has an entry per feature."""
-        return {"weights": (self.features,), "offset": (1,)}
-
-    def scores(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
-        """One predicted number per row, within ± the target bound."""
-        values = within(rows, self.bound) @ tensors["weights"] + tensors["offset"][0]
-        return np.asarray(self.target_bound * np.clip(values, -1.0, 1.0))
-
-    def decided(self, scores: Floats, classes: Array) -> Floats:  # noqa: ARG002 - no classes
-        """The scores themselves: a regression tells numbers."""
-        return scores
-
-    def layer(self, tensors: Mapping[str, Floats]) -> Affine:
-        """w as one row, and b."""
-        return Affine(tensors["weights"][None, :], tensors["offset"])
 
 
 _HALF: Final = float(np.trunc(np.sqrt(0.5) * 2**20) / 2**20)

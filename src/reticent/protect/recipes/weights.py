@@ -6,6 +6,7 @@ the budget.
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
@@ -17,7 +18,7 @@ from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH, refuse_other_head
-from reticent.protect.head_numbers import CertifiedNumbers, checked_head, fields_of
+from reticent.protect.head_numbers import CertifiedNumbers, checked_head, fields_of, one_of
 from reticent.protect.penalty import mean_share as public_mean_share
 from reticent.protect.penalty import public_penalty
 from reticent.protect.recipe import (
@@ -88,6 +89,12 @@ STATED: Final = (
 )
 
 
+_KINDS: Final[dict[str, type[SoftmaxHead] | type[SigmoidHead]]] = {
+    "softmax": SoftmaxHead,
+    "sigmoid": SigmoidHead,
+}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WeightsRecipe(CertifiedNumbers, Recipe):
     """The numbers of the theorem, the noise, and those of the mean where rows are centred by one.
@@ -103,6 +110,7 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         "norms",
         "mean_bound",
         "mean_share",
+        "outputs",
     )
     stated: ClassVar[tuple[str, ...]] = STATED
 
@@ -113,7 +121,9 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
-        """``options``: bound, and penalty, intercept, norms, mean_bound and mean_share.
+        """``options``: bound, and penalty, intercept, norms, mean_bound, mean_share and outputs.
+
+        ``outputs`` is "softmax", or "sigmoid" where several labels may be true of a record.
 
         The penalty (weight decay) follows from public numbers where none is given, and so does the
         mean's share of the budget.
@@ -122,23 +132,27 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         bound, intercept = checked_bound(options["bound"]), options.get("intercept", 1.0)
         penalty, mean_bound = options.get("penalty"), options.get("mean_bound")
         mean_bound = None if mean_bound is None else checked_bound(mean_bound)
+        kind = _KINDS[one_of("outputs", options.get("outputs", "softmax"), tuple(_KINDS))]
+        several = kind is SigmoidHead
+        free = classes if several else classes - 1
         if penalty is None:
             penalty = public_penalty(
                 records=records,
                 radius=radius(bound, intercept),
-                coordinates=(classes - 1) * (features + (1 if intercept else 0)),
+                coordinates=free * (features + (1 if intercept else 0)),
                 epsilon=terms.epsilon,
                 delta=terms.delta,
                 relation=terms.relation,
                 mechanism=numbers["mechanism"],
                 max_records_per_person=terms.max_records_per_person,
+                residual=math.sqrt(classes if several else 2),
             )
         share = options.get("mean_share")
         if mean_bound is not None and share is None:
             share = public_mean_share(
                 records=records, features=features, epsilon=terms.epsilon, delta=terms.delta
             )
-        head = SoftmaxHead(
+        head = kind(
             penalty=penalty,
             bound=bound,
             classes=range(classes),
@@ -159,6 +173,12 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         """What its code makes sure of; the mean's line where there is one."""
         lines = (*CHECKED, ZERO_SUM) if self.outputs == "softmax" else CHECKED
         return lines if self.mean_bound is None else (*lines, EXACT_SUM)
+
+    @property
+    def public_numbers(self) -> tuple[str, ...]:
+        """Without the kind of its outputs, which is no number that data could tell."""
+        named = ("records", "classes", *self.options)
+        return tuple(name for name in named if name != "outputs")
 
     @property
     def is_binary(self) -> bool:
@@ -224,8 +244,7 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
             "norms": self.norms,
             "tolerance": self.tolerance,
         }
-        kind = SoftmaxHead if self.outputs == "softmax" else SigmoidHead
-        return kind(classes=list(classes), centre=centre, **public)
+        return _KINDS[self.outputs](classes=list(classes), centre=centre, **public)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The coordinates, and the centre where there is one."""

@@ -1,0 +1,99 @@
+"""What a release of numbers, or of several labels, will cost: from public numbers alone.
+
+No utility loss is predicted: none was measured over many tables for these. What follows from the
+recipe is its noise, and with how many records that noise would be small.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reticent.data.schema import Schema
+from reticent.protect.noise_scales import noise_plan
+from reticent.protect.penalty import LOGIT_NOISE
+from reticent.protect.public_facts import target_options
+from reticent.protect.recipes.regression import TARGETS, RegressionRecipe
+from reticent.protect.recipes.statistics import STATISTICS
+from reticent.protect.recipes.weights import WeightsRecipe
+from reticent.protect.terms import Terms
+from reticent.validation import InputError
+
+SMALL: Final = 0.01
+"""Of the half of a label's range: noise that hardly shows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskAdvice:
+    """Which learner and noise for such labels, and how much noise there will be."""
+
+    task: str
+    learner: str
+    mechanism: str
+    lines: tuple[str, ...]
+    figures: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The advice as plain values for a JSON file."""
+        names = ("task", "learner", "mechanism", "figures")
+        return {name: getattr(self, name) for name in names} | {"lines": list(self.lines)}
+
+
+def plan_task(schema: Schema, terms: Terms, records: int) -> TaskAdvice:
+    """What to use for a schema whose label is a number, or which has several labels."""
+    mechanism = "gaussian" if terms.delta > 0 else "laplace"
+    numbers: dict[str, Any] = {
+        "records": records,
+        "features": len(schema.names),
+        "mechanism": mechanism,
+        "bound": schema.bound,
+    }
+    if schema.task == "regression":
+        return _regression(schema, terms, numbers)
+    if schema.task == "multilabel":
+        return _several(schema, terms, numbers)
+    raise InputError("schema must have a number or several labels to predict, got classes")
+
+
+def _regression(schema: Schema, terms: Terms, numbers: dict[str, Any]) -> TaskAdvice:
+    target = schema.target
+    assert target is not None
+    recipe = RegressionRecipe.planned(terms, **numbers | target_options(target.low, target.high))
+    width = recipe.features
+    noise = noise_plan(recipe, terms)[STATISTICS].noise
+    std = noise.std_in(width * (width + 1) // 2 + width + 1)
+    level = recipe.target_bound * std / (TARGETS * recipe.records)
+    ridge = std * math.sqrt(width) / recipe.records
+    unit = f" {target.unit}" if target.unit else ""
+    needed = math.ceil(recipe.records * level / (SMALL * recipe.target_bound))
+    return TaskAdvice(
+        task=schema.task,
+        learner=recipe.name,
+        mechanism=recipe.mechanism,
+        lines=(
+            f"noise on the mean of the label: std {level:.3g}{unit}; below {SMALL:.0%} of the half"
+            f" of its range from {needed:,} records on",
+            f"noise on the second moment of a record's features, of norm at most 1: about"
+            f" {ridge:.2g}; directions in which features vary less than that are not learnt",
+        ),
+        figures={"level_noise": level, "moment_noise": ridge, "records_for_level": needed},
+    )
+
+
+def _several(schema: Schema, terms: Terms, numbers: dict[str, Any]) -> TaskAdvice:
+    labels = len(schema.classes)
+    recipe = WeightsRecipe.planned(terms, classes=labels, outputs="sigmoid", **numbers)
+    each = numbers["records"] / labels
+    return TaskAdvice(
+        task=schema.task,
+        learner=recipe.name,
+        mechanism=recipe.mechanism,
+        lines=(
+            f"one record touches all {labels} labels: its sensitivity is √{labels} times that of"
+            " one label",
+            f"penalty {recipe.penalty:.3g}, by which the noise on a logit has a std of about"
+            f" {LOGIT_NOISE:g}: the larger the penalty, the less is learnt",
+        ),
+        figures={"penalty": recipe.penalty, "logit_noise": LOGIT_NOISE, "records_per_label": each},
+    )

@@ -1,0 +1,376 @@
+"""Tune, attack, release, attack again, audit, conclude: for a number, or for several labels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from reticent.arrays import Array, Flags, Floats
+from reticent.attacks.context import ProgressCallback
+from reticent.attacks.output_likelihood import OutputRecords, OutputShadows
+from reticent.audit import auc, measured_attack
+from reticent.audit.attack_run import corrected
+from reticent.audit.blind_check import BlindCheck, blind_check_rows
+from reticent.data import Dataset
+from reticent.files import writable_folder
+from reticent.guarantee.weakness import weaknesses
+from reticent.protect import Release, ReleaseRequest, save
+from reticent.protect.public_facts import target_options
+from reticent.protect.registry import MULTILABEL, REGRESSION, learner_named
+from reticent.protect.release import with_names
+from reticent.protect.sealed_pair import signature_path
+from reticent.protect.signing import Signer
+from reticent.results import Attack
+from reticent.results.conversions import attack_of, claim_of
+from reticent.results.task_results import (
+    TaskFacts,
+    TaskModel,
+    TaskRelease,
+    TaskResults,
+    write_task_results,
+)
+from reticent.run.bounded import Bounded, bounded
+from reticent.run.job import HANDED_OVER, KEPT, capped_run
+from reticent.run.provenance import made_of
+from reticent.run.releases import RunCharge, best_grade, named
+from reticent.run.spec import RunData, RunSpec
+from reticent.run.tasks.auditing import audit_task
+from reticent.run.tasks.conclusion import concluded
+from reticent.run.tasks.measures import Measured, kinds_of
+from reticent.run.tasks.models import (
+    Unprotected,
+    drawing,
+    shadow_of,
+    unprotected_labels,
+    unprotected_regression,
+)
+from reticent.validation import InputError
+
+RANDOM: Final = (
+    "the noise of every release, and with it its measures, its attacks and its measured bound: it"
+    " comes from the operating system and has no seed",
+)
+DEFAULT_LEARNERS: Final = {REGRESSION: "adassp-regression", MULTILABEL: "weights"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked for beside the run's specification.
+
+    ``target`` are the ends of the label's public range and ``unit`` its unit, for regression.
+    """
+
+    labels: tuple[str, ...]
+    learner: str | None = None
+    mechanism: str = "gaussian"
+    target: tuple[float, float] | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FinishedTask:
+    """What such a run found, and the release that it hands over."""
+
+    results: TaskResults
+    released: Release
+
+    def save(self, folder: str | Path, *, sign: Signer | None = None) -> list[Path]:
+        """Write ``results.json`` and the released model with its certificate, signed with a key."""
+        target = writable_folder(Path(folder))
+        written = [*save(self.released, target / KEPT, sign=sign)]
+        if sign is not None:
+            written.append(signature_path(target / KEPT))
+        write_task_results(self.results, target / "results.json")
+        return [target / "results.json", *written]
+
+
+def run_task(
+    data: RunData,
+    spec: RunSpec,
+    asked: Asked,
+    *,
+    command: str = "run_task(…)",
+    stage: ProgressCallback | None = None,
+    charge: RunCharge | None = None,
+) -> FinishedTask:
+    """All of it, as ``run_job`` does it for classes.
+
+    Args:
+        data: Features by their roles; the labels say which task it is (``Dataset.task``).
+        spec: Every choice that all runs have.
+        asked: What this task needs besides.
+        command: How to do the same again, for the document.
+        stage: Told how far it is.
+        charge: Charges a ledger for the release that is handed over, before anything else is done.
+    """
+    with threadpool_limits(limits=1):
+        started = time.monotonic()
+        if len(data.private) == 0:
+            raise InputError("private must hold records, got none")
+        data, spec = capped_run(data, spec)
+        plan = bounded(data, spec)
+        tell = stage or (lambda *_: None)
+        job = TaskJob(data=data, plan=plan, asked=asked, tell=tell, charge=charge)
+        kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
+        return FinishedTask(
+            results=TaskResults(
+                title=f"{data.name}: what its model tells, and what a private release tells",
+                facts=job.facts,
+                conclusion=concluded(
+                    job.unprotected,
+                    job.rows[job.name],
+                    job.strengths,
+                    notes=job.notes,
+                    blind=job.blind,
+                ),
+                unprotected=job.unprotected,
+                releases=tuple(job.rows.values()),
+                made=made_of(plan.spec, command, time.monotonic() - started).model_copy(
+                    update={"random": RANDOM}
+                ),
+            ),
+            released=kept,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TaskJob:
+    """The stages of such a run, each computed once, when it is first asked for."""
+
+    data: RunData
+    plan: Bounded
+    asked: Asked
+    tell: ProgressCallback
+    charge: RunCharge | None = None
+
+    @property
+    def spec(self) -> RunSpec:
+        """As it is carried out."""
+        return self.plan.spec
+
+    @property
+    def task(self) -> Literal["regression", "multilabel"]:
+        """What the labels are."""
+        return cast(Literal["regression", "multilabel"], self.data.private.task)
+
+    @property
+    def target(self) -> tuple[float, float]:
+        """The ends of the label's range."""
+        if self.asked.target is None:
+            raise InputError("target must be the public range of the label, got none")
+        return self.asked.target
+
+    def request(self, epsilon: float) -> ReleaseRequest:
+        """As a release at this ε is asked for, from public numbers alone."""
+        learner = self.asked.learner or DEFAULT_LEARNERS[self.task]
+        kind, spec = learner_named(learner, self.task), self.spec
+        options: dict[str, Any] = {"bound": spec.bound}
+        if "intercept" in kind.options:
+            options |= {"intercept": spec.intercept, "norms": spec.norms}
+        if self.task == REGRESSION:
+            options |= target_options(*self.target)
+        return ReleaseRequest(
+            terms=spec.terms(epsilon=epsilon),
+            records=spec.records,
+            recipe=learner,
+            mechanism=self.asked.mechanism,
+            options=options,
+        )
+
+    def name_at(self, epsilon: float) -> str:
+        """The name of a release in the document."""
+        request = self.request(epsilon)
+        return named(
+            request.recipe, best_grade(self.spec, request.recipe, request.mechanism), epsilon
+        )
+
+    @property
+    def name(self) -> str:
+        """Of the release that is handed over."""
+        return self.name_at(self.spec.epsilon)
+
+    @cached_property
+    def _draw(self) -> Callable[..., Release]:
+        return drawing(self.data.private, self.request(self.spec.epsilon))
+
+    @cached_property
+    def kept(self) -> Release:
+        """The release that is handed over, the one draw that a ledger is charged for."""
+        request, charged = self.request(self.spec.epsilon), {}
+        if self.charge is not None:
+            purpose = f"{request.recipe}, {request.noise_name} noise"
+            charged = {"charge": partial(self.charge, request.terms, purpose)}
+        self.tell(HANDED_OVER, 0, 1)
+        kept = with_names(self._draw(**charged), columns=self.data.private.columns)
+        self.tell(HANDED_OVER, 1, 1)
+        return kept
+
+    @cached_property
+    def free(self) -> Unprotected:
+        """The model that would be published without protection."""
+        if self.task == REGRESSION:
+            return unprotected_regression(self.data.private, self.spec, self.target)
+        return unprotected_labels(self.data.private, self.spec)
+
+    @cached_property
+    def _test(self) -> tuple[Floats, Array]:
+        assert self.data.test.labels is not None
+        return self.data.test.features.astype(np.float64), self.data.test.labels
+
+    @cached_property
+    def _measured(self) -> Measured:
+        kinds = kinds_of(self.asked.labels, numbers=self.task == REGRESSION, unit=self.asked.unit)
+        return Measured(kinds=kinds, truth=self._test[1], seed=self.spec.seed)
+
+    @cached_property
+    def _scored(self) -> OutputRecords:
+        """Members first, then the others."""
+        sides = (self.plan.measured.private, self.plan.measured.others)
+        scale = 1.0 if self.task != REGRESSION else (self.target[1] - self.target[0]) / 2
+        return OutputRecords(
+            rows=np.concatenate([side.features.astype(np.float64) for side in sides]),
+            labels=np.concatenate([_labels(side) for side in sides]),
+            scale=scale,
+        )
+
+    @property
+    def _inside(self) -> Flags:
+        return np.arange(len(self._scored)) < len(self.plan.measured.private)
+
+    @cached_property
+    def _shadows(self) -> OutputShadows:
+        return self._trained(self.free.shadow, "shadow models")
+
+    def _trained(self, train: Any, stage: str) -> OutputShadows:
+        self.tell(stage, 0, 1)
+        spec = self.spec
+        found = OutputShadows.trained(
+            train, self._scored, count=spec.shadows, seed=spec.seed, jobs=spec.jobs
+        )
+        self.tell(stage, 1, 1)
+        return found
+
+    @cached_property
+    def strengths(self) -> dict[str, float]:
+        """Mean AUC of each attack on shadow targets, strongest first: no scored membership."""
+        found: dict[str, list[float]] = {}
+        for values, inside in self._shadows.before_shadows(self._scored):
+            for name, one in values.items():
+                found.setdefault(name, []).append(auc(one[inside], one[~inside]).value)
+        means = {name: float(np.mean(values)) for name, values in found.items()}
+        return dict(sorted(means.items(), key=lambda pair: -pair[1]))
+
+    def _attacks(self, model: Any, shadows: OutputShadows) -> tuple[Attack, ...]:
+        """Scores first; then, and only then, who was a member."""
+        scores = shadows.scores(model, self._scored)
+        each = corrected(0.95, len(scores))
+        return tuple(
+            attack_of(
+                measured_attack(one, self._inside, confidence=each, seed=self.spec.seed),
+                one,
+                self._inside,
+                name,
+            )
+            for name, one in scores.items()
+        )
+
+    @cached_property
+    def blind(self) -> BlindCheck | None:
+        """Whether members and others can be told apart without the model."""
+        return blind_check_rows(
+            self._scored.rows, self._scored.labels, self._inside, seed=self.spec.seed
+        )
+
+    @cached_property
+    def unprotected(self) -> TaskModel:
+        """The model without protection: its measures, and the attacks on it."""
+        return TaskModel(
+            name=self.free.name,
+            measures=self._measured.of([self._before]),
+            attacks=self._attacks(self.free.model, self._shadows),
+        )
+
+    @cached_property
+    def _before(self) -> Array:
+        return np.asarray(self.free.model.predict(self._test[0]))
+
+    @cached_property
+    def rows(self) -> dict[str, TaskRelease]:
+        """What stands in the document of each release, by ε."""
+        found = {}
+        for place, epsilon in enumerate(self.spec.epsilons):
+            found[self.name_at(epsilon)] = self._row(epsilon)
+            self.tell("releases", place + 1, len(self.spec.epsilons))
+        return found
+
+    def _row(self, epsilon: float) -> TaskRelease:
+        kept = epsilon == self.spec.epsilon
+        draw = self._draw if kept else drawing(self.data.private, self.request(epsilon))
+        first = self.kept if kept else draw()
+        draws = [first, *(draw() for _ in range(self.spec.draws - 1))]
+        predicted = [np.asarray(one.predict(self._test[0])) for one in draws]
+        return TaskRelease(
+            name=self.name_at(epsilon),
+            learner=first.recipe.name,
+            mechanism=first.mechanism,
+            claim=claim_of(first.guarantee),
+            scales=dict(first.scales),
+            draws=len(draws),
+            measures=self._measured.of(predicted),
+            kept_measures=self._measured.of(predicted[:1]) if kept else (),
+            change=self._measured.change(self._before, predicted),
+            attacks=self._attacks(first, self._released_shadows) if kept else (),
+            audit=audit_task(first, self.data.features, self.spec) if kept else None,
+            file=KEPT if kept else None,
+        )
+
+    @cached_property
+    def _released_shadows(self) -> OutputShadows:
+        return self._trained(shadow_of(self.kept), "shadow models of the release")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know besides."""
+        spec, claim = self.spec, self.kept.guarantee
+        weak = weaknesses(epsilon=claim.epsilon, delta=claim.delta, records=spec.records)
+        lines = [f"Warning: {line}." for line in weak]
+        scored = len(self.plan.measured.private)
+        if scored < len(self.data.private):
+            lines.append(
+                f"A large table: attacks score {scored:,} of {len(self.data.private):,} private"
+                " records, and shadow models see halves of these and of the others."
+            )
+        return tuple(lines)
+
+    @property
+    def facts(self) -> TaskFacts:
+        """The data of the run in numbers, for the document."""
+        data, spec = self.data, self.spec
+        low, high = self.asked.target or (None, None)
+        return TaskFacts(
+            task=self.task,
+            name=data.name,
+            labels=self.asked.labels,
+            unit=self.asked.unit,
+            low=low,
+            high=high,
+            private=len(data.private),
+            others=len(data.others),
+            test=len(data.test),
+            test_is_public=data.test_is_public,
+            features=data.features,
+            relation=str(spec.neighbours),
+            unit_of_privacy=spec.unit,
+        )
+
+
+def _labels(data: Dataset) -> Array:
+    assert data.labels is not None
+    return data.labels

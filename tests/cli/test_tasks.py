@@ -1,0 +1,184 @@
+"""Real tables with other labels by the command line: schema, plan, run, predict on raw rows."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_digits
+
+from reticent.cli.main import main
+from reticent.studies.task_tables import DIABETES, digits_schema
+
+BUDGET = ["--epsilon", "2", "--delta", "1e-5", "--relation", "add-remove"]
+SMALL = ["--draws", "2", "--shadows", "12", "--jobs", "1", "--epsilons", "2"]
+
+
+def told(arguments, capsys, *, code=0):
+    with pytest.raises(SystemExit) as end:
+        main([str(one) for one in arguments])
+    printed = capsys.readouterr()
+    assert end.value.code == code, printed.err
+    return printed.out if code == 0 else printed.err
+
+
+def written(folder, name, header, rows):
+    path = folder / name
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(header)
+        table.writerows(rows)
+    return path
+
+
+def records_of(path):
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def split(folder, header, rows, queries):
+    order = np.random.default_rng(0).permutation(len(rows)).tolist()
+    private, test = order[: 2 * len(rows) // 3], order[2 * len(rows) // 3 :]
+    width = queries
+    return (
+        written(folder, "private.csv", header, [rows[i] for i in private]),
+        written(folder, "test.csv", header, [rows[i] for i in test]),
+        written(folder, "raw.csv", header[:width], [rows[i][:width] for i in test]),
+    )
+
+
+def diabetes(folder):
+    found = load_diabetes(scaled=False)
+    rows = [[*map(float, row), float(y)] for row, y in zip(found.data, found.target, strict=True)]
+    schema = folder / "schema.json"
+    schema.write_text(json.dumps(DIABETES), encoding="utf-8")
+    return schema, *split(folder, [*found.feature_names, "progression"], rows, 10)
+
+
+def digits(folder, labels, name):
+    """400 digits: enough to go through everything."""
+    pixels, numbers = (part[:400] for part in load_digits(return_X_y=True))
+    schema = folder / "schema.json"
+    facts = digits_schema(labels, records=260).to_dict()
+    schema.write_text(json.dumps(facts), encoding="utf-8")
+    rows = [[*row, *name(digit)] for row, digit in zip(pixels.tolist(), numbers, strict=True)]
+    return schema, *split(folder, [*(f"p{i}" for i in range(64)), *labels], rows, 64)
+
+
+def several(folder):
+    label = {"role": "label", "type": "true-false"}
+    return digits(folder, {"even": label, "loop": label}, lambda d: (d % 2 == 0, d in (0, 6, 8, 9)))
+
+
+@pytest.mark.slow
+def test_a_number_goes_all_the_way(tmp_path, capsys):
+    schema, private, test, raw = diabetes(tmp_path)
+    assert "use: adassp-regression" in told(["plan", "--schema", schema, *BUDGET], capsys)
+    out = tmp_path / "run"
+    job = ["run", "--private", private, "--test", test, "--schema", schema, "--out", out]
+    printed = told([*job, *BUDGET, *SMALL], capsys)
+    assert "RMSE (points)" in printed
+    assert "accuracy" not in printed
+    assert printed.splitlines()[-1].strip()
+    answers = tmp_path / "answers.csv"
+    told(["predict", out / "released", "--queries", raw, "--out", answers], capsys)
+    rows = records_of(answers)
+    assert len(rows) == 148
+    assert all(0 <= float(row["predicted"]) <= 350 for row in rows)
+    measured = told(["predict", out / "released", "--queries", test, "--json"], capsys)
+    assert {"RMSE (points)", "MAE (points)", "R²"} == set(json.loads(measured)["measures"])
+    assert "holds" in told(["verify", out / "released"], capsys)
+    card = told(["card", out / "results.json"], capsys)
+    assert "RMSE (points)" in card
+    public = told(["card", out / "results.json", "--public"], capsys)
+    assert "RMSE" not in public
+    assert "internal: measures" in told(["report", out / "results.json"], capsys)
+    assert "card --public" in told(["report", out / "results.json", "--public"], capsys, code=2)
+
+
+@pytest.mark.slow
+def test_several_labels_go_all_the_way(tmp_path, capsys):
+    schema, private, test, raw = several(tmp_path)
+    assert "√2 times" in told(["plan", "--schema", schema, *BUDGET], capsys)
+    out = tmp_path / "run"
+    job = ["run", "--private", private, "--test", test, "--schema", schema, "--out", out]
+    printed = " ".join(told([*job, *BUDGET, *SMALL], capsys).split())
+    assert "F1 of loop" in printed
+    answers = tmp_path / "answers.csv"
+    told(["predict", out / "released", "--queries", raw, "--out", answers], capsys)
+    rows = records_of(answers)
+    assert set(rows[0]) == {
+        "row", "even", "loop", "probability of even", "probability of loop",
+    }  # fmt: skip
+    assert all((row["loop"] == "1") == (float(row["probability of loop"]) > 0.5) for row in rows)
+
+
+@pytest.mark.slow
+def test_three_classes_at_80_15_5_go_all_the_way(tmp_path, capsys):
+    label = {"group": {"role": "label", "classes": ["low", "middle", "nine"]}}
+
+    def name(digit):
+        return ("low" if digit <= 7 else "middle" if digit == 8 else "nine",)
+
+    schema, private, _, raw = digits(tmp_path, label, name)
+    assert "use: noisy-gradient" in told(["plan", "--schema", schema, *BUDGET], capsys)
+    out = tmp_path / "model"
+    told(["protect", "--private", private, "--schema", schema, "--out", out, *BUDGET], capsys)
+    answers = tmp_path / "answers.csv"
+    told(["predict", out, "--queries", raw, "--out", answers], capsys)
+    assert {row["predicted"] for row in records_of(answers)} <= {"low", "middle", "nine"}
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [[*x, int(x[0] > 0.5), int(x[1] > 0.5), 3 * x[0]] for x in rng.random((40, 2)).tolist()]
+    return written(tmp_path, "table.csv", ["a", "b", "p", "q", "y"], rows)
+
+
+PUBLIC = ["--records", "40", "--bound", "2", *BUDGET]
+
+
+def test_options_instead_of_a_schema(table, tmp_path, capsys):
+    number = ["protect", "--private", table, "--label", "y", "--target-range", "0,3", *PUBLIC]
+    assert "proven" in told([*number, "--out", tmp_path / "n"], capsys)
+    found = json.loads(
+        told(["predict", tmp_path / "n", "--queries", table, "--label", "y", "--json"], capsys)
+    )
+    assert len(found["predictions"]) == 40
+    assert "RMSE" in found["measures"]
+    labels = ["protect", "--private", table, "--label", "p,q", *PUBLIC]
+    assert "proven" in told([*labels, "--out", tmp_path / "l"], capsys)
+    found = told(["predict", tmp_path / "l", "--queries", table, "--label", "p,q"], capsys)
+    assert "F1 of q" in found
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (["--label", "y", "--target-range", "3,0"], "the smaller first"),
+        (["--label", "y", "--target-range", "3"], "LOW,HIGH"),
+        (["--label", "y", "--target-range", "nan,1"], "range must be"),
+        (["--label", "p,q", "--target-range", "0,1"], "with one --label"),
+        (["--label", "p,y"], "must hold 0 or 1 in each column of labels"),
+        (["--label", "p,none"], "'none'"),
+        (["--label", "y", "--target-range", "0,3", "--learner", "lda"], "for regression"),
+        (["--label", "p,q", "--learner", "noisy-gradient"], "weights for multilabel"),
+        (["--label", "y", "--target-range", "0,3", "--classes", "a,b"], "--classes must not"),
+        (["--label", "y", "--target-range", "0,3", "--penalty", "1"], "--penalty must not"),
+        (["--label", "y", "--target-range", "0,3", "--prototypes"], "--prototypes must not"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_one_line(table, tmp_path, capsys, said, why):
+    out = tmp_path / "model"
+    line = told(["protect", "--private", table, *said, *PUBLIC, "--out", out], capsys, code=2)
+    assert why in line
+    assert line.count("\n") == 1
+    assert not out.with_suffix(".json").exists()
+
+
+def test_other_commands_say_that_they_need_classes(table, tmp_path, capsys):
+    line = told(
+        ["fit", "--private", table, "--label", "p,q", "--bound", "1", "--records", "40", "--out",
+         tmp_path / "fit"], capsys, code=2,
+    )  # fmt: skip
+    assert "one column of classes" in line
