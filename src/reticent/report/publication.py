@@ -39,6 +39,7 @@ def publishable(evidence: Evidence) -> Evidence:
         certificate=own,
         file=file,
         covered=evidence.covered,
+        covered_by_class=evidence.covered_by_class,
         versions={"reticent": own.version},
     )
 

@@ -31,6 +31,7 @@ from reticent.results import (
     write_results,
 )
 from reticent.results.conversions import accuracy_of, attacks_of, claim_of, interval_of
+from reticent.results.recalls import by_class_of
 from reticent.run.attacking import CANDIDATES, EXACT, Adversaries
 from reticent.run.auditing import audited_by_record, audits
 from reticent.run.bounded import Bounded, bounded
@@ -193,9 +194,12 @@ class Job:
     @cached_property
     def unprotected(self) -> Unprotected:
         """The model without protection: its accuracy, and the attacks on it."""
+        rows, labels = self.data.rows("test")
+        hits = [correct_predictions(self.head, rows, labels)]
         return Unprotected(
             name=f"{getattr(self.head, 'called', type(self.head).__name__)} on {self.data.kind}",
-            accuracy=accuracy_of([correct_predictions(self.head, *self.data.rows("test"))]),
+            accuracy=accuracy_of(hits),
+            by_class=by_class_of(hits, labels, self.data.private.classes),
             attacks=attacks_of(self._before[0]),
         )
 
@@ -340,4 +344,6 @@ def _row(
         audit=audit,
         file=KEPT if kept else None,
         kept_accuracy=found.first_accuracy if kept else None,
+        by_class=found.by_class,
+        kept_by_class=found.first_by_class if kept else None,
     )

@@ -22,8 +22,9 @@ from reticent.protect.plan import Advice, Situation, plan
 from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
-from reticent.results import Interval
+from reticent.results import ByClass, Interval
 from reticent.results.conversions import accuracy_of
+from reticent.results.recalls import by_class_of
 from reticent.run.heads import Sensitivities
 from reticent.run.spec import RunData, RunSpec
 
@@ -46,6 +47,9 @@ class Drawn:
     first_accuracy: Interval
     """Of the first draw alone."""
     loss: UtilityLoss
+    by_class: ByClass
+    first_by_class: ByClass
+    """Of the first draw alone."""
 
     @property
     def first(self) -> Release:
@@ -163,6 +167,8 @@ def drawn(
 ) -> list[Drawn]:
     """All kinds, drawn and judged on the test records; ``first`` holds draws made before."""
     rows, labels = data.rows("test")
+    recalls = partial(by_class_of, labels=labels, classes=data.private.classes)
+    before = recalls([correct_predictions(unprotected, rows, labels)])
     found = []
     for number, kind in enumerate(asked):
         draws = [first[kind.name]] if first is not None and kind.name in first else []
@@ -179,6 +185,8 @@ def drawn(
                 accuracy=accuracy_of(hits),
                 first_accuracy=accuracy_of(hits[:1]),
                 loss=loss,
+                by_class=recalls(hits, before=before),
+                first_by_class=recalls(hits[:1], before=before),
             )
         )
         tell("releases", number + 1, len(asked))
