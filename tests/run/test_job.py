@@ -83,6 +83,20 @@ def test_that_a_run_may_refuse_its_records_stands_among_what_is_stated(finished)
         assert any("nor that a job on them failed" in line for line in release.claim.stated)
 
 
+def test_recalls_of_all_classes_make_up_the_accuracy(finished):
+    results = finished.results
+    for row in (results.unprotected, *results.releases):
+        recalls = row.by_class.recalls
+        assert sum(one.test for one in recalls) == TEST
+        total = sum(one.test * one.recall.value for one in recalls)
+        assert total / TEST == pytest.approx(row.accuracy.value)
+    kept = results.recommended.kept_by_class
+    right = finished.released.predict(TEST_ROWS.features) == TEST_ROWS.labels.astype(str)
+    seven = right[TEST_ROWS.labels == 7]
+    assert kept.of("7").recall.value == pytest.approx(seven.mean())
+    assert results.unprotected.by_class.balanced_loss is None
+
+
 def test_a_run_needs_records():
     rows, labels = PRIVATE_ROWS.inputs[:0], PRIVATE_ROWS.labels[:0]
     nobody = dataclasses.replace(

@@ -70,6 +70,8 @@ def print_summary(results: Results, folder: Path, written: list[str]) -> None:
     _print_recalls(results)
     for sentence in results.conclusion.sentences:
         print_line(f"- {sentence}", detail=True)
+    if results.conclusion.would_help is not None:
+        print_line(f"- {results.conclusion.would_help}", detail=True)
     print_line(f"written to {folder}: {', '.join(written)}", detail=True)
     print_line(f"page: {folder / 'report.html'}")
     print_line(f"verdict: {results.conclusion.headline}")

@@ -46,6 +46,8 @@ class Checked:
     """How an answer comes of a row."""
     columns: tuple[str, ...] = ()
     """The names of its features."""
+    classes: tuple[str, ...] = ()
+    """The names of its classes."""
     file: str | None = None
     """The name of its files, without a folder; None where it was never written."""
     signed_by: str | None = None
@@ -175,6 +177,7 @@ def checked(released: Release | str | Path) -> Checked:
         version=found.version,
         formula=model.recipe.formula,
         columns=model.columns,
+        classes=tuple(map(str, model.classes_)),
         file=file,
         signed_by=found.signed_by,
     )

@@ -140,6 +140,11 @@ def _warnings(results: Results) -> list[str]:
     lost = lost_classes(results.unprotected.by_class, release.by_class)
     if lost is not None:
         found.append(f"{lost} The accuracy does not show it: see the recall of each class.")
+    if results.conclusion.would_help is not None:
+        found.append(
+            f"The recommended release loses {share_range(release.loss)} of its accuracy."
+            f" {results.conclusion.would_help}"
+        )
     left = attack_allowance(release)
     if left.attack is not None and left.broken:
         found.append(

@@ -179,6 +179,8 @@ class Conclusion(Value):
     """The largest AUC that the guarantee of the recommended release leaves to any attack."""
     recommended: str
     """The name of the recommended release."""
+    would_help: str | None = None
+    """What would lower its loss, by public numbers alone; where it loses more than a tenth."""
 
     @property
     def forbids(self) -> bool:

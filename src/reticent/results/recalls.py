@@ -52,9 +52,7 @@ def relative_loss(before: Interval, after: Interval) -> Interval | None:
     product = after.value * before.value
     least = after.low * (2 * after.value - after.low)
     most = after.high * (2 * after.value - after.high)
-    wide, narrow = (
-        limit * (2 * before.value - limit) for limit in (before.high, before.low)
-    )
+    wide, narrow = (limit * (2 * before.value - limit) for limit in (before.high, before.low))
     root = math.sqrt(max(product**2 - wide * least, 0.0))
     low = least / (product + root) if product > 0 else 0.0
     high = (product + math.sqrt(max(product**2 - narrow * most, 0.0))) / narrow

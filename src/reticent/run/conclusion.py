@@ -25,11 +25,13 @@ def concluded(
     notes: tuple[str, ...] = (),
     *,
     two_kinds: str | None = None,
+    would_help: str | None = None,
 ) -> Conclusion:
     """What leaks now, what leaks after, what it costs, and what is promised.
 
     ``notes`` are sentences on what a reader must know besides; ``two_kinds`` stands before the
     verdict where the records that attacks compare were drawn otherwise than the private ones.
+    ``would_help`` is what would lower a large loss, from public numbers.
     """
     chosen = next(iter(strengths))
     before, after = (
@@ -72,6 +74,7 @@ def concluded(
         after=after.auc,
         allowed=allowed_auc(recommended),
         recommended=recommended.name,
+        would_help=would_help,
     )
 
 
@@ -196,8 +199,12 @@ def _balanced(unprotected: Unprotected, release: ReleaseRow) -> tuple[str, ...]:
         return ()
     loss, worst = after.balanced_loss, after.worst
     lost = "" if loss is None else f", a loss of {100 * loss.value:.1f} %"
-    most = "" if worst is None or worst.loss is None else (
-        f" Most is lost for class {worst.label}: {100 * worst.loss.value:.1f} % of its recall."
+    most = (
+        ""
+        if worst is None or worst.loss is None
+        else (
+            f" Most is lost for class {worst.label}: {100 * worst.loss.value:.1f} % of its recall."
+        )
     )
     return (
         f"Each class counted alike: balanced accuracy {before.balanced_accuracy.value:.3f} becomes"

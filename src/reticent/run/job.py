@@ -16,6 +16,7 @@ from reticent.files import writable_folder
 from reticent.guarantee import Event, Grade
 from reticent.guarantee.weakness import weaknesses
 from reticent.protect import Release, save
+from reticent.protect.plan_help import LARGE_LOSS, help_sentence
 from reticent.protect.release import with_names
 from reticent.protect.sealed_pair import signature_path
 from reticent.protect.signing import Signer
@@ -46,6 +47,7 @@ from reticent.run.releases import (
     drawn,
     kinds,
     recommended_kind,
+    situation_of,
 )
 from reticent.run.spec import RunData, RunSpec
 from reticent.validation import InputError
@@ -123,6 +125,7 @@ def _finished(
             job.strengths,
             job.notes,
             two_kinds=job.two_kinds,
+            would_help=job.would_help,
         ),
         unprotected=job.unprotected,
         releases=tuple(job.rows.values()),
@@ -286,6 +289,13 @@ class Job:
         """That the test records are drawn otherwise than the private ones, where it shows."""
         blind = self._before[0].blind
         return str(blind) if blind is not None and blind.differs else None
+
+    @property
+    def would_help(self) -> str | None:
+        """What would lower a large loss, from public numbers; None where it is not large."""
+        if not self.recommended.loss.value > LARGE_LOSS:
+            return None
+        return help_sentence(situation_of(self.data, self.spec, self.spec.epsilon))
 
     def _weaknesses(self) -> tuple[str, ...]:
         claim = self.kept.guarantee

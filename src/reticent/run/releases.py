@@ -79,21 +79,26 @@ class Kind:
         return self.draw(charge=partial(charge, self.request.terms, purpose))
 
 
+def situation_of(data: RunData, spec: RunSpec, epsilon: float) -> Situation:
+    """The public numbers of the run, with what a schema says of its labels."""
+    facts = None if data.private.schema is None else data.private.schema.labels
+    return Situation(
+        records=spec.records,
+        features=data.features,
+        classes=len(data.private.classes),
+        epsilon=epsilon,
+        delta=spec.delta,
+        relation=spec.neighbours,
+        bound=spec.bound,
+        max_records_per_person=spec.max_records_per_person,
+        prototypes=spec.prototypes or (facts is not None and facts.clusters),
+        rarest_share=None if facts is None else facts.rarest_share,
+    )
+
+
 def advised(data: RunData, spec: RunSpec, epsilon: float) -> Advice:
     """What ``plan`` recommends for the public numbers of the run."""
-    return plan(
-        Situation(
-            records=spec.records,
-            features=data.features,
-            classes=len(data.private.classes),
-            epsilon=epsilon,
-            delta=spec.delta,
-            relation=spec.neighbours,
-            bound=spec.bound,
-            max_records_per_person=spec.max_records_per_person,
-            prototypes=spec.prototypes,
-        )
-    )
+    return plan(situation_of(data, spec, epsilon))
 
 
 def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None) -> Kind:

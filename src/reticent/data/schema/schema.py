@@ -20,6 +20,7 @@ from reticent.data.csv_file import Dialect
 from reticent.data.schema.column import PRIVATE, Column, Role, is_private
 from reticent.data.schema.form import FileForm
 from reticent.data.schema.kinds import Category
+from reticent.data.schema.label_facts import LabelFacts
 from reticent.data.schema.vectors import Text
 from reticent.validation import InputError, count, line
 
@@ -52,6 +53,7 @@ class Schema:
     title: str = ""
     invalid: Invalid = "refuse"
     form: FileForm = field(default_factory=FileForm)
+    labels: LabelFacts = field(default_factory=LabelFacts)
 
     def __post_init__(self) -> None:
         """One label and one person at most, at least one feature, no name twice."""
@@ -81,6 +83,12 @@ class Schema:
             not isinstance(self.label.kind, Category) or len(self.label.kind.values) < 2
         ):
             raise InputError(f"the label {self.label.name!r} must have classes, at least two")
+
+        if (self.labels.rarest_share or 0.0) * len(self.classes) > 1:
+            raise InputError(
+                f"rarest_share must be <= 1/{len(self.classes)}, one class of"
+                f" {len(self.classes)}, got {self.labels.rarest_share}"
+            )
 
     def _check_records(self) -> None:
         if self.title:
@@ -184,6 +192,7 @@ class Schema:
             found.append(Fact(f"the {len(self.classes)} classes", self.label.source))
         if self.records is not None:
             found.append(Fact(f"about {self.records} records", self.records_source))
+        found += [Fact(what, self.labels.source) for what in self.labels.facts]
         return tuple(found)
 
     @property
