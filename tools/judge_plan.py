@@ -1,4 +1,4 @@
-"""From results/plan-grid-*.json and plan-uneven.json to plan.json: how well plan chose and predicted.
+"""From results/plan-grid-*.json and plan-uneven.json to plan.json: how well plan chose and told.
 
 Prints the constants that protect/plan.py must hold; a test compares them.
 """

@@ -13,6 +13,7 @@ from reticent.guarantee import Grade
 from reticent.ledger import BudgetExhausted
 from reticent.protect import ClassMeansHead, load, verify
 from reticent.protect.plan import Situation, plan
+from reticent.protect.plan_help import help_sentence
 from reticent.protect.release import was_charged
 from reticent.results import read_results
 from reticent.results.reading import as_read
@@ -95,6 +96,17 @@ def test_recalls_of_all_classes_make_up_the_accuracy(finished):
     seven = right[TEST_ROWS.labels == 7]
     assert kept.of("7").recall.value == pytest.approx(seven.mean())
     assert results.unprotected.by_class.balanced_loss is None
+
+
+def test_a_large_loss_says_what_would_help_by_public_numbers(finished):
+    """What is said follows from the numbers of the request alone; only whether, from the loss."""
+    results = finished.results
+    assert results.recommended.loss.value > 0.1  # 150 records of ten classes at ε = 1
+    situation = Situation(
+        records=PRIVATE, features=64, classes=10, epsilon=EPSILON, delta=DELTA,
+        relation="add-remove",
+    )  # fmt: skip
+    assert results.conclusion.would_help == help_sentence(situation)
 
 
 def test_a_run_needs_records():

@@ -25,13 +25,11 @@ def concluded(
     notes: tuple[str, ...] = (),
     *,
     two_kinds: str | None = None,
-    would_help: str | None = None,
 ) -> Conclusion:
     """What leaks now, what leaks after, what it costs, and what is promised.
 
     ``notes`` are sentences on what a reader must know besides; ``two_kinds`` stands before the
     verdict where the records that attacks compare were drawn otherwise than the private ones.
-    ``would_help`` is what would lower a large loss, from public numbers.
     """
     chosen = next(iter(strengths))
     before, after = (
@@ -74,7 +72,6 @@ def concluded(
         after=after.auc,
         allowed=allowed_auc(recommended),
         recommended=recommended.name,
-        would_help=would_help,
     )
 
 

@@ -235,7 +235,7 @@ def left_out_ranges(cells: Sequence[Cell]) -> dict[str, dict[str, plan.LossCurve
 
 
 def predictions(cells: Sequence[Cell]) -> list[plan.LossRange]:
-    """The range of the loss of what plan chooses in each cell, by curves that never saw its data."""
+    """The range of the loss of the choice in each cell, by curves that never saw its data."""
     curves = left_out_ranges(cells)
     return [plan.predicted_loss(one.situation, curves[one.source][one.choice]) for one in cells]
 
