@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from rich.cells import cell_len
 
 from reticent.cli.main import BAD_INPUT, run
+from reticent.data.schema.schema import example_path
 
 NUMBERS = "plan --records 50000 --features 1280 --classes 10 --epsilon 1 --relation add-remove"
 
@@ -87,6 +89,53 @@ def test_what_was_not_measured_is_said(command):
     assert "--pure" in text
 
 
+@pytest.fixture
+def schema(tmp_path, monkeypatch):
+    """Adult's schema with few records and a fact about its labels."""
+    monkeypatch.chdir(tmp_path)
+    text = example_path("adult").read_text(encoding="utf-8")
+    text = text.replace("records = 32000", "records = 400", 1)
+    facts = '[labels]\nrarest_share = 0.24\nsource = "the census"\n\n[file]'
+    (tmp_path / "few.toml").write_text(text.replace("[file]", facts, 1), encoding="utf-8")
+    return "plan --schema few.toml --epsilon 0.5 --delta 1e-5 --relation add-remove"
+
+
+def test_a_schema_says_which_columns_cost_most_and_what_would_help(command, schema):
+    code, text, _ = command(schema)
+    assert code == 0
+    table = text.split("What each column costs")[1]
+    assert table.index("native-country") < table.index("education") < table.index("age")
+    assert "without native-country" in text.split("What would help, by public numbers alone")[1]
+    found = json.loads(command(f"{schema} --json")[1])
+    assert found["situation"]["rarest_share"] == 0.24
+    assert len(found["columns"]) == 13
+    assert sum(one["bound_share"] for one in found["columns"]) == pytest.approx(1.0)
+    assert found["would_help"][0]["loss"]["likely"] < found["loss"]["likely"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_what_columns_cost_fits_the_terminal(command, schema, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert max(cell_len(line.rstrip()) for line in command(schema)[1].splitlines()) <= width
+
+
+def test_nothing_has_to_help_where_the_loss_is_small(command):
+    _, text, _ = command(f"{NUMBERS} --delta 1e-5")
+    assert "would help" not in text
+    assert "would_help" not in json.loads(command(f"{NUMBERS} --delta 1e-5 --json")[1])
+
+
+def test_the_rarest_class_is_said_once_and_moves_the_range(command, schema):
+    code, _, errors = command(f"{schema} --rarest-share 0.2")
+    assert (code, "--rarest-share must not be given" in errors) == (BAD_INPUT, True)
+    losses = [
+        json.loads(command(f"{NUMBERS} --delta 1e-5 --json{more}")[1])["loss"]
+        for more in ("", " --rarest-share 0.1", " --rarest-share 0.01")
+    ]
+    assert losses[0] == pytest.approx(losses[1])
+    assert losses[2] != pytest.approx(losses[0])
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -95,6 +144,7 @@ def test_what_was_not_measured_is_said(command):
         (f"{NUMBERS} --delta 1e-5 --loss 2", "loss must be"),
         (f"{NUMBERS} --pure --loss 0.1", "delta must be > 0"),
         (f"{NUMBERS} --delta nan", "delta must be"),
+        (f"{NUMBERS} --delta 1e-5 --rarest-share 0.2", "--rarest-share must be <= 1/10"),
         (f"{NUMBERS} --pure --queries 0", "queries must be >= 1"),
         (f"{NUMBERS.replace('50000', '0')} --delta 1e-5", "records must be"),
     ],

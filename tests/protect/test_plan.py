@@ -7,6 +7,7 @@ import pytest
 
 from reticent.protect.estimators import NoisyGradientHead
 from reticent.protect.plan import (
+    CLUSTER_CURVE,
     CURVE,
     PURE_SIGNAL,
     LossCurve,
@@ -51,9 +52,10 @@ def test_at_the_pure_threshold_one_record_decides():
     assert plan(replace(enough, relation="replace-one")).learner == "class-means"
 
 
-def test_only_noisy_gradients_have_a_measured_loss():
-    assert plan(CIFAR).loss == predicted_loss(CIFAR)
-    assert plan(replace(CIFAR, prototypes=True)).loss is None
+def test_each_learner_has_its_own_measured_loss():
+    assert plan(CIFAR).loss == predicted_loss(CIFAR, CURVE)
+    clusters = replace(CIFAR, prototypes=True)
+    assert plan(clusters).loss == predicted_loss(clusters, CLUSTER_CURVE)
     assert plan(replace(CIFAR, delta=0.0)).loss is None
 
 

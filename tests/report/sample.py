@@ -18,6 +18,7 @@ from reticent.results import (
     Attack,
     Audit,
     Bound,
+    ByClass,
     Claim,
     Conclusion,
     Curve,
@@ -29,6 +30,7 @@ from reticent.results import (
     Outlier,
     Provenance,
     Rate,
+    Recall,
     ReleaseRow,
     Results,
     SensitivityRow,
@@ -197,7 +199,21 @@ def release(learner: str, mechanism: str, grade: str, epsilon: float) -> Release
         audit=audit(epsilon, delta, ratio=ratio, pair="record moved to the bound")
         if audited
         else None,
+        by_class=by_class(ACCURACY * (1 - loss), loss),
         file="head" if (learner, epsilon) == ("noisy-gradient", 2.0) else None,
+    )
+
+
+def by_class(recall: float, loss: float | None = None) -> ByClass:
+    """Ten classes with one recall each; what is lost is no more than half of it."""
+    lost = None if loss is None else interval(min(loss, 0.5), 0.2, low=-1.0)
+    return ByClass(
+        balanced_accuracy=interval(recall, 0.01),
+        balanced_loss=lost,
+        recalls=tuple(
+            Recall(label=str(label), test=TEST // 10, recall=interval(recall, 0.09), loss=lost)
+            for label in range(10)
+        ),
     )
 
 
@@ -221,6 +237,7 @@ def sample_results(**changes: Any) -> Results:
     unprotected = Unprotected(
         name="softmax head",
         accuracy=interval(ACCURACY, 0.009),
+        by_class=by_class(ACCURACY),
         attacks=tuple(attack(name, 0.75 * part) for name, part in BLACK.items()),
     )
     parts: dict[str, Any] = {

@@ -43,6 +43,14 @@ def test_too_few_records_are_said_with_the_number_that_is_needed():
     assert "told apart" not in text
 
 
+def test_what_would_help_stands_beside_the_loss(sample):
+    told = "What would help, by public numbers alone: more records (predicted loss 2 %)."
+    verdict = sample.conclusion.model_copy(update={"would_help": told})
+    text = words(sample.model_copy(update={"conclusion": verdict})).by_id("verdict").text
+    assert f"of its accuracy. {told}" in text
+    assert "would help" not in words(sample).by_id("verdict").text
+
+
 def test_a_leak_that_few_records_show_is_a_leak(sample):
     verdict = sample.conclusion.model_copy(update={"enough": False})
     results = showing(sample, interval(0.52, 0.05)).model_copy(update={"conclusion": verdict})

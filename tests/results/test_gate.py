@@ -23,7 +23,14 @@ def just(figure, change):
 
 
 def test_a_limit_is_read_as_it_is_printed():
-    for text in ("auc=0.55", "tpr@0.001=0.05", "leakage=-0.1", "loss=0.07", "epsilon=2"):
+    for text in (
+        "auc=0.55",
+        "tpr@0.001=0.05",
+        "leakage=-0.1",
+        "loss=0.07",
+        "recall-loss=0.3",
+        "epsilon=2",
+    ):
         assert str(limit_of(text)) == text
     assert limit_of(".6") == limit_of("auc=0.6") == limit_of(" auc = 0.6")
 
@@ -39,7 +46,10 @@ def test_a_limit_is_read_as_it_is_printed():
         ("leakage=-2", "leakage must be in [-1, 1]"),
         ("epsilon=-1", "epsilon must be >= 0"),
         ("epsilon=inf", "must be finite"),
-        ("accuracy=0.5", "must be of auc, balanced-accuracy, leakage, tpr@FPR, loss, epsilon"),
+        (
+            "accuracy=0.5",
+            "must be of auc, balanced-accuracy, leakage, tpr@FPR, loss, balanced-loss, recall-loss",
+        ),
         ("tpr=0.5", "got 'tpr'"),
         ("auc@0.1=0.5", "got 'auc@0.1'"),
         ("tpr@=0.5", "must be such as auc=0.55"),
@@ -61,7 +71,7 @@ def test_a_figure_has_one_limit():
 
 def test_attacks_have_neither_loss_nor_epsilon_and_two_rates():
     assert attack_limits_of(["tpr@0.01=0.1", "0.5"], fprs=(0.01,))
-    for text in ("loss=0.1", "epsilon=1", "tpr@0.02=0.1"):
+    for text in ("loss=0.1", "recall-loss=0.1", "balanced-loss=0.1", "epsilon=1", "tpr@0.02=0.1"):
         with pytest.raises(InputError):
             attack_limits_of([text], fprs=(0.01,))
 

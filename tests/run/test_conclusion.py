@@ -48,6 +48,23 @@ ALLOWED = allowed_auc(SAMPLE.recommended)  # 0.639 for ε = 2
 REPLACING = SAMPLE.recommended.model_copy(
     update={"claim": SAMPLE.recommended.claim.model_copy(update={"relation": "replace-one"})}
 )
+LOSING = SAMPLE.recommended.model_copy(
+    update={
+        "by_class": SAMPLE.recommended.by_class.model_copy(
+            update={
+                "recalls": tuple(
+                    one.model_copy(
+                        update={"recall": interval(0.1, 0.05), "loss": interval(0.9, 0.1)}
+                    )
+                    if one.label == "7"
+                    else one
+                    for one in SAMPLE.recommended.by_class.recalls
+                )
+            }
+        )
+    }
+)
+"""One class of ten is hardly found any more."""
 PROMISE = "release with ε ≤ 2 (proven)"
 NOW = "Published as it is, this model tells who was in its training data; "
 
@@ -63,6 +80,15 @@ class TestHeadline:
         found = judged(0.7, 0.9, two_kinds="records of two kinds")
         assert found.headline.startswith("Do not publish: ")
         assert found.headline.endswith("Not a fair test: records of two kinds.")
+
+    def test_a_lost_class_is_warned_of_behind_the_verdict(self):
+        plain, lost = judged(0.7, 0.5), judged(0.7, 0.5, release=LOSING)
+        warning = "Warning: protection costs more than half of the recall of class 7 (0.948 → 0.1"
+        assert lost.headline.startswith(f"{plain.headline} {warning}")
+        assert any("Most is lost for class 7: 90.0 %" in line for line in lost.sentences)
+        forbidden = judged(0.7, 0.9, release=LOSING)
+        assert forbidden.headline.startswith("Do not publish: ")
+        assert warning in forbidden.headline
 
     def test_a_leak_before_and_none_after(self):
         found = judged(0.7, 0.5)

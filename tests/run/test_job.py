@@ -13,6 +13,7 @@ from reticent.guarantee import Grade
 from reticent.ledger import BudgetExhausted
 from reticent.protect import ClassMeansHead, load, verify
 from reticent.protect.plan import Situation, plan
+from reticent.protect.plan_help import help_sentence
 from reticent.protect.release import was_charged
 from reticent.results import read_results
 from reticent.results.reading import as_read
@@ -81,6 +82,31 @@ def test_that_a_run_may_refuse_its_records_stands_among_what_is_stated(finished)
     assert proven
     for release in proven:
         assert any("nor that a job on them failed" in line for line in release.claim.stated)
+
+
+def test_recalls_of_all_classes_make_up_the_accuracy(finished):
+    results = finished.results
+    for row in (results.unprotected, *results.releases):
+        recalls = row.by_class.recalls
+        assert sum(one.test for one in recalls) == TEST
+        total = sum(one.test * one.recall.value for one in recalls)
+        assert total / TEST == pytest.approx(row.accuracy.value)
+    kept = results.recommended.kept_by_class
+    right = finished.released.predict(TEST_ROWS.features) == TEST_ROWS.labels.astype(str)
+    seven = right[TEST_ROWS.labels == 7]
+    assert kept.of("7").recall.value == pytest.approx(seven.mean())
+    assert results.unprotected.by_class.balanced_loss is None
+
+
+def test_a_large_loss_says_what_would_help_by_public_numbers(finished):
+    """What is said follows from the numbers of the request alone; only whether, from the loss."""
+    results = finished.results
+    assert results.recommended.loss.value > 0.1  # 150 records of ten classes at ε = 1
+    situation = Situation(
+        records=PRIVATE, features=64, classes=10, epsilon=EPSILON, delta=DELTA,
+        relation="add-remove",
+    )  # fmt: skip
+    assert results.conclusion.would_help == help_sentence(situation)
 
 
 def test_a_run_needs_records():

@@ -22,6 +22,7 @@ from reticent.studies import (
     learners,
     places,
     plan_fit,
+    plan_uneven,
     private_networks,
     prototypes,
     pure,
@@ -70,6 +71,7 @@ SPECS = {
     "places-adult": places.SPECS["adult"],
     "smoothing-mnist5k": smoothing.SPECS["mnist5k"],
     "plan": (),
+    "plan-uneven": (plan_uneven.SPECS["all"],),
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_fit.SPECS.items()},
 }
 STUDY = {

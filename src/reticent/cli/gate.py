@@ -28,7 +28,10 @@ def _option(more: str) -> Any:
 
 FailAbove = Annotated[list[str] | None, _option("")]
 """Of one model's attacks."""
-RunFailAbove = Annotated[list[str] | None, _option(", loss=0.07 (utility), epsilon=2")]
+RunFailAbove = Annotated[
+    list[str] | None,
+    _option(", loss=0.07 (utility), balanced-loss=0.1, recall-loss=0.3 (of each class), epsilon=2"),
+]
 """Of the recommended release of a run."""
 
 

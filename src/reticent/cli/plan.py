@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from reticent.cli.options import (
     warn_of_weakness,
 )
 from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.plan_costs import print_changes, print_columns
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -67,6 +69,12 @@ Prototypes = Annotated[
         help="The labels are clusters of the features. Say so only if that is public.",
     ),
 ]
+RarestShare = Annotated[
+    float | None,
+    typer.Option(
+        help="About the share of the rarest class, where that is public.", show_default=False
+    ),
+]
 Losses = Annotated[
     list[float] | None,
     typer.Option(
@@ -97,17 +105,21 @@ def plan(
     bound: Radius = None,
     max_records_per_person: Each = None,
     prototypes: Prototypes = False,
+    rarest_share: RarestShare = None,
     loss: Losses = None,
     queries: Queries = None,
     json: Json = False,
 ) -> None:
     """Which learner to use and what it will cost, from public numbers: no record is read."""
+    from reticent.data import Schema
     from reticent.protect.plan import Situation, records_needed
     from reticent.protect.plan import plan as advice_for
+    from reticent.protect.plan_help import LARGE_LOSS, column_costs, what_would_help
     from reticent.protect.plan_queries import plan_queries
     from reticent.protect.terms import Terms
 
-    if schema is not None and (facts := _other_labels(schema)) is not None:
+    facts = None if schema is None else Schema.load(schema)
+    if schema is not None and facts is not None and facts.task != "classification":
         terms = Terms(
             epsilon=epsilon,
             delta=delta_of(delta, pure),
@@ -115,38 +127,38 @@ def plan(
             max_records_per_person=max_records_per_person,
         )
         idle = {"features": features, "classes": classes, "bound": bound, "queries": queries}
-        print_task_plan(facts, terms, (schema, records, idle | {"loss": loss}), json=json)
+        idle |= {"loss": loss, "rarest-share": rarest_share}
+        print_task_plan(facts, terms, (schema, records, idle), json=json)
         return
-    public = _numbers(schema, records=records, features=features, classes=classes, bound=bound)
+    public = _numbers(facts, records=records, features=features, classes=classes, bound=bound)
+    public |= _label_facts(facts, rarest_share=rarest_share, prototypes=prototypes)
     situation = Situation(
         **public,
         epsilon=epsilon,
         delta=delta_of(delta, pure),
         relation=relation_of(relation),
         max_records_per_person=max_records_per_person,
-        prototypes=prototypes,
     )
     advice = advice_for(situation)
+    costs = () if facts is None else column_costs(facts, situation)
+    large = advice.loss is not None and advice.loss.likely > LARGE_LOSS
+    changes = what_would_help(situation, costs) if large else []
     wanted = loss or ([] if advice.loss is None else [0.05, 0.02])
     needed = [(value, *records_needed(situation, value)) for value in wanted]
     served = None if queries is None else plan_queries(situation, queries)
     if json:
         rows = [{"loss": value, "likely": a, "surely": b} for value, a, b in needed]
-        more = {} if served is None else {"served": served.to_dict()}
+        more: dict[str, Any] = {} if served is None else {"served": served.to_dict()}
+        more |= {"columns": [asdict(one) for one in costs]} if costs else {}
+        more |= {"would_help": [one.to_dict() for one in changes]} if changes else {}
         print_json(advice.to_dict() | {"records_needed": rows} | more)
         return
     _print(advice, needed, schema)
+    print_columns(costs)
+    print_changes(changes)
     warn_of_weakness(epsilon=epsilon, delta=situation.delta, records=situation.records)
     if served is not None:
         _print_served(served)
-
-
-def _other_labels(schema: Path) -> Schema | None:
-    """The schema, where its label is a number or there are several labels."""
-    from reticent.data import Schema
-
-    facts = Schema.load(schema)
-    return None if facts.task == "classification" else facts
 
 
 def print_task_plan(
@@ -180,16 +192,26 @@ def print_task_plan(
     warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=many)
 
 
-def _numbers(schema: Path | None, **said: Any) -> dict[str, Any]:
+def _label_facts(
+    facts: Schema | None, *, rarest_share: float | None, prototypes: bool
+) -> dict[str, Any]:
+    """How rare the rarest class is and how labels were made: as said, or as the schema says."""
+    own = None if facts is None else facts.label_facts
+    if own is None:
+        return {"rarest_share": rarest_share, "prototypes": prototypes}
+    if own.rarest_share is not None and rarest_share is not None:
+        raise InputError("--rarest-share must not be given beside --schema, which holds it")
+    share = rarest_share if own.rarest_share is None else own.rarest_share
+    return {"rarest_share": share, "prototypes": prototypes or own.clusters}
+
+
+def _numbers(facts: Schema | None, **said: Any) -> dict[str, Any]:
     """N, d, C and R: as said, or as they follow from the schema."""
-    if schema is None:
+    if facts is None:
         for name in ("records", "features", "classes"):
             if said[name] is None:
                 raise InputError(f"--{name} must be said (or --schema): it is public")
         return said | {"bound": 1.0 if said["bound"] is None else said["bound"]}
-    from reticent.data import Schema
-
-    facts = Schema.load(schema)
     held = {
         "records": facts.records,
         "features": len(facts.names),

@@ -259,7 +259,7 @@ def advised_request(
             relation=terms.relation,
             bound=1.0 if bound is None else bound,
             max_records_per_person=terms.max_records_per_person,
-            prototypes=prototypes,
+            prototypes=prototypes or (data.schema is not None and data.schema.label_facts.clusters),
         )
     )
     taken = RECIPES.named(advice.learner).options

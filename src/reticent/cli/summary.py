@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 REFUTED = 1
 Write = Callable[[Any, Path], list[Path]]
 """Writes the page of a document into a folder."""
+_CLASSES = 5
+"""Whose recall is printed; the page has all of them."""
 
 
 def written_by(
@@ -70,11 +72,42 @@ def print_summary(results: Results, folder: Path, written: list[str]) -> None:
         [_row(one, chosen, recommended=one is results.recommended) for one in shown],
         detail=True,
     )
+    _print_recalls(results)
     for sentence in results.conclusion.sentences:
         print_line(f"- {sentence}", detail=True)
+    if results.conclusion.would_help is not None:
+        print_line(f"- {results.conclusion.would_help}", detail=True)
     print_line(f"written to {folder}: {', '.join(written)}", detail=True)
     print_line(f"page: {folder / 'report.html'}")
     print_line(f"verdict: {results.conclusion.headline}")
+
+
+def _print_recalls(results: Results) -> None:
+    """The classes of the recommended release, those that lose most first."""
+    before, after = results.unprotected.by_class, results.recommended.by_class
+    if before is None or after is None:
+        return
+    ordered = sorted(after.recalls, key=lambda one: -one.loss.value if one.loss else 0.0)
+    rows = []
+    for one in ordered[:_CLASSES]:
+        was = before.of(one.label)
+        rows.append(
+            (
+                one.label,
+                f"{one.test:,}",
+                "–" if was is None else str(was.recall),
+                str(one.recall),
+                "–" if one.loss is None else f"{100 * one.loss.value:.1f} %",
+            )
+        )
+    few = "" if len(ordered) <= _CLASSES else f", {_CLASSES} of {len(ordered)} classes"
+    print_table(
+        f"Recall by class, {results.recommended.name}{few}; balanced accuracy"
+        f" {before.balanced_accuracy.value:.3f} → {after.balanced_accuracy.value:.3f}",
+        ("class", "test records", "before", "after", "loss"),
+        rows,
+        detail=True,
+    )
 
 
 def _row(release: ReleaseRow, attack: str, *, recommended: bool) -> tuple[str, ...]:

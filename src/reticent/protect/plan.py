@@ -1,8 +1,8 @@
 """What to use, and what it will cost, from public numbers alone.
 
 The rule is documented in docs/theory.md E.4. Its constants are fitted to what every learner reached
-on public data sets (``reticent reproduce beyond plan-grid``); a test fits them anew from the
-committed results and compares.
+on public data sets (``reticent reproduce beyond plan-grid`` and ``plan-uneven``); a test fits them
+anew from the committed results and compares.
 """
 
 import math
@@ -48,28 +48,33 @@ class LossRange:
 
 @dataclass(frozen=True, kw_only=True)
 class LossCurve:
-    """logit(loss) = constant + slope·ln(signal), ± half the width of the range."""
+    """logit(loss) = constant + slope·ln(signal) + rarest·ln(evenness), ± half the range's width."""
 
     constant: float
     slope: float
     half: float
+    rarest: float = 0.0
 
-    def range(self, signal: float) -> LossRange:
-        """The predicted losses at this signal."""
+    def range(self, signal: float, evenness: float = 1.0) -> LossRange:
+        """The predicted losses at this signal; evenness as in ``Situation``."""
         centre = self.constant + self.slope * math.log(min(signal, LARGEST_SIGNAL))
+        centre += self.rarest * math.log(evenness)
         low, likely, high = (_logistic(centre + side * self.half) for side in (-1, 0, 1))
         return LossRange(low=low, likely=likely, high=high)
 
-    def signals(self, loss: float) -> tuple[float, float]:
+    def signals(self, loss: float, evenness: float = 1.0) -> tuple[float, float]:
         """From which signal on the loss is likely below this, and the upper end of its range too.
 
         Beyond LARGEST_SIGNAL neither is measured.
         """
-        rest = math.log(loss / (1 - loss)) - self.constant
+        rest = math.log(loss / (1 - loss)) - self.constant - self.rarest * math.log(evenness)
         return math.exp(rest / self.slope), math.exp((rest - self.half) / self.slope)
 
 
-CURVE = LossCurve(constant=-0.8224, slope=-1.0925, half=1.5109)
+CURVE = LossCurve(constant=-1.1521, slope=-1.0557, rarest=-0.1183, half=1.6537)
+"""Of noisy gradients."""
+CLUSTER_CURVE = LossCurve(constant=-0.4621, slope=-1.9712, half=2.8387)
+"""Of class means where labels are clusters of the features; from three data sets, so it is wide."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +84,8 @@ class Situation:
     ``prototypes`` says that the labels themselves were made by the nearest prototype (clusters of
     the features, as in Shokri's Location and Purchase data): a fact about the labels' making, which
     is public or is not used. ``max_records_per_person`` is the most records of one person, None
-    where no persons are named.
+    where no persons are named. ``rarest_share`` is about the share of the rarest class, where that
+    is public; None counts as classes of one size.
     """
 
     records: int
@@ -91,6 +97,7 @@ class Situation:
     bound: float = 1.0
     max_records_per_person: int | None = None
     prototypes: bool = False
+    rarest_share: float | None = None
 
     def __post_init__(self) -> None:
         """Every number is checked."""
@@ -102,6 +109,20 @@ class Situation:
         probability("delta", self.delta)
         positive("bound", self.bound)
         as_relation(self.relation)
+        self._check_share()
+
+    def _check_share(self) -> None:
+        share = self.rarest_share
+        if share is not None and open_probability("rarest_share", share) * self.classes > 1 + 1e-9:
+            raise InputError(
+                f"rarest_share must be <= 1/{self.classes}, one class of {self.classes}, got"
+                f" {share:g}"
+            )
+
+    @property
+    def evenness(self) -> float:
+        """C times the share of the rarest class: 1 where all are equally large."""
+        return 1.0 if self.rarest_share is None else self.classes * self.rarest_share
 
     @property
     def terms(self) -> Terms:
@@ -141,7 +162,7 @@ class Advice:
     logit_noise: float
     """The standard deviation of the noise on one logit, at most."""
     loss: LossRange | None
-    """None where no data were measured: δ = 0, or class means."""
+    """None where no data were measured: δ = 0."""
 
     def to_dict(self) -> dict[str, Any]:
         """The advice as plain values for a JSON file."""
@@ -166,14 +187,15 @@ def plan(situation: Situation) -> Advice:
     """
     if situation.delta == 0:
         return _pure(situation)
-    if situation.prototypes and situation.signal >= PROTOTYPE_SIGNAL:
+    if curve_of(situation) is CLUSTER_CURVE:
         why = (
             "The labels are clusters of the features: the nearest noisy mean is then the best rule,"
             f" once a mean stands out of its noise (signal {situation.signal:.2g} ≥"
             f" {PROTOTYPE_SIGNAL:g}).",
         )
         noise = _class_means_noise(situation, "gaussian")
-        return _advice(situation, CLASS_MEANS, "gaussian", why, noise, loss=None)
+        loss = predicted_loss(situation)
+        return _advice(situation, CLASS_MEANS, "gaussian", why, noise, loss=loss)
     why = (
         "Noisy gradients lose least at every measured number of records and ε when δ > 0"
         f" (signal N·μ/(C·√d) = {situation.signal:.2g}).",
@@ -183,13 +205,19 @@ def plan(situation: Situation) -> Advice:
     return _advice(situation, NOISY_GRADIENT, "gaussian", why, noise, loss=loss)
 
 
-def predicted_loss(situation: Situation, curve: LossCurve = CURVE) -> LossRange:
-    """The range of the utility loss of noisy gradients, fitted on public data (δ > 0)."""
-    return curve.range(situation.signal)
+def curve_of(situation: Situation) -> LossCurve:
+    """The curve of the learner that is chosen (δ > 0)."""
+    means = situation.prototypes and situation.signal >= PROTOTYPE_SIGNAL
+    return CLUSTER_CURVE if means else CURVE
+
+
+def predicted_loss(situation: Situation, curve: LossCurve | None = None) -> LossRange:
+    """The range of the utility loss of the chosen learner, fitted on public data (δ > 0)."""
+    return (curve or curve_of(situation)).range(situation.signal, situation.evenness)
 
 
 def records_needed(
-    situation: Situation, loss: float, curve: LossCurve = CURVE
+    situation: Situation, loss: float, curve: LossCurve | None = None
 ) -> tuple[int | None, int | None]:
     """From how many records on the loss would likely fall below this, and almost surely.
 
@@ -201,7 +229,9 @@ def records_needed(
         math.ceil(situation.records * signal / situation.signal)
         if signal <= LARGEST_SIGNAL
         else None
-        for signal in curve.signals(open_probability("loss", loss))
+        for signal in (curve or curve_of(situation)).signals(
+            open_probability("loss", loss), situation.evenness
+        )
     )
     return likely, surely
 

@@ -15,6 +15,7 @@ from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import analytic_of, delta_of, epsilon_of, scale_of
 from reticent.report.publication import publishable, signature_of
+from reticent.report.recall_lines import public_recalls, recalls
 from reticent.report.wording import (
     INTERNAL,
     LEFT_OUT,
@@ -214,7 +215,9 @@ def cost(evidence: Evidence, *, public: bool) -> list[str]:
     found = evidence.utility
     if public:
         shown = evidence.covered
-        return [] if shown is None else ["### Utility", bullets([covered(shown)])]
+        if shown is None:
+            return []
+        return ["### Utility", bullets([covered(shown)]), *public_recalls(evidence)]
     own = None if found is None else found.kept
     lines = [] if own is None else [f"**Accuracy of the released model:** {measured(own)}"]
     if found is not None:
@@ -228,7 +231,7 @@ def cost(evidence: Evidence, *, public: bool) -> list[str]:
             f"**Utility loss** (1 − accuracy/accuracy without protection): {measured(found.loss)},"
             f" over {found.draws:,} draws of the noise",
         ]
-    return ["### Utility", bullets(lines)] if lines else []
+    return ["### Utility", bullets(lines), *recalls(evidence)] if lines else []
 
 
 def covered(figure: Interval) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from reticent.protect import Release
 from reticent.protect.certificate import load_verified, verify_release
 from reticent.protect.sealed_pair import paths_of
-from reticent.results import Attack, Audit, Claim, Interval, ReleaseRow, Results
+from reticent.results import Attack, Audit, ByClass, Claim, Interval, ReleaseRow, Results
 from reticent.results.conversions import claim_of
 from reticent.results.steps import AttackStep, AuditStep
 from reticent.validation import InputError
@@ -46,6 +46,8 @@ class Checked:
     """How an answer comes of a row."""
     columns: tuple[str, ...] = ()
     """The names of its features."""
+    classes: tuple[str, ...] = ()
+    """The names of its classes."""
     file: str | None = None
     """The name of its files, without a folder; None where it was never written."""
     signed_by: str | None = None
@@ -82,6 +84,8 @@ class Evidence:
     utility: Utility | None = None
     covered: Interval | None = None
     """The accuracy on public records that may be published."""
+    covered_by_class: ByClass | None = None
+    """Recalls on public records that may be published."""
     run: Results | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -120,6 +124,7 @@ def of_results(results: Results, released: Release | str | Path | None = None) -
             kept=release.accuracy if release.draws == 1 else release.kept_accuracy,
         ),
         covered=results.covered_accuracy,
+        covered_by_class=results.covered_by_class,
         run=results,
         versions=results.made.versions,
     )
@@ -172,6 +177,7 @@ def checked(released: Release | str | Path) -> Checked:
         version=found.version,
         formula=model.recipe.formula,
         columns=model.columns,
+        classes=tuple(map(str, model.classes_)),
         file=file,
         signed_by=found.signed_by,
     )

@@ -10,7 +10,7 @@ from typing import Final
 from reticent.protect.sealed_pair import paths_of
 from reticent.protect.terms import RECORDS
 from reticent.report.evidence import Evidence
-from reticent.results import Attack, Claim, Results
+from reticent.results import Attack, ByClass, Claim, Results
 from reticent.results.allowed import attack_allowance
 from reticent.results.task_results import TaskResults
 from reticent.validation import InputError
@@ -40,8 +40,15 @@ def publishable(evidence: Evidence) -> Evidence:
         certificate=own,
         file=file,
         covered=evidence.covered,
+        covered_by_class=_of_its_classes(evidence.covered_by_class, own.classes),
         versions={"reticent": own.version},
     )
+
+
+def _of_its_classes(found: ByClass | None, classes: tuple[str, ...]) -> ByClass | None:
+    """Recalls of the certificate's own classes: no other word of a document becomes public."""
+    known = found is not None and all(one.label in classes for one in found.recalls)
+    return found if known else None
 
 
 def signature_of(evidence: Evidence) -> str:

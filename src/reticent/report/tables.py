@@ -20,13 +20,15 @@ from reticent.report.numbers import (
 )
 from reticent.report.series import attack_on
 from reticent.report.table import INTERVAL, Column, Table, places
-from reticent.results import Attack, Features, Interval, ReleaseRow, Results
+from reticent.results import Attack, ByClass, Features, Interval, ReleaseRow, Results
 
 NAMES: Final = (
     "attacks", "every-attack", "releases", "audits", "sensitivities", "features", "exposed",
+    "recalls",
     "noise", "versions", "settings",
 )  # fmt: skip
 MOST_EXPOSED: Final = 8
+MOST_CLASSES: Final = 30
 _CLAIM: Final = ("epsilon", "delta", "grade", "gamma", "relation", "unit")
 
 
@@ -35,7 +37,7 @@ def tables(results: Results) -> dict[str, Table]:
     release = results.recommended
     return _named(
         attacks(results), every_attack(results), releases(results), audits(results),
-        sensitivities(results), features(results), exposed(results),
+        sensitivities(results), features(results), exposed(results), recalls(results),
         noise(release.mechanism, release.scales), versions(results.made.versions),
         settings(results),
     )  # fmt: skip
@@ -43,7 +45,11 @@ def tables(results: Results) -> dict[str, Table]:
 
 def public_tables(evidence: Evidence) -> dict[str, Table]:
     """Those of a public page: what the certificate says of the noise, and who made it."""
-    return _named(noise(evidence.mechanism, evidence.scales), versions(evidence.versions))
+    return _named(
+        noise(evidence.mechanism, evidence.scales),
+        versions(evidence.versions),
+        public_recalls(evidence.covered_by_class),
+    )
 
 
 def _named(*made: Table) -> dict[str, Table]:
@@ -215,6 +221,44 @@ def exposed(results: Results) -> Table:
     )
 
 
+def recalls(results: Results) -> Table:
+    """Every class, before and after the recommended release; lost ones stand out."""
+    before, after = results.unprotected.by_class, results.recommended.by_class
+    found = () if before is None or after is None else after.recalls
+    return Table(
+        name="recalls",
+        caption="Recall of each class, before and after the recommended release; intervals hold for"
+        " all classes together. A class is marked that loses more than half of its recall, where"
+        " the interval of the loss is above 0 or not one of its records is found any more.",
+        columns=(
+            Column(name="class"),
+            Column(name="test records", numeric=True),
+            _share("recall before"),
+            _share("recall after"),
+            _share("loss"),
+        ),
+        rows=tuple(
+            (one.label, one.test, _recall_of(before, one.label), one.recall, one.loss)
+            for one in found
+        ),
+        bad=places(one.lost for one in found),
+        most=MOST_CLASSES,
+    )
+
+
+def public_recalls(covered: ByClass | None) -> Table:
+    """Of the released model alone, on public test records."""
+    return Table(
+        name="recalls",
+        caption="Recall of each class, of the released model on public test records.",
+        columns=(Column(name="class"), Column(name="test records", numeric=True), _share("recall")),
+        rows=tuple(
+            (one.label, one.test, one.recall) for one in (covered.recalls if covered else ())
+        ),
+        most=MOST_CLASSES,
+    )
+
+
 def noise(mechanism: str, scales: Mapping[str, float]) -> Table:
     """The scales of a release, which are public."""
     return Table(
@@ -267,6 +311,11 @@ def _worse(rows: tuple[Features, ...]) -> list[str]:
 
 def _auc(name: str) -> Column:
     return Column(name=name, show=decimal_range, numeric=True, parts=INTERVAL)
+
+
+def _recall_of(found: ByClass | None, label: str) -> Interval | None:
+    one = None if found is None else found.of(label)
+    return None if one is None else one.recall
 
 
 def _share(name: str) -> Column:

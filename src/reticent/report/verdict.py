@@ -16,6 +16,7 @@ from reticent.report.numbers import (
 from reticent.report.series import attack_on
 from reticent.results import Attack, Interval, Results
 from reticent.results.allowed import attack_allowance
+from reticent.results.by_class import lost_classes
 
 NO_LEAK: Final = "this is no leak once corrected for all figures of an attack that were looked at"
 
@@ -90,7 +91,19 @@ def _cost(results: Results) -> str:
     return (
         f"Accuracy goes from {share(before.value)} to {share(release.accuracy.value)}: a utility"
         f" loss of {share_range(release.loss)}, over {_drawn(release.draws)} of the noise."
+        f"{_balanced(results)}"
     )
+
+
+def _balanced(results: Results) -> str:
+    """The mean recall of the classes, which a rare one moves as much as a large one."""
+    before, after = results.unprotected.by_class, results.recommended.by_class
+    if before is None or after is None:
+        return ""
+    was, is_now = (share(one.balanced_accuracy.value) for one in (before, after))
+    loss = after.balanced_loss
+    lost = "" if loss is None else f": a loss of {share_range(loss)}"
+    return f" Each class counted alike, balanced accuracy goes from {was} to {is_now}{lost}."
 
 
 def _drawn(draws: int) -> str:
@@ -123,6 +136,14 @@ def _warnings(results: Results) -> list[str]:
         found.append(
             f"Too few records: {facts.private:,} private and {facts.others:,} others leave open"
             f" what an attack finds.{size} A figure near guessing means nothing here."
+        )
+    lost = lost_classes(results.unprotected.by_class, release.by_class)
+    if lost is not None:
+        found.append(f"{lost} The accuracy does not show it: see the recall of each class.")
+    if results.conclusion.would_help is not None:
+        found.append(
+            f"The recommended release loses {share_range(release.loss)} of its accuracy."
+            f" {results.conclusion.would_help}"
         )
     left = attack_allowance(release)
     if left.attack is not None and left.broken:

@@ -7,6 +7,7 @@ from reticent.lazy import lazy_exports
 if TYPE_CHECKING:
     from reticent.results.attack import Attack, Curve, Interval, Rate
     from reticent.results.audit import Audit, Bound, Claim
+    from reticent.results.by_class import ByClass, Recall
     from reticent.results.document import (
         VERSION,
         Conclusion,
@@ -29,6 +30,7 @@ __all__ = [
     "Attack",
     "Audit",
     "Bound",
+    "ByClass",
     "Claim",
     "Conclusion",
     "Curve",
@@ -40,6 +42,7 @@ __all__ = [
     "Outlier",
     "Provenance",
     "Rate",
+    "Recall",
     "ReleaseRow",
     "Results",
     "SensitivityRow",

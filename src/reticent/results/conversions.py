@@ -100,7 +100,7 @@ def interval_of(found: Measured | UtilityLoss) -> Interval:
     return Interval(value=found.value, low=found.low, high=found.high, confidence=found.confidence)
 
 
-def accuracy_of(hits: Sequence[Flags]) -> Interval:
+def accuracy_of(hits: Sequence[Flags], *, confidence: float = CONFIDENCE) -> Interval:
     """The mean accuracy of several draws: records and draws both count for its limits.
 
     Wilson's limits for the records, Student's for the draws, joined by their squares (MOVER; Zou,
@@ -108,26 +108,27 @@ def accuracy_of(hits: Sequence[Flags]) -> Interval:
     """
     each = np.stack(hits)
     mean = float(each.mean())
-    moved = _moved_by_draws(each.mean(axis=1))
-    below, above = (math.hypot(mean - limit, moved) for limit in _wilson(mean, each.shape[1]))
+    moved = moved_by_draws(each.mean(axis=1), confidence)
+    limits = wilson_limits(mean, each.shape[1], confidence)
+    below, above = (math.hypot(mean - limit, moved) for limit in limits)
     low, high = max(mean - below, 0.0), min(mean + above, 1.0)
-    return Interval(value=mean, low=low, high=high, confidence=CONFIDENCE)
+    return Interval(value=mean, low=low, high=high, confidence=confidence)
 
 
-def _wilson(share: float, records: int) -> tuple[float, float]:
+def wilson_limits(share: float, records: int, confidence: float) -> tuple[float, float]:
     """The shares of which so many records would show this one at the confidence's edge."""
-    squared = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
+    squared = float(stats.norm.ppf((1 + confidence) / 2)) ** 2
     middle = share + squared / (2 * records)
     half = math.sqrt(squared * (share * (1 - share) + squared / (4 * records)) / records)
     return (middle - half) / (1 + squared / records), (middle + half) / (1 + squared / records)
 
 
-def _moved_by_draws(means: Floats) -> float:
+def moved_by_draws(means: Floats, confidence: float) -> float:
     """t·s/√K: how far the mean over K draws lies from that over all, at most."""
     draws = len(means)
     if draws == 1:
         return 0.0
-    wide = float(stats.t.ppf((1 + CONFIDENCE) / 2, draws - 1))
+    wide = float(stats.t.ppf((1 + confidence) / 2, draws - 1))
     return wide * float(means.std(ddof=1)) / math.sqrt(draws)
 
 

@@ -15,6 +15,7 @@ from reticent.files import write_atomic
 from reticent.guarantee import Grade
 from reticent.results.attack import Attack, Interval
 from reticent.results.audit import Audit, Claim
+from reticent.results.by_class import ByClass
 from reticent.results.reading import read_value
 from reticent.results.value import Value
 from reticent.validation import InputError
@@ -65,6 +66,8 @@ class Unprotected(Value):
 
     name: str
     accuracy: Interval
+    by_class: ByClass | None = None
+    """The recall of each class on the test records, and their mean."""
     attacks: tuple[Attack, ...]
 
 
@@ -83,6 +86,10 @@ class ReleaseRow(Value):
     draws: int
     """Of the noise, over which ``accuracy`` and ``loss`` are means."""
     kept_accuracy: Interval | None = None
+    """Of the draw that is handed over, alone: on public test records it may be published."""
+    by_class: ByClass | None = None
+    """The recall of each class over all draws, and what of it is lost."""
+    kept_by_class: ByClass | None = None
     """Of the draw that is handed over, alone: on public test records it may be published."""
     attacks: tuple[Attack, ...]
     """On the first draw."""
@@ -172,6 +179,8 @@ class Conclusion(Value):
     """The largest AUC that the guarantee of the recommended release leaves to any attack."""
     recommended: str
     """The name of the recommended release."""
+    would_help: str | None = None
+    """What would lower its loss, by public numbers alone; where it loses more than a tenth."""
 
     @property
     def forbids(self) -> bool:
@@ -229,6 +238,21 @@ class Results(Value):
             return None
         release = self.recommended
         return release.accuracy if release.draws == 1 else release.kept_accuracy
+
+    @property
+    def covered_by_class(self) -> ByClass | None:
+        """Recalls that may be published: those of the kept draw on public records, or none.
+
+        What the unprotected model reaches is no part of the release: no loss stands among them.
+        """
+        if not self.facts.test_is_public:
+            return None
+        release = self.recommended
+        found = release.by_class if release.draws == 1 else release.kept_by_class
+        if found is None:
+            return None
+        own = [one.model_copy(update={"loss": None}) for one in found.recalls]
+        return found.model_copy(update={"balanced_loss": None, "recalls": tuple(own)})
 
 
 def write_results(results: Results, path: Path) -> None:

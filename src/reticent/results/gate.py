@@ -1,8 +1,9 @@
 """The gate of ``--fail-above``: which figures are above what somebody allows.
 
 A limit is a text: ``auc=0.55``, ``balanced-accuracy=0.55``, ``leakage=0.1``, ``tpr@0.01=0.05`` (of
-members found at 1 % false alarms), ``loss=0.07`` (utility) or ``epsilon=2``; a number alone is an
-AUC.
+members found at 1 % false alarms), ``loss=0.07`` (utility), ``balanced-loss=0.1`` (the same of the
+balanced accuracy), ``recall-loss=0.3`` (the same of each class's recall) or ``epsilon=2``; a number
+alone is an AUC.
 
 - A measured figure is above its limit where its interval is as a whole: the low end is compared. A
   gate fails on what was shown, not on chance. All intervals of one figure hold together over the
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 OPTION: Final = "--fail-above"
 TPR: Final = "tpr"
 LOSS: Final = "loss"
+BALANCED_LOSS: Final = "balanced-loss"
+RECALL_LOSS: Final = "recall-loss"
+_LOSSES: Final = (LOSS, BALANCED_LOSS, RECALL_LOSS)
 EPSILON: Final = "epsilon"
 _OF_ATTACKS: Final = {
     "auc": "auc",
@@ -40,7 +44,7 @@ _OF_ATTACKS: Final = {
 """Figures of an attack, and the attributes that hold them."""
 _TURNED: Final = {"auc": 1.0, "balanced-accuracy": 1.0, "leakage": 0.0}
 """What a figure and that of the attack turned round add up to."""
-_KNOWN: Final = (*_OF_ATTACKS, f"{TPR}@FPR", LOSS, EPSILON)
+_KNOWN: Final = (*_OF_ATTACKS, f"{TPR}@FPR", *_LOSSES, EPSILON)
 
 
 class Figure(Protocol):
@@ -101,7 +105,7 @@ def limit_of(text: str) -> Limit:
     """
     name, _, number = text.rpartition("=")
     figure, at, rate = (name.strip() or "auc").partition("@")
-    if figure not in (*_OF_ATTACKS, TPR, LOSS, EPSILON) or bool(at) != (figure == TPR):
+    if figure not in (*_OF_ATTACKS, TPR, *_LOSSES, EPSILON) or bool(at) != (figure == TPR):
         raise InputError(f"{OPTION} must be of {', '.join(_KNOWN)}, got {name or text!r}")
     fpr = open_probability(f"{OPTION} {TPR}@FPR", _number(rate, text)) if at else None
     return Limit(figure=figure, most=_most(figure, _number(number, text)), fpr=fpr)
@@ -120,7 +124,7 @@ def attack_limits_of(texts: Iterable[str], *, fprs: Sequence[float]) -> tuple[Li
     """Limits on figures that attacks alone have, at rates that will be measured."""
     limits = limits_of(texts)
     for limit in limits:
-        if limit.figure in (LOSS, EPSILON):
+        if limit.figure in (*_LOSSES, EPSILON):
             raise InputError(f"{OPTION} must be a figure of an attack here, got {limit}")
         if limit.fpr is not None and limit.fpr not in fprs:
             rates = " or ".join(f"{TPR}@{fpr:g}" for fpr in fprs)
@@ -141,8 +145,9 @@ def exceeded(
     for limit in limits:
         if limit.figure == EPSILON:
             found += _above_epsilon(limit, judged)
-        elif limit.figure == LOSS:
-            found += _above(limit, {judged.name: {LOSS: judged.loss}})
+        elif limit.figure in _LOSSES:
+            losses = _losses(limit.figure, judged, results.facts.classes)
+            found += _above(limit, losses) if losses else []
         else:
             found += _above(limit, attacks)
     return tuple(found)
@@ -177,7 +182,7 @@ def _number(text: str, whole: str) -> float:
 
 def _most(figure: str, most: float) -> float:
     """Within the range of the figure: a limit beyond it would never fail, or always."""
-    low = {LOSS: -1.0, "leakage": -1.0}.get(figure, 0.0)
+    low = -1.0 if figure in (*_LOSSES, "leakage") else 0.0
     if not low <= most or not (figure == EPSILON or most <= 1):
         allowed = ">= 0" if figure == EPSILON else f"in [{low:g}, 1]"
         raise InputError(f"{OPTION} {figure} must be {allowed}, got {most:g}")
@@ -188,6 +193,32 @@ def _figures(attack: Any, rates: Mapping[float, Figure]) -> dict[str, Figure]:
     """By the names of limits."""
     own = {figure: getattr(attack, attribute) for figure, attribute in _OF_ATTACKS.items()}
     return own | {Limit(figure=TPR, most=1.0, fpr=fpr).name: tpr for fpr, tpr in rates.items()}
+
+
+def _losses(
+    figure: str, release: ReleaseRow, classes: Sequence[str]
+) -> dict[str, dict[str, Figure]]:
+    """What a release loses: as a whole, or of each class that has anything to lose.
+
+    A class without test records was not measured; one that the unprotected model never finds is
+    left out.
+    """
+    own = release.by_class
+    if figure == LOSS:
+        return {release.name: {LOSS: release.loss}}
+    if own is None:
+        return {release.name: {}}
+    if figure == BALANCED_LOSS:
+        lost = own.balanced_loss
+        return {release.name: {} if lost is None else {BALANCED_LOSS: lost}}
+    found: dict[str, dict[str, Figure]] = {}
+    for label in classes:
+        recall = own.of(label)
+        if recall is None:
+            found[f"class {label}"] = {}
+        elif recall.loss is not None:
+            found[f"class {label}"] = {RECALL_LOSS: recall.loss}
+    return found
 
 
 def _above(limit: Limit, figures: Mapping[str, Mapping[str, Figure]]) -> list[Excess]:

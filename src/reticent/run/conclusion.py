@@ -9,6 +9,7 @@ from reticent.guarantee.rounding import upper_text
 from reticent.results import Attack, Conclusion, Interval, ReleaseRow, Unprotected
 from reticent.results.allowed import AttackAllowance, allowed_auc, attack_allowance
 from reticent.results.audit import Audit
+from reticent.results.by_class import lost_classes
 from reticent.results.document import DO_NOT_PUBLISH
 
 HALF_WIDTH: Final = 0.03
@@ -39,7 +40,13 @@ def concluded(
     enough = _half(after.auc) <= HALF_WIDTH or after.leaks  # a leak that is seen needs no more
     needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
     return Conclusion(
-        headline=_fair(_headline(unprotected.attacks, recommended, chosen, enough), two_kinds),
+        headline=_fair(
+            _with_lost(
+                _headline(unprotected.attacks, recommended, chosen, enough),
+                lost_classes(unprotected.by_class, recommended.by_class),
+            ),
+            two_kinds,
+        ),
         sentences=(
             _strength(chosen, strengths),
             *_too_few(after, needed),
@@ -49,6 +56,7 @@ def concluded(
             *filter(None, (left.note,)),
             *_found_by_others(recommended.attacks, chosen),
             _cost(unprotected, recommended),
+            *_balanced(unprotected, recommended),
             "It was recommended by public numbers alone, or its learner was asked for before any"
             " record was read: to choose by these results would itself cost privacy.",
             f"Its guarantee: {recommended.claim.text}. It covers every attack, these and stronger"
@@ -93,6 +101,11 @@ def _fair(headline: str, two_kinds: str | None) -> str:
     if headline.startswith(DO_NOT_PUBLISH):
         return f"{headline} Not a fair test: {two_kinds}."
     return f"Not a fair test: {two_kinds}. Read with that: {headline}"
+
+
+def _with_lost(headline: str, lost: str | None) -> str:
+    """With the classes that the release loses, which its accuracy need not show."""
+    return headline if lost is None else f"{headline} Warning: {lost[0].lower()}{lost[1:]}"
 
 
 def _headline(before: tuple[Attack, ...], release: ReleaseRow, chosen: str, enough: bool) -> str:
@@ -174,6 +187,26 @@ def _cost(unprotected: Unprotected, release: ReleaseRow) -> str:
         f"The price: accuracy {unprotected.accuracy.value:.3f} becomes"
         f" {release.accuracy.value:.3f}, a utility loss of {100 * release.loss.value:.1f} %"
         f" [{100 * release.loss.low:.1f} %, {100 * release.loss.high:.1f} %]."
+    )
+
+
+def _balanced(unprotected: Unprotected, release: ReleaseRow) -> tuple[str, ...]:
+    """The mean recall before and after, and the class that loses most."""
+    before, after = unprotected.by_class, release.by_class
+    if before is None or after is None:
+        return ()
+    loss, worst = after.balanced_loss, after.worst
+    lost = "" if loss is None else f", a loss of {100 * loss.value:.1f} %"
+    most = (
+        ""
+        if worst is None or worst.loss is None
+        else (
+            f" Most is lost for class {worst.label}: {100 * worst.loss.value:.1f} % of its recall."
+        )
+    )
+    return (
+        f"Each class counted alike: balanced accuracy {before.balanced_accuracy.value:.3f} becomes"
+        f" {after.balanced_accuracy.value:.3f}{lost}.{most}",
     )
 
 

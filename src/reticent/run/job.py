@@ -16,6 +16,7 @@ from reticent.files import writable_folder
 from reticent.guarantee import Event, Grade
 from reticent.guarantee.weakness import weaknesses
 from reticent.protect import Release, save
+from reticent.protect.plan_help import LARGE_LOSS, help_sentence
 from reticent.protect.release import with_names
 from reticent.protect.sealed_pair import signature_path
 from reticent.protect.signing import Signer
@@ -31,6 +32,7 @@ from reticent.results import (
     write_results,
 )
 from reticent.results.conversions import accuracy_of, attacks_of, claim_of, interval_of
+from reticent.results.recalls import by_class_of
 from reticent.run.attacking import CANDIDATES, EXACT, Adversaries
 from reticent.run.auditing import audited_by_record, audits
 from reticent.run.bounded import Bounded, bounded
@@ -45,6 +47,7 @@ from reticent.run.releases import (
     drawn,
     kinds,
     recommended_kind,
+    situation_of,
 )
 from reticent.run.spec import RunData, RunSpec
 from reticent.validation import InputError
@@ -122,7 +125,7 @@ def _finished(
             job.strengths,
             job.notes,
             two_kinds=job.two_kinds,
-        ),
+        ).model_copy(update={"would_help": job.would_help}),
         unprotected=job.unprotected,
         releases=tuple(job.rows.values()),
         sensitivities=job.estimates.rows(),
@@ -193,9 +196,12 @@ class Job:
     @cached_property
     def unprotected(self) -> Unprotected:
         """The model without protection: its accuracy, and the attacks on it."""
+        rows, labels = self.data.rows("test")
+        hits = [correct_predictions(self.head, rows, labels)]
         return Unprotected(
             name=f"{getattr(self.head, 'called', type(self.head).__name__)} on {self.data.kind}",
-            accuracy=accuracy_of([correct_predictions(self.head, *self.data.rows("test"))]),
+            accuracy=accuracy_of(hits),
+            by_class=by_class_of(hits, labels, self.data.private.classes),
             attacks=attacks_of(self._before[0]),
         )
 
@@ -283,6 +289,13 @@ class Job:
         blind = self._before[0].blind
         return str(blind) if blind is not None and blind.differs else None
 
+    @property
+    def would_help(self) -> str | None:
+        """What would lower a large loss, from public numbers; None where it is not large."""
+        if not self.recommended.loss.value > LARGE_LOSS:
+            return None
+        return help_sentence(situation_of(self.data, self.spec, self.spec.epsilon))
+
     def _weaknesses(self) -> tuple[str, ...]:
         claim = self.kept.guarantee
         return weaknesses(epsilon=claim.epsilon, delta=claim.delta, records=self.spec.records)
@@ -340,4 +353,6 @@ def _row(
         audit=audit,
         file=KEPT if kept else None,
         kept_accuracy=found.first_accuracy if kept else None,
+        by_class=found.by_class,
+        kept_by_class=found.first_by_class if kept else None,
     )

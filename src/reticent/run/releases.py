@@ -22,8 +22,9 @@ from reticent.protect.plan import Advice, Situation, plan
 from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
-from reticent.results import Interval
+from reticent.results import ByClass, Interval
 from reticent.results.conversions import accuracy_of
+from reticent.results.recalls import by_class_of
 from reticent.run.heads import Sensitivities
 from reticent.run.spec import RunData, RunSpec
 
@@ -46,6 +47,9 @@ class Drawn:
     first_accuracy: Interval
     """Of the first draw alone."""
     loss: UtilityLoss
+    by_class: ByClass
+    first_by_class: ByClass
+    """Of the first draw alone."""
 
     @property
     def first(self) -> Release:
@@ -75,21 +79,26 @@ class Kind:
         return self.draw(charge=partial(charge, self.request.terms, purpose))
 
 
+def situation_of(data: RunData, spec: RunSpec, epsilon: float) -> Situation:
+    """The public numbers of the run, with what a schema says of its labels."""
+    facts = None if data.private.schema is None else data.private.schema.label_facts
+    return Situation(
+        records=spec.records,
+        features=data.features,
+        classes=len(data.private.classes),
+        epsilon=epsilon,
+        delta=spec.delta,
+        relation=spec.neighbours,
+        bound=spec.bound,
+        max_records_per_person=spec.max_records_per_person,
+        prototypes=spec.prototypes or (facts is not None and facts.clusters),
+        rarest_share=None if facts is None else facts.rarest_share,
+    )
+
+
 def advised(data: RunData, spec: RunSpec, epsilon: float) -> Advice:
     """What ``plan`` recommends for the public numbers of the run."""
-    return plan(
-        Situation(
-            records=spec.records,
-            features=data.features,
-            classes=len(data.private.classes),
-            epsilon=epsilon,
-            delta=spec.delta,
-            relation=spec.neighbours,
-            bound=spec.bound,
-            max_records_per_person=spec.max_records_per_person,
-            prototypes=spec.prototypes,
-        )
-    )
+    return plan(situation_of(data, spec, epsilon))
 
 
 def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None) -> Kind:
@@ -163,6 +172,8 @@ def drawn(
 ) -> list[Drawn]:
     """All kinds, drawn and judged on the test records; ``first`` holds draws made before."""
     rows, labels = data.rows("test")
+    recalls = partial(by_class_of, labels=labels, classes=data.private.classes)
+    before = recalls([correct_predictions(unprotected, rows, labels)])
     found = []
     for number, kind in enumerate(asked):
         draws = [first[kind.name]] if first is not None and kind.name in first else []
@@ -179,6 +190,8 @@ def drawn(
                 accuracy=accuracy_of(hits),
                 first_accuracy=accuracy_of(hits[:1]),
                 loss=loss,
+                by_class=recalls(hits, before=before),
+                first_by_class=recalls(hits[:1], before=before),
             )
         )
         tell("releases", number + 1, len(asked))

@@ -74,6 +74,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "plan-grid": trained_in(
             "plan_fit", ("digits", *_FOLDER, "shoppers"), (*_FOLDER, "shoppers")
         ),
+        "plan-uneven": trained_in("plan_uneven", ("all", "digits"), ("all",)),
         "private-networks": trained_in(
             "private_networks", ("mnist", "location", "digits"), ("mnist", "location")
         ),

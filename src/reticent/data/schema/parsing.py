@@ -12,6 +12,7 @@ from typing import Any, Final
 from reticent.data.schema.column import Column, Gap, Role
 from reticent.data.schema.form import FileForm
 from reticent.data.schema.kinds import Category, Date, Kind, Number, TrueFalse
+from reticent.data.schema.label_facts import label_facts_of
 from reticent.data.schema.schema import Schema
 from reticent.data.schema.vectors import ENCODED, KINDS, NumberList, Text
 from reticent.read_limit import bounded_bytes
@@ -19,7 +20,7 @@ from reticent.strict_json import parsed
 from reticent.validation import InputError, describe, finite
 
 _MOST: Final = 8 << 20
-_TOP: Final = ("title", "records", "invalid", "source", "sources", "file", "columns")
+_TOP: Final = ("title", "records", "invalid", "source", "sources", "labels", "file", "columns")
 _COMMON: Final = ("name", "role", "type", "source", "gap")
 Values = Mapping[str, Any]
 
@@ -58,6 +59,7 @@ def schema_of(values: object) -> Schema:
         title=_text("title", top.get("title", "")),
         invalid=_text("invalid", top.get("invalid", "refuse")),  # type: ignore[arg-type]
         form=_form(_mapping("file", top.get("file", {}))),
+        label_facts=label_facts_of(_mapping("labels", top.get("labels", {})), usual),
     )
 
 
@@ -70,7 +72,7 @@ def plain_schema(schema: Schema) -> dict[str, Any]:
         "invalid": schema.invalid,
         "file": _plain_fields(schema.form),
         "columns": [_plain_column(column) for column in schema.columns],
-    }
+    } | schema.label_facts.to_dict()
 
 
 def _columns(value: object) -> list[Values]:

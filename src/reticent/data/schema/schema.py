@@ -21,6 +21,7 @@ from reticent.data.dataset import LabelTask
 from reticent.data.schema.column import PRIVATE, Column, Role, is_private
 from reticent.data.schema.form import FileForm
 from reticent.data.schema.kinds import Category, Number, TrueFalse
+from reticent.data.schema.label_facts import LabelFacts
 from reticent.data.schema.vectors import Text
 from reticent.validation import InputError, count, line
 
@@ -53,6 +54,7 @@ class Schema:
     title: str = ""
     invalid: Invalid = "refuse"
     form: FileForm = field(default_factory=FileForm)
+    label_facts: LabelFacts = field(default_factory=LabelFacts)
 
     def __post_init__(self) -> None:
         """Labels of one task, one person at most, at least one feature, no name twice."""
@@ -74,6 +76,7 @@ class Schema:
         if self.invalid not in ("refuse", "leave-out"):
             raise InputError(f"invalid must be refuse or leave-out, got {self.invalid!r}")
         self._check_label()
+        self._check_label_facts()
         self._check_records()
 
     def _check_label(self) -> None:
@@ -90,6 +93,18 @@ class Schema:
         elif kind is not None and (not isinstance(kind, Category) or len(kind.values) < 2):
             raise InputError(
                 f"the label {self.labels[0].name!r} must have classes, at least two, or be a number"
+            )
+
+    def _check_label_facts(self) -> None:
+        share = self.label_facts.rarest_share
+        if share is None:
+            return
+        if self.task != "classification":
+            raise InputError(f"rarest_share must be of a label with classes, got {self.task}")
+        if share * len(self.classes) > 1:
+            raise InputError(
+                f"rarest_share must be <= 1/{len(self.classes)}, one class of"
+                f" {len(self.classes)}, got {share}"
             )
 
     def _check_records(self) -> None:
@@ -214,6 +229,7 @@ class Schema:
         found += [self._label_fact(column) for column in self.labels]
         if self.records is not None:
             found.append(Fact(f"about {self.records} records", self.records_source))
+        found += [Fact(what, self.label_facts.source) for what in self.label_facts.facts]
         return tuple(found)
 
     def _label_fact(self, column: Column) -> Fact:
