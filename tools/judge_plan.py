@@ -1,33 +1,49 @@
-"""From results/plan-grid-*.json to results/plan.json: what plan chose and predicted, and how well.
+"""From the committed grids to what plan chose and predicted, and how well.
 
-Prints the constants that protect/plan.py must hold; a test compares them.
+results/plan-grid-*.json give results/plan.json, results/pure-grid-*.json (δ = 0) give
+results/pure-plan.json. Prints the constants that protect/plan.py and protect/plan_pure.py must
+hold; tests compare them.
 """
 
 import datetime
 import json
 from pathlib import Path
+from typing import Any
 
 from reticent.files import write_atomic
-from reticent.studies.plan_fit import cells_of, fitted, judged
+from reticent.results.table import Table
+from reticent.studies import plan_fit, pure_plan_fit
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 
 def main() -> None:
     """Judge the committed grids."""
-    grids = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("plan-grid-*.json"))]
-    cells = cells_of(grids)
+    grids = _read("plan-grid")
+    cells = plan_fit.cells_of(grids)
+    _write("plan", grids, plan_fit.judged(cells), plan_fit.fitted(cells))
+    pure_grids = _read("pure-grid")
+    pure_cells = pure_plan_fit.cells_of(pure_grids)
+    table = pure_plan_fit.judged(pure_cells)
+    _write("pure-plan", pure_grids, table, pure_plan_fit.fitted(pure_cells))
+
+
+def _read(grid: str) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{grid}-*.json"))]
+
+
+def _write(name: str, grids: list[dict[str, Any]], table: Table, constants: object) -> None:
     document = {
         "command": "python tools/judge_plan.py",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "versions": grids[-1]["versions"],
         "specifications": [],
-        "tables": [judged(cells).to_dict()],
+        "tables": [table.to_dict()],
     }
     text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-    write_atomic(RESULTS / "plan.json", text.encode())
-    print(fitted(cells))
-    for note in document["tables"][0]["notes"]:
+    write_atomic(RESULTS / f"{name}.json", text.encode())
+    print(constants)
+    for note in table.notes:
         print(note)
 
 

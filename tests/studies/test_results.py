@@ -25,6 +25,7 @@ from reticent.studies import (
     private_networks,
     prototypes,
     pure,
+    pure_grid,
     raw_tables,
     scattering,
     scattering_step,
@@ -68,6 +69,8 @@ SPECS = {
     "places-adult": places.SPECS["adult"],
     "smoothing-mnist5k": smoothing.SPECS["mnist5k"],
     "plan": (),
+    "pure-plan": (),
+    **{f"pure-grid-{name}": (spec,) for name, spec in pure_grid.SPECS.items()},
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_fit.SPECS.items()},
 }
 STUDY = {
