@@ -67,6 +67,7 @@ SPECS = {
     "prototypes-cifar10": (prototypes.SPECS["cifar10"],),
     "prototypes-mnist": (prototypes.SPECS["mnist"],),
     "places-adult": places.SPECS["adult"],
+    "places-adult-log": places.SPECS["adult-log"],
     "smoothing-mnist5k": smoothing.SPECS["mnist5k"],
     "plan": (),
     "pure-plan": (),

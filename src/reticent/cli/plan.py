@@ -164,7 +164,8 @@ def _print(
     if advice.loss is None:
         print_line("utility loss: not predicted here (class means were not measured at δ > 0)")
     else:
-        print_line(f"utility loss: {advice.loss}, a range that held in 9 of 10 measured cells")
+        held = "9" if advice.situation.delta > 0 else "8"
+        print_line(f"utility loss: {advice.loss}, a range that held in {held} of 10 measured cells")
     print_line(f"next: {_command(advice, schema)}")
     if needed:
         print_table(

@@ -92,16 +92,21 @@ def _rows(spec: PureGrid, records: int, before: float, run: Run) -> list[tuple[s
     rows = []
     for epsilon in spec.epsilons:
         each = records * epsilon / ((classes - 1) * features)
-        reached = (
+        reached = [
             UNTRIED
-            if learner == WEIGHTS and each < FEWEST_FOR_WEIGHTS
+            if name == WEIGHTS and each < FEWEST_FOR_WEIGHTS
             else bare(
-                run.cell((spec, records, epsilon, learner), _accuracy, spec, data, request), 4
+                run.cell(
+                    (spec, records, epsilon, name),
+                    _accuracy,
+                    spec,
+                    data,
+                    spec.request(records, epsilon, name),
+                ),
+                4,
             )
-            for learner, request in (
-                (name, spec.request(records, epsilon, name)) for name in LEARNERS
-            )
-        )
+            for name in LEARNERS
+        ]
         public = (str(records), str(features), str(classes), f"{epsilon:g}")
         rows.append((*public, bare(before, 4), *reached))
     return rows
