@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reticent.protect.noise_scales import noise_plan
 from reticent.protect.recipes.class_means import ClassMeansRecipe
@@ -49,7 +49,7 @@ class PureSignals:
     @classmethod
     def of(cls, situation: Situation) -> PureSignals:
         """By the recipes that the learners will follow."""
-        numbers = {
+        numbers: dict[str, Any] = {
             "records": situation.records,
             "features": situation.features,
             "classes": situation.classes,
