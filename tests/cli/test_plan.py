@@ -83,10 +83,20 @@ def test_advice_about_queries(command, budget, served, why):
 
 
 def test_what_was_not_measured_is_said(command):
-    code, text, _ = command(f"{NUMBERS} --pure")
+    code, text, _ = command(f"{NUMBERS} --delta 1e-5 --prototypes")
     assert code == 0
     assert "not predicted" in text
-    assert "--pure" in text
+
+
+def test_pure_epsilon_has_a_learner_a_loss_and_records(command):
+    code, text, _ = command(f"{NUMBERS} --pure --loss 0.1")
+    assert code == 0
+    assert text.startswith("use: matrix-lda, matrix-laplace noise")
+    assert "utility loss:" in text
+    assert "almost surely from" in text
+    line = " ".join(text.split())
+    assert "--learner matrix-lda --epsilon" in line  # it has no other noise
+    assert "--pure" in line
 
 
 @pytest.fixture
@@ -142,7 +152,7 @@ def test_the_rarest_class_is_said_once_and_moves_the_range(command, schema):
         (NUMBERS, "delta must be said"),
         (NUMBERS.replace(" --relation add-remove", " --delta 1e-5"), "--relation must be"),
         (f"{NUMBERS} --delta 1e-5 --loss 2", "loss must be"),
-        (f"{NUMBERS} --pure --loss 0.1", "delta must be > 0"),
+        (f"{NUMBERS} --pure --loss 2", "loss must be"),
         (f"{NUMBERS} --delta nan", "delta must be"),
         (f"{NUMBERS} --delta 1e-5 --rarest-share 0.2", "--rarest-share must be <= 1/10"),
         (f"{NUMBERS} --pure --queries 0", "queries must be >= 1"),

@@ -100,15 +100,20 @@ def test_the_density_ratio_of_three_by_three_matrices_is_at_most_epsilon():
         assert ratio <= 1 + 7 / math.sqrt(hits[0])
 
 
-def drawn_bound(scale, runs=4000):
-    """ε ≥, from real releases of 0 and of a matrix of trace 1; β = 1e-6."""
+def drawn_bound(scale, runs=10_000):
+    """ε ≥, from real releases of 0 and of a matrix of trace 1; β = 1e-6.
+
+    What is compared is v·Nv, v the direction in which the worlds differ: of one number a threshold
+    is the best test, as its likelihood ratio rises with it.
+    """
     direction = np.array([0.6, 0.8])
     moved = upper_triangle(np.outer(direction, direction))
-    noise, claimed = noise_of(scale), noise_of()
-    scores = []
-    for start in (np.zeros(3), moved):
-        answers = np.stack([noise.release(start) for _ in range(runs)])
-        scores.append(claimed.log_ratio(answers, answers - moved))
+    along = upper_triangle(np.outer(direction, direction) * (2 - np.eye(2)))
+    noise = noise_of(scale)
+    scores = [
+        np.array([noise.release(start) @ along for _ in range(runs)])
+        for start in (np.zeros(3), moved)
+    ]
     return many_runs(
         *scores, delta=0.0, beta=1e-6, threshold=SeparateRuns(share=0.2), relation="add-remove"
     ).epsilon
@@ -116,9 +121,12 @@ def drawn_bound(scale, runs=4000):
 
 @pytest.mark.slow
 def test_two_worlds_are_told_apart_by_half_the_noise_and_not_by_the_whole():
-    """A false alarm has probability 1e-6: the bound holds for every mechanism."""
+    """A false alarm has probability 1e-6: the bound holds for every mechanism.
+
+    Half the noise has a loss of 1.78 at the best of thresholds, of which 8,000 runs leave 1.35.
+    """
     assert drawn_bound(1.0) <= 1.0
-    assert drawn_bound(0.4) > 1.0
+    assert drawn_bound(0.5) > 1.0
 
 
 def test_the_ratio_along_a_direction_is_a_likelihood_ratio():

@@ -1,5 +1,6 @@
 """plan looks at public numbers only, and says what the learners then do."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,13 @@ from reticent.protect.estimators import NoisyGradientHead
 from reticent.protect.plan import (
     CLUSTER_CURVE,
     CURVE,
-    PURE_SIGNAL,
     LossCurve,
     Situation,
     plan,
     predicted_loss,
     records_needed,
 )
+from reticent.protect.plan_pure import RULE, PureSignals
 from reticent.protect.registry import classifiers
 from reticent.validation import InputError
 
@@ -32,8 +33,8 @@ SMALL = replace(CIFAR, records=500, features=64)
         (SMALL, "noisy-gradient", "gaussian"),
         (replace(CIFAR, prototypes=True), "class-means", "gaussian"),
         (replace(SMALL, prototypes=True), "noisy-gradient", "gaussian"),
-        (replace(SMALL, delta=0.0), "class-means", "laplace"),
-        (replace(CIFAR, delta=0.0, features=64), "weights", "l2-laplace"),
+        (replace(CIFAR, delta=0.0), "matrix-lda", "matrix-laplace"),
+        (replace(SMALL, delta=0.0), "pure-class-means", "block-l2-laplace"),
     ],
 )
 def test_the_choice(situation, learner, mechanism):
@@ -45,18 +46,53 @@ def test_the_choice(situation, learner, mechanism):
 
 
 def test_at_the_pure_threshold_one_record_decides():
-    weights = 9 * 64
-    enough = replace(SMALL, delta=0.0, records=int(PURE_SIGNAL * weights))
-    assert plan(enough).learner == "weights"
-    assert plan(replace(enough, records=enough.records - 1)).learner == "class-means"
-    assert plan(replace(enough, relation="replace-one")).learner == "class-means"
+    """Class means up to a signal of the matrix; a neighbour that touches more needs more."""
+    few = replace(SMALL, delta=0.0)
+    while plan(few).learner == "pure-class-means":
+        few = replace(few, records=few.records + 1)
+    assert PureSignals.of(few).matrix > RULE.largest_signal
+    assert PureSignals.of(replace(few, records=few.records - 1)).matrix <= RULE.largest_signal
+    assert plan(replace(few, relation="replace-one")).learner == "pure-class-means"
+    assert plan(replace(few, max_records_per_person=2)).learner == "pure-class-means"
+
+
+def test_signals_are_mean_lengths_over_the_noise_of_the_releases():
+    """Of unit class means, N/C records each: by the formulas of theory H, for any relation."""
+    one = PureSignals.of(replace(CIFAR, delta=0.0, features=100))
+    n, k, c = CIFAR.records, 100, CIFAR.classes
+    matrix = math.sqrt((k + c + 1) / 2) / 0.92 / math.sqrt(0.21) * math.sqrt(k)
+    means = math.sqrt(101) / 0.98 * math.sqrt(100)
+    assert one.directions == k
+    assert (one.matrix, one.means) == pytest.approx((n / c / matrix, n / c / means), rel=1e-3)
+    two = PureSignals.of(replace(CIFAR, delta=0.0, features=100, relation="replace-one"))
+    assert (one.matrix / two.matrix, one.means / two.means) == pytest.approx((2, 2), rel=1e-3)
+
+
+def test_where_labels_are_clusters_class_means_are_taken_earlier():
+    clusters = replace(CIFAR, delta=0.0, features=100)
+    assert plan(clusters).learner == "matrix-lda"
+    assert plan(replace(clusters, prototypes=True)).learner == "pure-class-means"
 
 
 def test_each_learner_has_its_own_measured_loss():
     assert plan(CIFAR).loss == predicted_loss(CIFAR, CURVE)
     clusters = replace(CIFAR, prototypes=True)
     assert plan(clusters).loss == predicted_loss(clusters, CLUSTER_CURVE)
-    assert plan(replace(CIFAR, delta=0.0)).loss is None
+    pure = replace(CIFAR, delta=0.0)
+    assert plan(pure).loss == predicted_loss(pure)
+    assert plan(pure).loss.likely > plan(CIFAR).loss.likely
+
+
+@pytest.mark.parametrize("wanted", [0.3, 0.05])
+def test_so_many_records_are_needed_at_pure_epsilon(wanted):
+    """From the likely number on the likely loss stays below, to 1 %; the sure one is larger."""
+    pure = replace(CIFAR, delta=0.0)
+    likely, surely = records_needed(pure, wanted)
+    assert likely < surely
+    for factor, below in ((0.97, False), (1.0, True), (2.0, True), (10.0, True)):
+        found = predicted_loss(replace(pure, records=int(likely * factor)))
+        assert (found.likely <= wanted) == below
+    assert records_needed(pure, 1e-4) == (None, None)
 
 
 @pytest.mark.parametrize("better", [{"records": 100_000}, {"epsilon": 2.0}, {"delta": 1e-4}])
@@ -148,7 +184,6 @@ def test_bad_numbers_get_one_line(wrong, message):
 
 def test_bad_losses_get_one_line():
     for loss in (0.0, 1.0, float("nan")):
-        with pytest.raises(InputError, match="loss must be"):
-            records_needed(CIFAR, loss)
-    with pytest.raises(InputError, match="delta must be > 0"):
-        records_needed(replace(CIFAR, delta=0.0), 0.05)
+        for delta in (1e-5, 0.0):
+            with pytest.raises(InputError, match="loss must be"):
+                records_needed(replace(CIFAR, delta=delta), loss)

@@ -26,6 +26,7 @@ from reticent.studies import (
     private_networks,
     prototypes,
     pure,
+    pure_grid,
     raw_tables,
     scattering,
     scattering_step,
@@ -69,9 +70,12 @@ SPECS = {
     "prototypes-cifar10": (prototypes.SPECS["cifar10"],),
     "prototypes-mnist": (prototypes.SPECS["mnist"],),
     "places-adult": places.SPECS["adult"],
+    "places-adult-log": places.SPECS["adult-log"],
     "smoothing-mnist5k": smoothing.SPECS["mnist5k"],
     "plan": (),
     "plan-uneven": (plan_uneven.SPECS["all"],),
+    "pure-plan": (),
+    **{f"pure-grid-{name}": (spec,) for name, spec in pure_grid.SPECS.items()},
     **{f"plan-grid-{name}": (spec,) for name, spec in plan_fit.SPECS.items()},
 }
 STUDY = {

@@ -236,9 +236,10 @@ def _print(
         print_line(f"why: {line}")
     print_line(f"noise on a logit: std at most {advice.logit_noise:.2g}")
     if advice.loss is None:
-        print_line("utility loss: not predicted here (measured for noisy gradients and δ > 0 only)")
+        print_line("utility loss: not predicted here (class means were not measured at δ > 0)")
     else:
-        print_line(f"utility loss: {advice.loss}, a range that held in 9 of 10 measured cells")
+        held = "9" if advice.situation.delta > 0 else "8"
+        print_line(f"utility loss: {advice.loss}, a range that held in {held} of 10 measured cells")
     print_line(f"next: {_command(advice, schema)}")
     if needed:
         print_table(
@@ -273,6 +274,7 @@ def _shown(records: int | None) -> str:
 
 
 def _command(advice: Advice, schema: Path | None) -> str:
+    from reticent.protect import RECIPES
     from reticent.protect.plan import WEIGHTS
 
     asked = advice.situation
@@ -281,10 +283,12 @@ def _command(advice: Advice, schema: Path | None) -> str:
     numbers = f"--records {asked.records}{bound}"
     if schema is not None:
         numbers = f"--schema {schema}"
+    own = RECIPES[advice.learner].own_mechanism is not None  # it has no other
+    noise = "" if own else f" --mechanism {advice.mechanism}"
     each = asked.max_records_per_person
     whose = "" if each is None else f" --person COLUMN --max-records-per-person {each}"
     return (
-        f"reticent protect --private FILE --learner {advice.learner} --mechanism {advice.mechanism}"
+        f"reticent protect --private FILE --learner {advice.learner}{noise}"
         f" --epsilon {asked.epsilon} {budget} --relation {asked.relation}"
         f" {numbers}{whose} …"
     )

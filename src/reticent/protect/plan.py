@@ -1,19 +1,21 @@
 """What to use, and what it will cost, from public numbers alone.
 
 The rule is documented in docs/theory.md E.4. Its constants are fitted to what every learner reached
-on public data sets (``reticent reproduce beyond plan-grid`` and ``plan-uneven``); a test fits them
-anew from the committed results and compares.
+on public data sets (``reticent reproduce beyond plan-grid`` and ``plan-uneven``, ``pure-grid`` for
+δ = 0); a test fits them anew from the committed results and compares.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from reticent.bounds.structured import MOST_RECORDS
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.noise_scales import noise_plan
-from reticent.protect.penalty import LOGIT_NOISE
+from reticent.protect.plan_pure import LEARNERS, RULE, PureSignals
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.protect.recipes.noisy_gradient import GRADIENT, GradientRecipe
 from reticent.protect.recipes.preconditioner import UNKNOWN_SPREAD
@@ -29,13 +31,14 @@ PROTOTYPE_SIGNAL = 2.5
 """Where labels are clusters of the features: the signal above which class means are better."""
 LARGEST_SIGNAL = 50.0
 """Beyond it the measured loss falls no further: what is left is not the noise's doing."""
-PURE_SIGNAL = 20.0
-"""δ = 0: the N·ε/((C − 1)·d) above which noise on the optimum is better than class means."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossRange:
-    """A predicted range of the utility loss 1 − after/before; it held the loss in 9 cells of 10."""
+    """A predicted range of the utility loss 1 − after/before.
+
+    It held the loss in 9 cells of 10, at δ = 0 in 8.
+    """
 
     low: float
     likely: float
@@ -72,9 +75,11 @@ class LossCurve:
 
 
 CURVE = LossCurve(constant=-1.1521, slope=-1.0557, rarest=-0.1183, half=1.6537)
-"""Of noisy gradients."""
+"""Of noisy gradients, δ > 0."""
 CLUSTER_CURVE = LossCurve(constant=-0.4621, slope=-1.9712, half=2.8387)
 """Of class means where labels are clusters of the features; from three data sets, so it is wide."""
+PURE_CURVE = LossCurve(constant=0.489, slope=-1.3366, half=1.5496)
+"""Of what is chosen at δ = 0; the signal is that of the learner (``PureSignals``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +167,7 @@ class Advice:
     logit_noise: float
     """The standard deviation of the noise on one logit, at most."""
     loss: LossRange | None
-    """None where no data were measured: δ = 0."""
+    """The predicted range of what is chosen."""
 
     def to_dict(self) -> dict[str, Any]:
         """The advice as plain values for a JSON file."""
@@ -193,7 +198,7 @@ def plan(situation: Situation) -> Advice:
             f" once a mean stands out of its noise (signal {situation.signal:.2g} ≥"
             f" {PROTOTYPE_SIGNAL:g}).",
         )
-        noise = _class_means_noise(situation, "gaussian")
+        noise = _class_means_noise(situation)
         loss = predicted_loss(situation)
         return _advice(situation, CLASS_MEANS, "gaussian", why, noise, loss=loss)
     why = (
@@ -212,8 +217,12 @@ def curve_of(situation: Situation) -> LossCurve:
 
 
 def predicted_loss(situation: Situation, curve: LossCurve | None = None) -> LossRange:
-    """The range of the utility loss of the chosen learner, fitted on public data (δ > 0)."""
-    return (curve or curve_of(situation)).range(situation.signal, situation.evenness)
+    """The range of the utility loss of the chosen learner, fitted on public data."""
+    if situation.delta > 0:
+        return (curve or curve_of(situation)).range(situation.signal, situation.evenness)
+    signals = PureSignals.of(situation)
+    learner = RULE.choice(signals, prototypes=situation.prototypes)
+    return (curve or PURE_CURVE).range(signals.signal(learner))
 
 
 def records_needed(
@@ -223,29 +232,61 @@ def records_needed(
 
     The second number is where the upper end of the range does. None: not within what was measured.
     """
+    wanted = open_probability("loss", loss)
     if situation.delta == 0:
-        raise InputError("delta must be > 0 to predict records, got 0: nothing was measured there")
+        likely = _fewest(situation, lambda found: found.likely <= wanted, curve)
+        surely = _fewest(situation, lambda found: found.high <= wanted, curve)
+        return likely, surely
     likely, surely = (
         math.ceil(situation.records * signal / situation.signal)
         if signal <= LARGEST_SIGNAL
         else None
-        for signal in (curve or curve_of(situation)).signals(
-            open_probability("loss", loss), situation.evenness
-        )
+        for signal in (curve or curve_of(situation)).signals(wanted, situation.evenness)
     )
     return likely, surely
 
 
+def _fewest(
+    situation: Situation, enough: Callable[[LossRange], bool], curve: LossCurve | None
+) -> int | None:
+    """The smallest number from which on it is enough, to 1 %; None where no number is.
+
+    At δ = 0 the signal is no multiple of N: the directions of a matrix grow with it. Beyond the
+    largest signal the prediction falls no further, so that numbers are tried up to 2³¹.
+    """
+
+    def is_enough(records: int) -> bool:
+        return enough(predicted_loss(replace(situation, records=records), curve))
+
+    high = MOST_RECORDS
+    if not is_enough(high):
+        return None
+    while is_enough(low := max(high * 3 // 4, 1)):
+        if low == 1:
+            return 1
+        high = low
+    while high - low > max(high // 100, 1):
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
 def _pure(situation: Situation) -> Advice:
     """δ = 0: gradients do not compose well, so one release has to do."""
-    weights = (situation.classes - 1) * situation.features
-    signal = situation.records * situation.epsilon / (situation.moved * weights)
-    if signal >= PURE_SIGNAL:
-        why = (f"δ = 0 and many records for each weight (N·ε/((C−1)·d) = {signal:.3g}).",)
-        return _advice(situation, WEIGHTS, "l2-laplace", why, LOGIT_NOISE, loss=None)
-    why = (f"δ = 0 and few records for each weight (N·ε/((C−1)·d) = {signal:.3g}).",)
-    noise = _class_means_noise(situation, "laplace")
-    return _advice(situation, CLASS_MEANS, "laplace", why, noise, loss=None)
+    signals = PureSignals.of(situation)
+    learner = RULE.choice(signals, prototypes=situation.prototypes)
+    seen = (
+        f"a class mean stands {signals.means:.2g} times out of the noise on all features,"
+        f" {signals.matrix:.2g} times on {signals.directions} directions with their moment"
+    )
+    return _advice(
+        situation,
+        learner,
+        LEARNERS[learner],
+        (f"δ = 0, and {seen}.",),
+        signals.logit_noise(learner, situation),
+        loss=predicted_loss(situation),
+    )
 
 
 def _advice(
@@ -277,10 +318,10 @@ def _gradient_noise(situation: Situation) -> float:
     return recipe.step_length(gathered) * gathered
 
 
-def _class_means_noise(situation: Situation, mechanism: str) -> float:
+def _class_means_noise(situation: Situation) -> float:
     """σ·C/N on a mean of one class, over the variance that scores are divided by."""
     numbers = _numbers(situation)
-    recipe = ClassMeansRecipe.planned(situation.terms, mechanism=mechanism, **numbers)
+    recipe = ClassMeansRecipe.planned(situation.terms, **numbers)
     noise = noise_plan(recipe, situation.terms)[STATISTICS].noise
     size = (situation.features + 1) * situation.classes
     std = noise.std_in(size) / recipe.sums * situation.classes / situation.records

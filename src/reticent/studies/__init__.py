@@ -24,8 +24,10 @@ from reticent.validation import InputError
 Exact = Callable[[], Table]
 Study = Exact | Trained
 _FOLDER = ("cifar10", "mnist", "adult", "location", "hospital100", "trec")
+_GRID = (*_FOLDER[:4], "shoppers")
 _PURE = ("cifar10", "mnist", "scattering", "adult")
 _SLIDES = ("location", "mnist", "adult")
+_PLACES = ("adult", "adult-log", "mnist", "cifar10")
 _FORMULAS = ("table6", "fig2", "bounds", "splits", "queries")
 _REFUTATIONS = (
     "lu-neuron",
@@ -85,12 +87,11 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "tasks": trained_in("task_tables", ("tables", "adult"), ("adult",)),
         "scattering": trained_in("scattering", ("mnist", "cifar10", "digits"), _FOLDER[:2]),
         "pure": trained_in("pure", ("digits", *_PURE), _PURE),
+        "pure-grid": trained_in("pure_grid", ("digits", *_GRID), _GRID),
         "scattering-step": trained_in(
             "scattering_step", ("cifar10-grey", "digits"), ("cifar10-grey",)
         ),
-        "places": trained_in(
-            "places", ("digits", "adult", "mnist", "cifar10"), ("adult", "mnist", "cifar10")
-        ),
+        "places": trained_in("places", ("digits", *_PLACES), _PLACES),
         "smoothing": trained_in("smoothing", ("mnist5k", "mnist", "digits"), ("mnist",)),
         "prototypes": trained_in("prototypes", (*_FOLDER[:2], "digits"), _FOLDER[:2]),
         "learners": trained_in("learners", ("digits", "mnist5k", *_FOLDER), _FOLDER),

@@ -12,6 +12,7 @@ import numpy as np
 
 from reticent.arrays import Array, Floats, Floats32
 from reticent.data import Dataset, load, split
+from reticent.data.adult import COLUMNS
 from reticent.training.features import scale_rows
 
 
@@ -37,8 +38,8 @@ class Task:
 def task(name: str, *, records: int, seed: int, folder: Path | None = None) -> Task:
     """So many private records, drawn by the seed; the queries are never among them.
 
-    ``mnist``, ``cifar10``, ``adult`` and ``trec`` have test records of their own, which are the
-    queries; of the others those that were not drawn are.
+    ``mnist``, ``cifar10``, ``adult``, ``adult-log`` and ``trec`` have test records of their own,
+    which are the queries; of the others those that were not drawn are.
     """
     if name in _WITH_TEST:
         train, test = (_WITH_TEST[name](part, folder) for part in ("train", "test"))
@@ -80,6 +81,19 @@ def _cifar10(part: str, folder: Path | None) -> Dataset:
     return _with_features(data, unit_root(data.features))
 
 
+def _adult_log(part: str, folder: Path | None) -> Dataset:
+    """Adult with ln(1 + dollars)/12 for capital gain and loss, of which most are 0.
+
+    A number over 100,000, as ``adult`` has it, is too short beside ones to be seen through noise.
+    """
+    data = load(f"adult-{part}", folder)
+    rows = data.features.astype(np.float64)
+    for column, dollars in (("capital-gain", 1e5), ("capital-loss", 1e4)):
+        place = COLUMNS.index(column)
+        rows[:, place] = np.log1p(rows[:, place] * dollars) / 12
+    return replace(data, inputs=rows.astype(np.float32))
+
+
 def _trec(part: str, folder: Path | None) -> Dataset:
     """TREC questions as MiniLM's sentence vectors."""
     from reticent.training.encoders.cache import cached_features
@@ -101,6 +115,7 @@ _WITH_TEST: Mapping[str, Callable[[str, Path | None], Dataset]] = {
     "mnist": lambda part, folder: load(f"mnist-{part}", folder),  # pixel/255
     "cifar10": _cifar10,
     "adult": lambda part, folder: load(f"adult-{part}", folder),  # UCI Adult
+    "adult-log": _adult_log,
     "trec": _trec,
 }
 

@@ -204,7 +204,7 @@ def discriminant(
     """LDA from noisy Σ x xᵀ, class sums and counts, with the std of noise on their entries.
 
     Eigenvalues above the edge 2τ of a semicircle of noise are corrected for what it adds, those
-    below share the rest of the trace, and all are damped by 2τ, τ = √k·noise/n.
+    below share the rest of the trace, and all are damped by τ = √k·noise/n, half the edge.
     """
     width, records = len(moment), float(counts.sum())
     priors, means = counts / records, sums / counts[:, None]
@@ -230,7 +230,7 @@ def _inverse(within: Floats, *, half_edge: float, trace: float) -> Floats:
     )
     if not seen.all():
         clean[~seen] = max(trace - float(clean.sum()), 1e-3 * trace) / int(np.sum(~seen))
-    return np.asarray((vectors / (clean + 2 * half_edge + 1e-6)) @ vectors.T)
+    return np.asarray((vectors / (clean + half_edge + 1e-6)) @ vectors.T)
 
 
 def _doubles(rows: Floats32) -> MappedRows:

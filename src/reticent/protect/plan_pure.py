@@ -1,0 +1,111 @@
+"""Which learner at δ = 0, from public numbers alone.
+
+The rule is documented in docs/theory.md E.4. Its constants are fitted to what learners reached on
+public data sets (``reticent reproduce beyond pure-grid``); a test fits them anew from the committed
+results and compares.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.protect.noise_scales import noise_plan
+from reticent.protect.recipes.class_means import ClassMeansRecipe
+from reticent.protect.recipes.matrix_lda import JOINT, MOMENT, MatrixLDARecipe
+from reticent.protect.recipes.matrix_lda import SUMS as WEIGHT_OF_SUMS
+from reticent.protect.recipes.preconditioner import UNKNOWN_SPREAD
+from reticent.protect.recipes.pure_class_means import SUMS, PureClassMeansRecipe
+from reticent.protect.recipes.weights import WeightsRecipe
+
+if TYPE_CHECKING:
+    from reticent.protect.plan import Situation
+
+MATRIX_LDA, PURE_MEANS = MatrixLDARecipe.name, PureClassMeansRecipe.name
+CLASS_MEANS, WEIGHTS = ClassMeansRecipe.name, WeightsRecipe.name
+LEARNERS: Final = {
+    MATRIX_LDA: MatrixLDARecipe.own_mechanism,
+    PURE_MEANS: PureClassMeansRecipe.own_mechanism,
+    CLASS_MEANS: "laplace",
+    WEIGHTS: "l2-laplace",
+}
+"""Those that were measured, with their noise. The last two were best nowhere by a point."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureSignals:
+    """How far a class mean of norm 1 stands out of its noise, by each learner.
+
+    N/C over the norm of the noise on a class sum: of k directions by matrix Laplace, and of all d
+    features by L2-Laplace. Person, replace-one and the shares of ε are in the noise.
+    """
+
+    matrix: float
+    means: float
+    directions: int
+    """k of the matrix."""
+
+    @classmethod
+    def of(cls, situation: Situation) -> PureSignals:
+        """By the recipes that the learners will follow."""
+        numbers: dict[str, Any] = {
+            "records": situation.records,
+            "features": situation.features,
+            "classes": situation.classes,
+        }
+        average = situation.records / situation.classes
+        matrix = MatrixLDARecipe.planned(situation.terms, **numbers)
+        size = matrix.order * (matrix.order + 1) // 2
+        joint = noise_plan(matrix, situation.terms)[JOINT].noise.std_in(size) / WEIGHT_OF_SUMS
+        means = PureClassMeansRecipe.planned(situation.terms, **numbers)
+        sums = noise_plan(means, situation.terms)[SUMS].noise.std_in(
+            situation.classes * situation.features
+        )
+        return cls(
+            matrix=average / (joint * math.sqrt(matrix.width)),
+            means=average / (sums * math.sqrt(situation.features)),
+            directions=matrix.width,
+        )
+
+    @property
+    def ratio(self) -> float:
+        """Above 1 where class means of all features have less noise than the matrix."""
+        return self.means / self.matrix
+
+    def signal(self, learner: str) -> float:
+        """Of one of the two learners."""
+        return self.means if learner == PURE_MEANS else self.matrix
+
+    def logit_noise(self, learner: str, situation: Situation) -> float:
+        """The noise of one entry of a class mean, over the variance that scores are divided by.
+
+        Of the matrix that variance is at least the damping √k·noise/N: what is left of the noise
+        depends on k alone.
+        """
+        if learner == MATRIX_LDA:
+            return situation.classes * MOMENT / (WEIGHT_OF_SUMS * math.sqrt(self.directions))
+        width = situation.features
+        return min(UNKNOWN_SPREAD, width) / (self.means * math.sqrt(width))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureRule:
+    """Class means where they have less noise and the matrix cannot yet see more than means."""
+
+    smallest_ratio: float
+    """Of the signals, from which on class means are taken."""
+    largest_signal: float
+    """Of the matrix, up to which they are."""
+    cluster_ratio: float
+    """Where labels are clusters of the features: class means from this ratio on, at any signal."""
+
+    def choice(self, signals: PureSignals, *, prototypes: bool) -> str:
+        """The learner that loses less, as far as public numbers tell."""
+        if prototypes and signals.ratio >= self.cluster_ratio:
+            return PURE_MEANS
+        few = signals.matrix <= self.largest_signal
+        return PURE_MEANS if few and signals.ratio >= self.smallest_ratio else MATRIX_LDA
+
+
+RULE: Final = PureRule(smallest_ratio=0.35, largest_signal=2.5, cluster_ratio=0.7)
