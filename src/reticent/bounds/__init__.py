@@ -4,7 +4,7 @@ from reticent.bounds.answers import SoftmaxAnswers
 from reticent.bounds.contrastive import embedding_correlation, embedding_moment
 from reticent.bounds.heads import sigmoid_head, softmax_head
 from reticent.bounds.means import clipped_sum
-from reticent.bounds.moments import second_moment
+from reticent.bounds.moments import second_moment, view_moments
 from reticent.bounds.objective import (
     approximate_minimum,
     determinant_ratio,
@@ -38,4 +38,5 @@ __all__ = [
     "target_statistics",
     "teacher_votes",
     "touched_records",
+    "view_moments",
 ]

@@ -103,6 +103,11 @@ RECIPES: Registry[type[Recipe]] = Registry(
             "a public encoder adapted by noisy principal components and noisy clusters",
             ENCODING,
         ),
+        "closed-form": Lazy(
+            f"{_HERE}.closed_form:ClosedFormRecipe",
+            "fixed features whitened by noisy moments of views, the spectral loss in closed form",
+            ENCODING,
+        ),
         "functional-regression": Lazy(
             f"{_HERE}.functional:FunctionalRegressionRecipe",
             "linear regression from the noisy coefficients of its squared loss",
