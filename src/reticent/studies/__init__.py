@@ -91,6 +91,11 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         ),
         "smoothing": trained_in("smoothing", ("mnist5k", "mnist", "digits"), ("mnist",)),
         "prototypes": trained_in("prototypes", (*_FOLDER[:2], "digits"), _FOLDER[:2]),
+        "closed-form": trained_in(
+            "closed_form",
+            ("cifar10", "cifar10-patches", "digits"),
+            ("cifar10", "cifar10-patches"),
+        ),
         "learners": trained_in("learners", ("digits", "mnist5k", *_FOLDER), _FOLDER),
     },
 }
