@@ -44,6 +44,7 @@ from reticent.cli.pretrain_options import (
     Rounds,
     Seed,
     Temperature,
+    ViewCount,
     Width,
 )
 from reticent.cli.pretrain_private import Asked, pretrain_private, refuse_unknown
@@ -90,6 +91,7 @@ def pretrain(
     clusters: Clusters = None,
     rounds: Rounds = None,
     root: Root = False,
+    views: ViewCount = None,
     fast: Fast = False,
     seed: Seed = 0,
     restart: Restart = False,
@@ -119,7 +121,7 @@ def pretrain(
         "projection": projection,
         "repulsion": repulsion,
         "coupling_share": coupling_share,
-        **(of_prototypes := _of_prototypes(components, clusters, rounds, root)),
+        **(of_sums := _of_sums(components, clusters, rounds, root, views)),
         "ledger": ledger,
         "data_set": data_set,
         "sign": sign,
@@ -148,7 +150,7 @@ def pretrain(
         "embedding": projection,
         "repulsion": repulsion,
         "coupling_share": coupling_share,
-        **of_prototypes,
+        **of_sums,
         "exact": False if fast else None,
         "seed": seed or None,
     }
@@ -177,15 +179,20 @@ def pretrain(
     )
 
 
-def _of_prototypes(
-    components: int | None, clusters: int | None, rounds: int | None, root: bool
+def _of_sums(
+    components: int | None,
+    clusters: int | None,
+    rounds: int | None,
+    root: bool,
+    views: int | None,
 ) -> dict[str, int | bool | None]:
-    """Options of the recipe ``prototypes``; None where nothing was said."""
+    """Options of the recipes of noisy sums alone; None where nothing was said."""
     return {
         "components": components,
         "clusters": clusters,
         "rounds": rounds,
         "root": root or None,
+        "views": views,
     }
 
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 PRIVACIES: Final = ("none", "naive", "published", "proven")
 _OF_PAPER: Final = ("simclr", "barlow")
+_CLOSED_FORM: Final = "closed-form"
+_FILTERS: Final = {"natural": "gabor-views", "digits": "gabor-digit-views"}
+_IMAGE_AXES: Final = 4
 
 
 class Asked(NamedTuple):
@@ -50,6 +53,8 @@ class Asked(NamedTuple):
     sign: Path | None
     replace: bool
     json: bool
+    filters: str | None = None
+    """The public encoder of images where none was named."""
 
 
 def refuse_unknown(method: str, privacy: str, *, private: bool) -> None:
@@ -104,7 +109,7 @@ def _proven(asked: Asked, epsilon: float) -> None:
     signer = signer_of(asked.sign)
     training = StoppedTraining(asked.out, ledger=asked.ledger, data_set=asked.data_set)
     is_charged = training.goes_on(asked.resume)
-    data = _read(asked)
+    asked, data = _read(_with_filters(asked))
     request = _request(asked, terms, data)
     charge = None
     if charged is not None and not is_charged:
@@ -140,7 +145,7 @@ def _request(asked: Asked, terms: Any, data: Dataset) -> ReleaseRequest:
 
     options = dict(asked.options)
     taken = RECIPES.named(asked.method).options
-    if data.inputs.ndim == 4 and "shape" in taken:
+    if data.inputs.ndim == _IMAGE_AXES and "shape" in taken:
         options["shape"] = "x".join(str(side) for side in data.inputs.shape[1:])
     if asked.encoder is not None:
         options["base"] = asked.encoder
@@ -148,17 +153,33 @@ def _request(asked: Asked, terms: Any, data: Dataset) -> ReleaseRequest:
     return ReleaseRequest(terms=terms, records=asked.records, recipe=asked.method, options=options)
 
 
-def _read(asked: Asked) -> Dataset:
+def _with_filters(asked: Asked) -> Asked:
+    """The closed form looks at images through fixed filters, and at views of them."""
+    if asked.method != _CLOSED_FORM:
+        return asked
+    options = dict(asked.options)
+    augmentation = options.pop("augmentation", None)
+    if augmentation not in (None, *_FILTERS):
+        raise InputError(f"--augmentation must be natural or digits, got {augmentation!r}")
+    if augmentation is not None and asked.encoder is not None:
+        raise InputError("--augmentation must not be given with --encoder, which makes the views")
+    return asked._replace(options=options, filters=_FILTERS[augmentation or "natural"])
+
+
+def _read(asked: Asked) -> tuple[Asked, Dataset]:
+    """The rows that a recipe sees, and with which public encoder they were made."""
     from reticent.data import read_table
 
     data = read_table(asked.private, label=None, person=asked.person, embedding=asked.embedding)
+    if asked.encoder is None and asked.filters is not None and data.inputs.ndim == _IMAGE_AXES:
+        asked = asked._replace(encoder=asked.filters)
     if asked.encoder is None:
-        return data
+        return asked, data
     from reticent.training.encoders.cache import cached_features
     from reticent.training.encoders.named import encoder_of
 
     with progress_line("encoding") as progress:
-        return cached_features(data, encoder_of(asked.encoder), progress=progress)
+        return asked, cached_features(data, encoder_of(asked.encoder), progress=progress)
 
 
 # ------------------------------------------------------------------- the paper, as it was published
@@ -171,7 +192,7 @@ def _of_paper(asked: Asked, epsilon: float) -> None:
     _refuse_of_proven(asked)
     target = encoder_path(asked.out)
     claim_path = target.with_name(f"{target.stem}.claim.json")
-    data = _read(asked)
+    _, data = _read(asked)
     spec, network = _paper_spec(asked, epsilon, data)
     rows = data.features.astype("float64")
     with progress_line("training") as progress:
@@ -215,7 +236,7 @@ def _paper_spec(asked: Asked, epsilon: float, data: Dataset) -> tuple[DPCL, Netw
     from reticent.training.contrastive.networks import NetworkChoice
 
     said = {name: value for name, value in asked.options.items() if value is not None}
-    shape = "x".join(map(str, data.inputs.shape[1:])) if data.inputs.ndim == 4 else ""
+    shape = "x".join(map(str, data.inputs.shape[1:])) if data.inputs.ndim == _IMAGE_AXES else ""
     if not shape:
         raise InputError("--private must hold images for --privacy naive or published, got rows")
     network = NetworkChoice(

@@ -75,9 +75,7 @@ class ClosedForm:
 
 
 SPECS: Mapping[str, ClosedForm] = {
-    "cifar10": ClosedForm(
-        on="cifar10", base="gabor-views", records=50_000, chosen_on_private=True
-    ),
+    "cifar10": ClosedForm(on="cifar10", base="gabor-views", records=50_000, chosen_on_private=True),
     "cifar10-patches": ClosedForm(
         on="cifar10", base="patch-views", records=50_000, chosen_on_private=True
     ),
@@ -204,9 +202,7 @@ def _free(spec: ClosedForm, private: Dataset, data: Labelled) -> dict[str, Any]:
     return probed(features, data, spec.probing)
 
 
-def _table(
-    spec: ClosedForm, rows: list[tuple[tuple[str, ...], Mapping[str, Gain]]]
-) -> Table:
+def _table(spec: ClosedForm, rows: list[tuple[tuple[str, ...], Mapping[str, Gain]]]) -> Table:
     return gains_table(
         f"The closed form on {spec.on}, {spec.base}: {spec.records:,} private images without"
         f" labels, δ = {spec.delta:g}, {spec.runs} runs ({spec.runs_beside} of whitening only),"

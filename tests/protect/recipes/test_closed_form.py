@@ -86,9 +86,7 @@ class TestBounds:
     def test_one_unit_in_place_of_another(self, each):
         """Opposite views for the mean, orthogonal ones for the moments."""
         times, terms = (each or 1, 1), terms_of("replace-one", each)
-        here, there = (
-            np.tile(row_of(*[axis] * V), times) for axis in (AXES[1], AXES[2])
-        )
+        here, there = (np.tile(row_of(*[axis] * V), times) for axis in (AXES[1], AXES[2]))
         assert self.moved(terms, here, -here)[0] > 0.95
         assert min(self.moved(terms, here, there)[1:]) > 0.95
 

@@ -259,8 +259,8 @@ def whitening_of(moment: Floats, components: int, damping: float) -> Floats:
 def minimum(between: Floats, within: Floats, *, width: int, damping: float) -> Floats:
     """Of −2·tr(F P Fᵀ) + ‖F (P + W) Fᵀ‖² over F with ``width`` rows: its transpose, of norm ≤ 1.
 
-    With S = P + W and S^−½ P S^−½ = Q E Qᵀ it is E^½ Qᵀ S^−½ (Eckart and Young); damping is added to
-    S. Public matrices in.
+    With S = P + W and S^−½ P S^−½ = Q E Qᵀ it is E^½ Qᵀ S^−½ (Eckart and Young); damping is
+    added to S. Public matrices in.
     """
     values, vectors = np.linalg.eigh(between + within + damping * np.eye(len(between)))
     root = (vectors / np.sqrt(values)) @ vectors.T
