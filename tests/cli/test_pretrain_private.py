@@ -98,12 +98,20 @@ def test_the_paper_is_run_and_its_verdicts_are_printed(
         ("--private x.npz --privacy proven --method moco --out e", "--method must be one of"),
         ("--private x.npz --privacy maybe --out e", "--privacy must be one of none, naive"),
         (
-            f"--private x.npz --privacy proven --method simclr {TERMS} --out e",
-            "--method simclr has no theorem",
+            f"--private x.npz --privacy proven --method simclr --way logit-clipping {TERMS} --out e",
+            "--way logit-clipping has bounds (docs/theory.md E.10) and no training here",
         ),
         (
-            f"--private x.npz --privacy proven --method simclr {TERMS} --out e",
-            "so it cannot be proven: take spectral, barlow",
+            f"--private x.npz --privacy proven --method simclr --way luck {TERMS} --out e",
+            "--way must be public-negatives, got 'luck'",
+        ),
+        (
+            f"--private x.npz --privacy proven --method barlow --way luck {TERMS} --out e",
+            "--way must be said with --method simclr, got barlow",
+        ),
+        (
+            f"--private x.npz --public y.npz --privacy proven --method barlow {TERMS} --out e",
+            "they go together for --method simclr --privacy proven alone",
         ),
         (
             f"--private x.npz --privacy naive --method spectral {TERMS} --out e",

@@ -45,9 +45,15 @@ from reticent.cli.pretrain_options import (
     Seed,
     Temperature,
     ViewCount,
+    Way,
     Width,
 )
-from reticent.cli.pretrain_private import Asked, pretrain_private, refuse_unknown
+from reticent.cli.pretrain_private import (
+    Asked,
+    pretrain_private,
+    refuse_two_sources,
+    refuse_unknown,
+)
 from reticent.cli.private_table import Embedding, Person, Records
 from reticent.cli.progress import stages
 from reticent.cli.train import Resume
@@ -67,6 +73,7 @@ def pretrain(
     public: Public = None,
     private: PrivateImages = None,
     method: Method = "simclr",
+    way: Way = None,
     privacy: PrivacyName = "none",
     epsilon: MaybeEpsilon = None,
     delta: Delta = None,
@@ -105,8 +112,7 @@ def pretrain(
     json: Json = False,
 ) -> None:
     """Learn an encoder from images without labels: public ones, or private ones with an ε."""
-    if (public is None) == (private is None):
-        raise InputError("--public or --private must be said, one of them, got both or neither")
+    refuse_two_sources(public, private, method, privacy)
     refuse_unknown(method, privacy, private=private is not None)
     of_private = {
         "epsilon": epsilon,
@@ -116,6 +122,7 @@ def pretrain(
         "embedding": embedding,
         "person": person,
         "encoder": encoder,
+        "way": way,
         "clip": clip,
         "learning_rate": learning_rate,
         "projection": projection,
@@ -159,6 +166,8 @@ def pretrain(
             private=private,
             out=out,
             method=method,
+            way=way,
+            public=public,
             privacy=privacy,
             epsilon=epsilon,
             delta=delta,

@@ -12,7 +12,8 @@ Public = Annotated[
     typer.Option(
         metavar="NAME_OR_FILE",
         help="Public images: a data set's name, or an .npz file with one array of images"
-        " (n, height, width) or (n, height, width, channels). Labels are not used.",
+        " (n, height, width) or (n, height, width, channels). Labels are not used. With"
+        " --private: the negatives of simclr, a file of the same form.",
         show_default=False,
     ),
 ]
@@ -32,11 +33,19 @@ Method = Annotated[
         " or prototypes (a public encoder adapted by noisy sums)."
     ),
 ]
+Way = Annotated[
+    str | None,
+    typer.Option(
+        help="Of simclr --privacy proven, how private images are kept apart: public-negatives, each"
+        " is told from --public images alone (synthetic ones where none are given).",
+        show_default=False,
+    ),
+]
 PrivacyName = Annotated[
     str,
     typer.Option(
         "--privacy",
-        help="none, of public images alone; proven: with a certificate, not of simclr; published:"
+        help="none, of public images alone; proven: with a certificate; published:"
         " DPCL for simclr and barlow, whose claim does not hold; naive: its baseline, noise for"
         " 4|B|C.",
     ),

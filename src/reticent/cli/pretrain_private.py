@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PRIVACIES: Final = ("none", "naive", "published", "proven")
 _OF_PAPER: Final = ("simclr", "barlow")
+_SIMCLR, _WAY = "simclr", "public-negatives"
+_WAYS_WITHOUT_RECIPE: Final = ("released-embeddings", "logit-clipping")
 _CLOSED_FORM: Final = "closed-form"
 _FILTERS: Final = {"natural": "gabor-views", "digits": "gabor-digit-views"}
 _IMAGE_AXES: Final = 4
@@ -36,6 +38,8 @@ class Asked(NamedTuple):
     private: Path
     out: Path
     method: str
+    way: str | None
+    public: str | None
     privacy: str
     epsilon: float | None
     delta: float | None
@@ -57,6 +61,19 @@ class Asked(NamedTuple):
     """The public encoder of images where none was named."""
 
 
+def refuse_two_sources(public: str | None, private: Path | None, method: str, privacy: str) -> None:
+    """Images are public or private; both are said where public ones are negatives alone."""
+    if public is None and private is None:
+        raise InputError("--public or --private must be said, one of them, got neither")
+    if public is None or private is None:
+        return
+    if (method, privacy) != (_SIMCLR, "proven"):
+        raise InputError(
+            "--public or --private must be said, one of them, got both: they go together for"
+            " --method simclr --privacy proven alone"
+        )
+
+
 def refuse_unknown(method: str, privacy: str, *, private: bool) -> None:
     """Before a file is opened: what has no bound is never called proven."""
     from reticent.protect.registry import encoders
@@ -70,11 +87,6 @@ def refuse_unknown(method: str, privacy: str, *, private: bool) -> None:
         raise InputError(
             "--privacy must be naive, published or proven for --private images, and none for"
             f" --public ones, got {privacy}"
-        )
-    if privacy == "proven" and method not in encoders():
-        raise InputError(
-            f"--method {method} has no theorem that bounds what one image does to its gradient, so"
-            f" it cannot be proven: take {', '.join(encoders())}, or --privacy naive or published"
         )
     if privacy in ("naive", "published") and method not in _OF_PAPER:
         raise InputError(
@@ -109,6 +121,7 @@ def _proven(asked: Asked, epsilon: float) -> None:
     signer = signer_of(asked.sign)
     training = StoppedTraining(asked.out, ledger=asked.ledger, data_set=asked.data_set)
     is_charged = training.goes_on(asked.resume)
+    asked = _with_way(asked)
     asked, data = _read(_with_filters(asked))
     request = _request(asked, terms, data)
     charge = None
@@ -151,6 +164,43 @@ def _request(asked: Asked, terms: Any, data: Dataset) -> ReleaseRequest:
         options["base"] = asked.encoder
     assert asked.records is not None
     return ReleaseRequest(terms=terms, records=asked.records, recipe=asked.method, options=options)
+
+
+def _with_way(asked: Asked) -> Asked:
+    """How simclr keeps private images apart: said where it was not asked for."""
+    if asked.method != _SIMCLR:
+        if asked.way is not None:
+            raise InputError(f"--way must be said with --method simclr, got {asked.method}")
+        return asked
+    if asked.way in _WAYS_WITHOUT_RECIPE:
+        raise InputError(
+            f"--way {asked.way} has bounds (docs/theory.md E.10) and no training here: take"
+            f" --way {_WAY}, or --method spectral, which releases what couples a batch"
+        )
+    if asked.way not in (None, _WAY):
+        raise InputError(f"--way must be {_WAY}, got {asked.way!r}")
+    if asked.way is None and not asked.json:
+        print_line(
+            f"--way {_WAY} is taken: each private image is told from public ones alone, so that its"
+            " clipped gradient is all that it moves, and no budget goes to what couples a batch"
+        )
+    if asked.public is None:
+        if not asked.json:
+            print_line(
+                "no --public images: synthetic ones are the negatives, which private images are"
+                " easily told from; images of their kind serve better"
+            )
+        return asked
+    return asked._replace(options={**asked.options, "public": _public_text(asked)})
+
+
+def _public_text(asked: Asked) -> str:
+    from reticent.data import read_table
+    from reticent.protect.recipes.pate import public_text
+
+    assert asked.public is not None
+    data = read_table(Path(asked.public), label=None, embedding=asked.embedding)
+    return public_text(data.features.astype("float64"))
 
 
 def _with_filters(asked: Asked) -> Asked:
@@ -223,6 +273,7 @@ def _refuse_of_proven(asked: Asked) -> None:
         "--resume": asked.resume or None,
         "--encoder": asked.encoder,
         "--person": asked.person,
+        "--way": asked.way,
     }
     for option, value in given.items():
         if value is not None:

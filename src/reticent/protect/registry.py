@@ -98,6 +98,11 @@ RECIPES: Registry[type[Recipe]] = Registry(
             "an encoder by DP-SGD on Barlow Twins, its cross-correlation released",
             ENCODING,
         ),
+        "simclr": Lazy(
+            f"{_HERE}.simclr:SimCLRRecipe",
+            "an encoder by DP-SGD on NT-Xent against public images",
+            ENCODING,
+        ),
         "prototypes": Lazy(
             f"{_HERE}.prototypes:PrototypesRecipe",
             "a public encoder adapted by noisy principal components and noisy clusters",

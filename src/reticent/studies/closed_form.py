@@ -47,7 +47,7 @@ class ClosedForm:
     runs: int = 3
     """Releases with fresh noise each; of whitening alone ``runs_beside``."""
     runs_beside: int = 1
-    probing: Probing = field(default_factory=lambda: Probing(memory=20_000, label_draws=6))
+    probing: Probing = field(default_factory=lambda: Probing(memory=10_000, label_draws=6))
     chosen_on_private: bool = False
     """Whether a choice was made on these very records: the rows are then declared (NOTES)."""
 
@@ -110,9 +110,13 @@ def study(spec: ClosedForm, run: Run) -> Outcome:
     runs = {WHOLE: spec.runs, WHITENED: spec.runs_beside}
     run.steps.plan(3 + sum(runs.values()) * len(spec.epsilons))
     private, labelled = _data(spec, run.folder)
-    cell = partial(run.cell, steps=1)
-    fixed = cell((spec, FIXED), _fixed, spec, labelled)
-    white = cell((spec, WHITE), _white, spec, labelled)
+    same = (spec.on, spec.base, spec.records, spec.delta, spec.probing)
+
+    def cell(key: tuple[Any, ...], compute: Any, *arguments: Any) -> Any:
+        return run.cell((*same, *key), compute, *arguments)
+
+    fixed = cell((FIXED,), _fixed, spec, labelled)
+    white = cell((WHITE,), _white, spec, labelled)
     rows: list[tuple[tuple[str, ...], Mapping[str, Gain]]] = [
         ((FIXED, "–", "–"), gains([fixed], white)),
         ((WHITE, "–", "–"), gains([white], white)),
@@ -120,10 +124,10 @@ def study(spec: ClosedForm, run: Run) -> Outcome:
     for epsilon in spec.epsilons:
         for way in WAYS:
             one = partial(_released, spec, private, labelled, epsilon, way)
-            cells = [cell((spec, epsilon, way, draw), one) for draw in range(runs[way])]
+            cells = [cell((epsilon, way, draw), one) for draw in range(runs[way])]
             claim = losses.Claim(**cells[0]["claim"])
             rows.append(((way, f"{claim.epsilon:g}", claim.grade), gains(cells, white)))
-    free = cell((spec, FREE), _free, spec, private, labelled)
+    free = cell((FREE,), _free, spec, private, labelled)
     rows.append(((FREE, "∞", "–"), gains([free], white)))
     return Outcome(specifications=(spec,), tables=(_table(spec, rows),))
 
