@@ -168,3 +168,25 @@ def test_numbers_of_another_method_are_refused(
     )
     assert code == BAD_INPUT
     assert "temperature must not be given to spectral" in err
+
+
+@pytest.mark.slow
+def test_simclr_says_which_way_it_takes_and_takes_public_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.savez("private.npz", rows=rng.normal(size=(40, 4)))
+    np.savez("public.npz", rows=rng.normal(size=(20, 4)))
+    line = (
+        "pretrain --private private.npz --embedding rows --method simclr --privacy proven"
+        " --epsilon 3 --delta 1e-5 --relation add-remove --records 40 --batch 20 --epochs .5"
+    )
+    assert run(f"{line} --public public.npz --out told".split()) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("--way public-negatives is taken: each private image is told from")
+    assert "(proven; neighbours: add-remove" in printed
+    assert run(["verify", "told"]) == 0
+    numbers = json.loads((tmp_path / "told.json").read_text())["numbers"]
+    assert (numbers["negatives"], len(numbers["public"]) > 0) == (20, True)
+    assert run(f"{line} --way public-negatives --out alone".split()) == 0
+    printed = capsys.readouterr().out
+    assert "no --public images: synthetic ones are the negatives" in printed

@@ -116,12 +116,12 @@ def _proven(asked: Asked, epsilon: float) -> None:
     )
     said_records(asked.records, terms.relation)
     refuse_unnamed(asked.encoder or "")
+    asked = _with_way(asked)
     charged = charger(asked.ledger, asked.data_set, asked.open_account)
     refuse_unwritable(asked.out, replace=asked.replace)
     signer = signer_of(asked.sign)
     training = StoppedTraining(asked.out, ledger=asked.ledger, data_set=asked.data_set)
     is_charged = training.goes_on(asked.resume)
-    asked = _with_way(asked)
     asked, data = _read(_with_filters(asked))
     request = _request(asked, terms, data)
     charge = None

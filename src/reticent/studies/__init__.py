@@ -78,6 +78,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
             "private_networks", ("mnist", "location", "digits"), ("mnist", "location")
         ),
         "encoder-membership": trained_in("encoder_membership", ("mnist5k", "digits")),
+        "attribute-inference": trained_in("attribute_inference", ("digits", "mnist5k")),
         "pretraining": trained_in("pretraining", ("mnist", "digits"), ("mnist",)),
         "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
         "schema": trained_in("raw_tables", ("adult",), ("adult",)),
