@@ -16,7 +16,7 @@ KNOWN, MEMBERS, OTHERS = (
 
 
 class Remembering:
-    """An encoder that adds the attribute of the records that it was trained on to their features."""
+    """Adds the attribute of the records that it was trained on to their features."""
 
     def __init__(self, members, strength):
         self.hidden = {row.tobytes(): label for row, label in zip(*members, strict=True)}

@@ -98,7 +98,7 @@ def test_the_paper_is_run_and_its_verdicts_are_printed(
         ("--private x.npz --privacy proven --method moco --out e", "--method must be one of"),
         ("--private x.npz --privacy maybe --out e", "--privacy must be one of none, naive"),
         (
-            f"--private x.npz --privacy proven --method simclr --way logit-clipping {TERMS} --out e",
+            f"--private x --privacy proven --method simclr --way logit-clipping {TERMS} --out e",
             "--way logit-clipping has bounds (docs/theory.md E.10) and no training here",
         ),
         (

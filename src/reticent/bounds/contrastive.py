@@ -69,8 +69,8 @@ def released_embeddings(*, width: int, max_records_per_person: int = 1) -> Sensi
     """Of the embeddings of both views of every image of a batch, one after another (E.10).
 
     Replace-one, batches of one public size: two rows of norm at most 1 change, by at most 2 each.
-    Entries are whole multiples of 2⁻²⁰ and nothing is added up, so nothing rounds. Where an image is
-    added the number of rows tells of it, whatever the noise: there is no bound for add-remove.
+    Entries are whole multiples of 2⁻²⁰ and nothing is added up, so nothing rounds. Of an image that
+    is added the number of rows tells, whatever the noise: there is no bound for add-remove.
 
     >>> round(released_embeddings(width=8).l2 ** 2, 6)
     8.0
@@ -95,7 +95,7 @@ def clipped_similarities(
 
     Similarities are in [−1, 1], and the gradient of each is clipped to norm ``clip`` before they
     are put together by the softmax. With one view each image is told among ``images`` others'
-    positives; with two it is NT-Xent on 2·``images`` views, under replace-one alone. It is declared:
+    positives; with two it is NT-Xent on 2·``images`` views, under replace-one alone. Declared:
     the rounding of a computed sum comes on top, and no recipe here computes one.
 
     >>> at = {"clip": 1.0, "images": 128, "relation": "replace-one", "views": 2}

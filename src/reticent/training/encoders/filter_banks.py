@@ -54,7 +54,8 @@ def synthetic_images(number: int, shape: ImageShape, purpose: str) -> Tensor:
         inside = sides[0][:, None, :, None] & sides[1][:, None, None, :]
         colour = normal(1, 1, 1) + 0.3 * normal(shape.channels, 1, 1)
         images = torch.where(inside, 0.3 * images + colour, images)
-    return _MEAN + _DEVIATION * images
+    found: Tensor = _MEAN + _DEVIATION * images
+    return found
 
 
 def _between(rng: np.random.Generator, number: int, side: int) -> Tensor:
@@ -163,4 +164,5 @@ def _patch_filters(shape: ImageShape) -> Tensor:
     directions = directions / directions.norm(dim=1, keepdim=True)
     filters = directions @ white
     filters = filters - filters.mean(dim=1, keepdim=True)
-    return filters.float().reshape(_FILTERS, shape.channels, _PATCH, _PATCH)
+    found: Tensor = filters.float().reshape(_FILTERS, shape.channels, _PATCH, _PATCH)
+    return found

@@ -149,7 +149,7 @@ def whitened_bank(name: BankName, shape: ImageShape, views: ViewsName) -> Whiten
             [
                 bank(augmentation.of_uniforms(part, drawn))
                 for part, drawn in zip(
-                    images.split(_AT_ONCE), uniforms.split(_AT_ONCE), strict=True
+                    torch.split(images, _AT_ONCE), torch.split(uniforms, _AT_ONCE), strict=True
                 )
             ]
         ).double()
@@ -169,4 +169,5 @@ def whitened_bank(name: BankName, shape: ImageShape, views: ViewsName) -> Whiten
 
 def _unit(rows: torch.Tensor) -> torch.Tensor:
     """Rows of norm 1; a row of zeros stays."""
-    return rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-30)
+    unit: torch.Tensor = rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-30)
+    return unit
