@@ -83,8 +83,9 @@ SPECS: Mapping[str, ClosedForm] = {
         on="digits",
         base="gabor-digit-views",
         records=1_400,
-        epsilons=(8.0,),
-        runs=2,
+        epsilons=(8.0, 3.0),
+        runs=5,
+        runs_beside=5,
         probing=Probing(memory=1_400, queries=397, label_draws=6, per_class=(1, 5, 10)),
     ),
 }
