@@ -47,7 +47,7 @@ class ClosedForm:
     runs: int = 3
     """Releases with fresh noise each; of whitening alone ``runs_beside``."""
     runs_beside: int = 1
-    probing: Probing = field(default_factory=lambda: Probing(memory=10_000, label_draws=6))
+    probing: Probing = field(default_factory=lambda: Probing(memory=50_000, label_draws=6))
     chosen_on_private: bool = False
     """Whether a choice was made on these very records: the rows are then declared (NOTES)."""
 

@@ -166,6 +166,16 @@ def test_features_of_a_row_depend_on_it_alone():
     assert np.array_equal(released.transform(views), whole)  # a query needs no views
 
 
+def test_features_of_a_row_depend_on_it_alone_with_tensors_of_a_strangers_file():
+    """Tensors that lie on no grid: a library's product would round a row by its place."""
+    rng = np.random.default_rng(6)
+    released = release_of(others(3, 50))
+    odd = {name: rng.normal(size=one.shape) / 3 for name, one in released.tensors.items()}
+    rows = others(4, 200)
+    own = [released.recipe.encoded(odd, rows[part]) for part in (slice(0, 200), slice(3, 10))]
+    assert np.array_equal(own[0][3:10], own[1])
+
+
 @pytest.mark.parametrize("rows", [np.zeros((0, F)), np.zeros((5, F)), np.full((3, F), 1e308)])
 @pytest.mark.parametrize("embedding", [0, 3])
 def test_every_table_ends_in_a_release(rows, embedding):

@@ -19,7 +19,7 @@ from reticent.arrays import Floats
 from reticent.bounds.moments import view_block
 from reticent.protect.recipe import Plan, PlannedStep, Step, Tensors
 from reticent.protect.recipes.encoding import EncoderRecipe
-from reticent.protect.recipes.exact_rows import on_grid, unit_rows
+from reticent.protect.recipes.exact_rows import on_grid, row_products, unit_rows
 from reticent.protect.recipes.linear import other_constants
 from reticent.protect.recipes.spectral import positive_part
 from reticent.protect.recipes.statistics import (
@@ -35,7 +35,6 @@ from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.training.encoders.filter_views import VIEWS
 from reticent.training.features import MappedRows
-from reticent.training.row_kernels import products
 from reticent.validation import InputError, count
 
 MOMENT, PAIR = "second moment", "pair of moments"
@@ -179,12 +178,12 @@ class ClosedFormRecipe(EncoderRecipe):
     def encoded(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
         """The whitened record, or what the map makes of it: each a function of its row.
 
-        Products run over the columns in one order: tensors of a file may lie on no grid.
+        Tensors of a file may lie on no grid: products are added up in one order then.
         """
         unit = unit_rows(rows[:, : self.block], np.zeros(self.block))
         centred = unit_rows(unit, tensors["mean"])
-        white = unit_rows(products(centred, tensors["whitening"]), np.zeros(self.components))
-        return white if not self.embedding else products(white, tensors["map"])
+        white = unit_rows(row_products(centred, tensors["whitening"]), np.zeros(self.components))
+        return white if not self.embedding else row_products(white, tensors["map"])
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The centre, the whitening, and the map of whitened rows."""
