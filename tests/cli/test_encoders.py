@@ -133,3 +133,38 @@ def test_an_audit_of_a_head_needs_labels(command):
     command(f"{HEAD} --relation add-remove")
     found = command("audit head --private labelled.npz --embedding rows", code=BAD_INPUT)
     assert "--label must be said" in found
+
+
+@pytest.mark.slow
+def test_the_closed_form_of_images_goes_through_every_command(command, folder):
+    """Filters and views are put below it without a word, and the certificate names them."""
+    images = RNG.integers(0, 256, size=(40, 8, 8, 1), dtype=np.uint8)
+    np.savez(folder / "images.npz", images=images)
+    np.savez(folder / "known.npz", images=images, label=LABELS[:40])
+    printed = command(
+        "pretrain --private images.npz --embedding images --method closed-form --privacy proven"
+        f" --augmentation digits --components 8 --projection 4 {TERMS} --out closed"
+    )
+    assert "ε ≤ 4, δ ≤ 1e-5 (proven; neighbours: add-remove; unit: one record)" in printed
+    assert "[bounds.moments.view_moments]" in printed
+    assert command("verify closed").startswith("holds: ε ≤ 4")
+    recipe = json.loads((folder / "closed.json").read_text())["numbers"]
+    assert (recipe["base"], recipe["stacked"], recipe["views"]) == ("gabor-digit-views", True, 3)
+    printed = command(
+        "protect --private known.npz --label label --embedding images --classes 0,1 --learner"
+        " class-means --records 40 --epsilon 1 --delta 1e-5 --relation add-remove --out head"
+        " --encoder closed --encoder-people same"
+    )
+    assert "both together: ε ≤ 4." in printed
+
+
+def test_the_closed_form_of_rows_takes_masked_views(command, folder):
+    line = (
+        "pretrain --private rows.npz --embedding rows --method closed-form --privacy proven"
+        f" {TERMS} --views 2 --projection 0 --out closed"
+    )
+    assert "second moment" in command(line)
+    recipe = json.loads((folder / "closed.json").read_text())["numbers"]
+    assert (recipe["base"], recipe["stacked"], recipe["embedding"]) == ("", False, 0)
+    line = line.replace("closed-form", "prototypes").replace("--projection 0 ", "")
+    assert "views must not be given to prototypes" in command(f"{line}2", code=BAD_INPUT)

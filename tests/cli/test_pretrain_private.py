@@ -98,12 +98,20 @@ def test_the_paper_is_run_and_its_verdicts_are_printed(
         ("--private x.npz --privacy proven --method moco --out e", "--method must be one of"),
         ("--private x.npz --privacy maybe --out e", "--privacy must be one of none, naive"),
         (
-            f"--private x.npz --privacy proven --method simclr {TERMS} --out e",
-            "--method simclr has no theorem",
+            f"--private x --privacy proven --method simclr --way logit-clipping {TERMS} --out e",
+            "--way logit-clipping has bounds (docs/theory.md E.10) and no training here",
         ),
         (
-            f"--private x.npz --privacy proven --method simclr {TERMS} --out e",
-            "so it cannot be proven: take spectral, barlow",
+            f"--private x.npz --privacy proven --method simclr --way luck {TERMS} --out e",
+            "--way must be public-negatives, got 'luck'",
+        ),
+        (
+            f"--private x.npz --privacy proven --method barlow --way luck {TERMS} --out e",
+            "--way must be said with --method simclr, got barlow",
+        ),
+        (
+            f"--private x.npz --public y.npz --privacy proven --method barlow {TERMS} --out e",
+            "they go together for --method simclr --privacy proven alone",
         ),
         (
             f"--private x.npz --privacy naive --method spectral {TERMS} --out e",
@@ -160,3 +168,25 @@ def test_numbers_of_another_method_are_refused(
     )
     assert code == BAD_INPUT
     assert "temperature must not be given to spectral" in err
+
+
+@pytest.mark.slow
+def test_simclr_says_which_way_it_takes_and_takes_public_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.savez("private.npz", rows=rng.normal(size=(40, 4)))
+    np.savez("public.npz", rows=rng.normal(size=(20, 4)))
+    line = (
+        "pretrain --private private.npz --embedding rows --method simclr --privacy proven"
+        " --epsilon 3 --delta 1e-5 --relation add-remove --records 40 --batch 20 --epochs .5"
+    )
+    assert run(f"{line} --public public.npz --out told".split()) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("--way public-negatives is taken: each private image is told from")
+    assert "(proven; neighbours: add-remove" in printed
+    assert run(["verify", "told"]) == 0
+    numbers = json.loads((tmp_path / "told.json").read_text())["numbers"]
+    assert (numbers["negatives"], len(numbers["public"]) > 0) == (20, True)
+    assert run(f"{line} --way public-negatives --out alone".split()) == 0
+    printed = capsys.readouterr().out
+    assert "no --public images: synthetic ones are the negatives" in printed

@@ -651,6 +651,10 @@ CHECKS = {
         lambda: pairs_hold("prototypes", pairs=4),
         smaller_bound("second_moment", 0.9),
     ),
+    "bounds.moments.view_moments": (
+        lambda: pairs_hold("closed-form", pairs=4),
+        smaller_bound("view_moments", 0.9),
+    ),
     "bounds.statistics.target_statistics": (
         lambda: pairs_hold("adassp-regression", pairs=8),
         smaller_bound("target_statistics", 0.6),

@@ -16,6 +16,7 @@ from reticent.studies import (
     alm_table1,
     answers,
     audits,
+    closed_form,
     demonstration,
     end_to_end,
     fine_tuning,
@@ -69,6 +70,7 @@ SPECS = {
     "scattering-cifar10": (scattering.SPECS["cifar10"],),
     "prototypes-cifar10": (prototypes.SPECS["cifar10"],),
     "prototypes-mnist": (prototypes.SPECS["mnist"],),
+    "closed-form-digits": (closed_form.SPECS["digits"],),
     "places-adult": places.SPECS["adult"],
     "places-adult-log": places.SPECS["adult-log"],
     "smoothing-mnist5k": smoothing.SPECS["mnist5k"],
@@ -261,3 +263,13 @@ def test_prototypes_gain_most_where_labels_are_fewest_and_lose_nothing():
     assert less["1 a class"] >= 0.05
     assert less["5 a class"] >= 0.025
     assert less["10 a class"] >= 0.015
+
+
+def test_the_closed_form_has_every_row_that_it_is_judged_by():
+    table = read("closed-form-digits")["tables"][0]
+    rows = [(row[0], row[1]) for row in table["rows"]]
+    assert rows[:2] == [("filters, centred", "–"), ("whitened by synthetic images", "–")]
+    for epsilon in ("8", "3"):
+        assert ("private closed form", epsilon) in rows
+        assert ("private whitening only", epsilon) in rows
+    assert rows[-1] == ("closed form, no noise", "∞")

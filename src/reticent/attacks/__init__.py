@@ -10,6 +10,7 @@ from reticent.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from reticent.attacks.attack import Attack, ScoreAttack, Scores
+    from reticent.attacks.attribute import AttributeInference
     from reticent.attacks.displacement import DisplacementAttack
     from reticent.attacks.encoder import EncoderLira, EncoderMI, ShadowEncoder, Views
     from reticent.attacks.generative import DiscriminatorAttack, LocalGANAttack
@@ -47,6 +48,7 @@ __all__ = [
     "AlmAttack",
     "AnsweredTarget",
     "Attack",
+    "AttributeInference",
     "BoundaryAttack",
     "DiscriminatorAttack",
     "DisplacementAttack",

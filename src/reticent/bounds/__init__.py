@@ -1,10 +1,15 @@
 """Theorems that turn public numbers into proven sensitivities."""
 
 from reticent.bounds.answers import SoftmaxAnswers
-from reticent.bounds.contrastive import embedding_correlation, embedding_moment
+from reticent.bounds.contrastive import (
+    clipped_similarities,
+    embedding_correlation,
+    embedding_moment,
+    released_embeddings,
+)
 from reticent.bounds.heads import sigmoid_head, softmax_head
 from reticent.bounds.means import clipped_sum
-from reticent.bounds.moments import second_moment
+from reticent.bounds.moments import second_moment, view_moments
 from reticent.bounds.objective import (
     approximate_minimum,
     determinant_ratio,
@@ -22,6 +27,7 @@ __all__ = [
     "class_counts",
     "class_statistics",
     "clipped_gradients",
+    "clipped_similarities",
     "clipped_sum",
     "determinant_ratio",
     "embedding_correlation",
@@ -30,6 +36,7 @@ __all__ = [
     "largest_vote",
     "perturbed_gradient",
     "record_lines",
+    "released_embeddings",
     "rounded_sum",
     "second_moment",
     "separate_class_sums",
@@ -38,4 +45,5 @@ __all__ = [
     "target_statistics",
     "teacher_votes",
     "touched_records",
+    "view_moments",
 ]

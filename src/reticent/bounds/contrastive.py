@@ -15,7 +15,10 @@ from reticent.guarantee import Relation, Sensitivity
 from reticent.guarantee.grade import as_relation
 from reticent.guarantee.minting import proven
 from reticent.guarantee.rounding import up
-from reticent.validation import InputError, count
+from reticent.validation import InputError, count, positive
+
+LEAST_TEMPERATURE = 0.01
+"""Below, e^{2/τ} leaves the range of floats; useful are 1 and more."""
 
 
 def embedding_moment(
@@ -59,6 +62,67 @@ def embedding_correlation(
         records=records,
         relation=as_relation(relation),
         max_records_per_person=max_records_per_person,
+    )
+
+
+def released_embeddings(*, width: int, max_records_per_person: int = 1) -> Sensitivity:
+    """Of the embeddings of both views of every image of a batch, one after another (E.10).
+
+    Replace-one, batches of one public size: two rows of norm at most 1 change, by at most 2 each.
+    Entries are whole multiples of 2⁻²⁰ and nothing is added up, so nothing rounds. Of an image that
+    is added the number of rows tells, whatever the noise: there is no bound for add-remove.
+
+    >>> round(released_embeddings(width=8).l2 ** 2, 6)
+    8.0
+    """
+    each = count("max_records_per_person", max_records_per_person)
+    rows = 2 * each
+    l2 = up(2 * math.sqrt(rows))
+    return proven(
+        Sensitivity(
+            l1=up(math.sqrt(rows * count("width", width)) * l2),
+            l2=l2,
+            relation=Relation.REPLACE_ONE,
+            source=f"unit embeddings of two views, theory E.10: records each {each}",
+        )
+    )
+
+
+def clipped_similarities(
+    *, clip: float, temperature: float, images: int, relation: Relation | str, views: int = 1
+) -> Sensitivity:
+    """Of the summed gradient of InfoNCE whose gradient of each similarity is clipped (E.10).
+
+    Similarities are in [−1, 1], and the gradient of each is clipped to norm ``clip`` before they
+    are put together by the softmax. With one view each image is told among ``images`` others'
+    positives; with two it is NT-Xent on 2·``images`` views, under replace-one alone. Declared:
+    the rounding of a computed sum comes on top, and no recipe here computes one.
+
+    >>> at = {"clip": 1.0, "images": 128, "relation": "replace-one", "views": 2}
+    >>> [round(clipped_similarities(temperature=t, **at).l2, 1) for t in (0.5, 1.0, 2.0)]
+    [322.3, 36.0, 9.3]
+    """
+    relation = as_relation(relation)
+    clip, tau = positive("clip", clip), positive("temperature", temperature)
+    if count("images", images, at_least=2) and count("views", views) > 2:
+        raise InputError(f"views must be 1 or 2, got {views}")
+    if relation is Relation.AS_DECLARED or (views == 2 and relation is Relation.ADD_REMOVE):
+        raise InputError("relation must be replace-one, or add-remove with one view, got another")
+    if not tau >= LEAST_TEMPERATURE:
+        raise InputError(
+            f"temperature must be at least {LEAST_TEMPERATURE}, got {tau}: the bound grows as"
+            " exp(2/temperature)"
+        )
+    changed, rows = views, views * images
+    odds = math.exp(2 / tau)
+    others = (rows - changed) * changed * odds / (changed * odds + rows - changed - (views - 1))
+    own = changed * (1 - 1 / (1 + (rows - views) * odds))
+    worlds = 1 if relation is Relation.ADD_REMOVE else 2
+    return Sensitivity(
+        l2=up((1 + 2.0**-40) * 2 * clip / tau * (others + worlds * own)),
+        relation=relation,
+        source=f"similarities' gradients clipped to {clip}, temperature {tau}, {images} images"
+        f" of {views} views, theory E.10, in exact arithmetic",
     )
 
 

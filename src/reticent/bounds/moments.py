@@ -21,6 +21,9 @@ from reticent.guarantee.minting import proven
 from reticent.guarantee.rounding import up
 from reticent.validation import InputError, count
 
+MOST_VIEWS = 64
+"""Of a record, for which a block of records is not empty."""
+
 
 def second_moment(
     what: str,
@@ -54,3 +57,52 @@ def second_moment(
             f" each {each}",
         )
     )
+
+
+def view_moments(  # noqa: PLR0913 - one argument for each public number of the theorem
+    what: str,
+    *,
+    matrices: int,
+    width: int,
+    views: int,
+    records: int,
+    relation: Relation | str,
+    max_records_per_person: int = 1,
+) -> Sensitivity:
+    """Of the second moments of a record's V views, side by side in an orthonormal basis (E.7).
+
+    One matrix: Σ S_b, S_b = (1/V)·Σ_v y_v y_vᵀ. Two: Σ P_b and Σ W_b, P_b = ȳȳᵀ of the mean view ȳ
+    and W_b = S_b − P_b, the covariance within the record. All three are positive semidefinite, and
+    tr S_b = tr P_b + tr W_b ≤ 1, so a record moves either release as it moves one second moment.
+    Rounding is that of sums over blocks of ⌊2¹²/V²⌋ records, in each of three sums.
+
+    >>> public = {"matrices": 2, "width": 4, "views": 3, "records": 100}
+    >>> round(view_moments("pair", **public, relation="add-remove").l2, 6)
+    1.0
+    >>> round(view_moments("pair", **public, relation="replace-one").l2 ** 2, 6)
+    2.0
+    """
+    relation = as_relation(relation)
+    if relation is Relation.AS_DECLARED:
+        raise InputError("relation must be add-remove or replace-one, got neither")
+    each = count("max_records_per_person", max_records_per_person)
+    most = ROOM * count("records", records)
+    rounding = 2 * 4 * most * (most / view_block(views) + 6) * 2.0**-53
+    l2 = up(each * (1.0 if relation is Relation.ADD_REMOVE else math.sqrt(2.0)) + rounding)
+    entries = count("matrices", matrices) * count("width", width) * (width + 1) // 2
+    return proven(
+        Sensitivity(
+            l1=up(math.sqrt(entries) * l2),
+            l2=l2,
+            relation=relation,
+            source=f"{what}, of {views} views, positive semidefinite of trace ≤ 1, theory E.7:"
+            f" N = {records}, records each {each}",
+        )
+    )
+
+
+def view_block(views: int) -> int:
+    """So many records at a time: sums of V rows have norm V, and their products add up exactly."""
+    if not 1 <= count("views", views) <= MOST_VIEWS:
+        raise InputError(f"views must be between 1 and {MOST_VIEWS}, got {views}")
+    return EXACT_BLOCK // views**2

@@ -44,9 +44,16 @@ from reticent.cli.pretrain_options import (
     Rounds,
     Seed,
     Temperature,
+    ViewCount,
+    Way,
     Width,
 )
-from reticent.cli.pretrain_private import Asked, pretrain_private, refuse_unknown
+from reticent.cli.pretrain_private import (
+    Asked,
+    pretrain_private,
+    refuse_two_sources,
+    refuse_unknown,
+)
 from reticent.cli.private_table import Embedding, Person, Records
 from reticent.cli.progress import stages
 from reticent.cli.train import Resume
@@ -66,6 +73,7 @@ def pretrain(
     public: Public = None,
     private: PrivateImages = None,
     method: Method = "simclr",
+    way: Way = None,
     privacy: PrivacyName = "none",
     epsilon: MaybeEpsilon = None,
     delta: Delta = None,
@@ -90,6 +98,7 @@ def pretrain(
     clusters: Clusters = None,
     rounds: Rounds = None,
     root: Root = False,
+    views: ViewCount = None,
     fast: Fast = False,
     seed: Seed = 0,
     restart: Restart = False,
@@ -103,8 +112,7 @@ def pretrain(
     json: Json = False,
 ) -> None:
     """Learn an encoder from images without labels: public ones, or private ones with an ε."""
-    if (public is None) == (private is None):
-        raise InputError("--public or --private must be said, one of them, got both or neither")
+    refuse_two_sources(public, private, method, privacy)
     refuse_unknown(method, privacy, private=private is not None)
     of_private = {
         "epsilon": epsilon,
@@ -114,12 +122,13 @@ def pretrain(
         "embedding": embedding,
         "person": person,
         "encoder": encoder,
+        "way": way,
         "clip": clip,
         "learning_rate": learning_rate,
         "projection": projection,
         "repulsion": repulsion,
         "coupling_share": coupling_share,
-        **(of_prototypes := _of_prototypes(components, clusters, rounds, root)),
+        **(of_sums := _of_sums(components, clusters, rounds, root, views)),
         "ledger": ledger,
         "data_set": data_set,
         "sign": sign,
@@ -148,7 +157,7 @@ def pretrain(
         "embedding": projection,
         "repulsion": repulsion,
         "coupling_share": coupling_share,
-        **of_prototypes,
+        **of_sums,
         "exact": False if fast else None,
         "seed": seed or None,
     }
@@ -157,6 +166,8 @@ def pretrain(
             private=private,
             out=out,
             method=method,
+            way=way,
+            public=public,
             privacy=privacy,
             epsilon=epsilon,
             delta=delta,
@@ -177,15 +188,20 @@ def pretrain(
     )
 
 
-def _of_prototypes(
-    components: int | None, clusters: int | None, rounds: int | None, root: bool
+def _of_sums(
+    components: int | None,
+    clusters: int | None,
+    rounds: int | None,
+    root: bool,
+    views: int | None,
 ) -> dict[str, int | bool | None]:
-    """Options of the recipe ``prototypes``; None where nothing was said."""
+    """Options of the recipes of noisy sums alone; None where nothing was said."""
     return {
         "components": components,
         "clusters": clusters,
         "rounds": rounds,
         "root": root or None,
+        "views": views,
     }
 
 

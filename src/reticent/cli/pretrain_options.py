@@ -12,7 +12,8 @@ Public = Annotated[
     typer.Option(
         metavar="NAME_OR_FILE",
         help="Public images: a data set's name, or an .npz file with one array of images"
-        " (n, height, width) or (n, height, width, channels). Labels are not used.",
+        " (n, height, width) or (n, height, width, channels). Labels are not used. With"
+        " --private: the negatives of simclr, a file of the same form.",
         show_default=False,
     ),
 ]
@@ -27,15 +28,24 @@ PrivateImages = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help="simclr (NT-Xent), barlow (Barlow Twins), spectral (spectral contrastive loss), or"
-        " prototypes (a public encoder adapted by noisy sums; --private alone)."
+        help="simclr (NT-Xent), barlow (Barlow Twins), spectral (spectral contrastive loss); of"
+        " --private images alone: closed-form (the spectral loss on fixed filters, by noisy sums)"
+        " or prototypes (a public encoder adapted by noisy sums)."
+    ),
+]
+Way = Annotated[
+    str | None,
+    typer.Option(
+        help="Of simclr --privacy proven, how private images are kept apart: public-negatives, each"
+        " is told from --public images alone (synthetic ones where none are given).",
+        show_default=False,
     ),
 ]
 PrivacyName = Annotated[
     str,
     typer.Option(
         "--privacy",
-        help="none, of public images alone; proven: with a certificate, not of simclr; published:"
+        help="none, of public images alone; proven: with a certificate; published:"
         " DPCL for simclr and barlow, whose claim does not hold; naive: its baseline, noise for"
         " 4|B|C.",
     ),
@@ -52,7 +62,11 @@ Rate = Annotated[
 ]
 Projection = Annotated[
     int | None,
-    typer.Option(help="Entries of the embeddings that a loss compares, 32.", show_default=False),
+    typer.Option(
+        help="Entries of the embeddings that a loss compares, 32; closed-form: features that it"
+        " makes, 256, or 0 for whitening alone.",
+        show_default=False,
+    ),
 ]
 Repulsion = Annotated[
     float | None,
@@ -70,13 +84,25 @@ Base = Annotated[
     typer.Option(
         "--encoder",
         help="Train on what a public encoder makes of private records, by its name:"
-        " efficientnet-lite0, minilm, scattering.",
+        " efficientnet-lite0, minilm, scattering; closed-form: gabor-views (the default for"
+        " images), gabor-digit-views, patch-views.",
         show_default=False,
     ),
 ]
 Components = Annotated[
     int | None,
-    typer.Option(help="prototypes: private principal components, 48.", show_default=False),
+    typer.Option(
+        help="prototypes: private principal components, 48; closed-form: whitened ones, 384.",
+        show_default=False,
+    ),
+]
+ViewCount = Annotated[
+    int | None,
+    typer.Option(
+        "--views",
+        help="closed-form: views of a row, each by half of its entries, 3; of images always 3.",
+        show_default=False,
+    ),
 ]
 Clusters = Annotated[int | None, typer.Option(help="prototypes: clusters, 64.", show_default=False)]
 Rounds = Annotated[

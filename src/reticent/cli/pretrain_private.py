@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 PRIVACIES: Final = ("none", "naive", "published", "proven")
 _OF_PAPER: Final = ("simclr", "barlow")
+_SIMCLR, _WAY = "simclr", "public-negatives"
+_WAYS_WITHOUT_RECIPE: Final = ("released-embeddings", "logit-clipping")
+_CLOSED_FORM: Final = "closed-form"
+_FILTERS: Final = {"natural": "gabor-views", "digits": "gabor-digit-views"}
+_IMAGE_AXES: Final = 4
 
 
 class Asked(NamedTuple):
@@ -33,6 +38,8 @@ class Asked(NamedTuple):
     private: Path
     out: Path
     method: str
+    way: str | None
+    public: str | None
     privacy: str
     epsilon: float | None
     delta: float | None
@@ -50,6 +57,21 @@ class Asked(NamedTuple):
     sign: Path | None
     replace: bool
     json: bool
+    filters: str | None = None
+    """The public encoder of images where none was named."""
+
+
+def refuse_two_sources(public: str | None, private: Path | None, method: str, privacy: str) -> None:
+    """Images are public or private; both are said where public ones are negatives alone."""
+    if public is None and private is None:
+        raise InputError("--public or --private must be said, one of them, got neither")
+    if public is None or private is None:
+        return
+    if (method, privacy) != (_SIMCLR, "proven"):
+        raise InputError(
+            "--public or --private must be said, one of them, got both: they go together for"
+            " --method simclr --privacy proven alone"
+        )
 
 
 def refuse_unknown(method: str, privacy: str, *, private: bool) -> None:
@@ -65,11 +87,6 @@ def refuse_unknown(method: str, privacy: str, *, private: bool) -> None:
         raise InputError(
             "--privacy must be naive, published or proven for --private images, and none for"
             f" --public ones, got {privacy}"
-        )
-    if privacy == "proven" and method not in encoders():
-        raise InputError(
-            f"--method {method} has no theorem that bounds what one image does to its gradient, so"
-            f" it cannot be proven: take {', '.join(encoders())}, or --privacy naive or published"
         )
     if privacy in ("naive", "published") and method not in _OF_PAPER:
         raise InputError(
@@ -99,12 +116,13 @@ def _proven(asked: Asked, epsilon: float) -> None:
     )
     said_records(asked.records, terms.relation)
     refuse_unnamed(asked.encoder or "")
+    asked = _with_way(asked)
     charged = charger(asked.ledger, asked.data_set, asked.open_account)
     refuse_unwritable(asked.out, replace=asked.replace)
     signer = signer_of(asked.sign)
     training = StoppedTraining(asked.out, ledger=asked.ledger, data_set=asked.data_set)
     is_charged = training.goes_on(asked.resume)
-    data = _read(asked)
+    asked, data = _read(_with_filters(asked))
     request = _request(asked, terms, data)
     charge = None
     if charged is not None and not is_charged:
@@ -140,7 +158,7 @@ def _request(asked: Asked, terms: Any, data: Dataset) -> ReleaseRequest:
 
     options = dict(asked.options)
     taken = RECIPES.named(asked.method).options
-    if data.inputs.ndim == 4 and "shape" in taken:
+    if data.inputs.ndim == _IMAGE_AXES and "shape" in taken:
         options["shape"] = "x".join(str(side) for side in data.inputs.shape[1:])
     if asked.encoder is not None:
         options["base"] = asked.encoder
@@ -148,17 +166,70 @@ def _request(asked: Asked, terms: Any, data: Dataset) -> ReleaseRequest:
     return ReleaseRequest(terms=terms, records=asked.records, recipe=asked.method, options=options)
 
 
-def _read(asked: Asked) -> Dataset:
+def _with_way(asked: Asked) -> Asked:
+    """How simclr keeps private images apart: said where it was not asked for."""
+    if asked.method != _SIMCLR:
+        if asked.way is not None:
+            raise InputError(f"--way must be said with --method simclr, got {asked.method}")
+        return asked
+    if asked.way in _WAYS_WITHOUT_RECIPE:
+        raise InputError(
+            f"--way {asked.way} has bounds (docs/theory.md E.10) and no training here: take"
+            f" --way {_WAY}, or --method spectral, which releases what couples a batch"
+        )
+    if asked.way not in (None, _WAY):
+        raise InputError(f"--way must be {_WAY}, got {asked.way!r}")
+    if asked.way is None and not asked.json:
+        print_line(
+            f"--way {_WAY} is taken: each private image is told from public ones alone, so that its"
+            " clipped gradient is all that it moves, and no budget goes to what couples a batch"
+        )
+    if asked.public is None:
+        if not asked.json:
+            print_line(
+                "no --public images: synthetic ones are the negatives, which private images are"
+                " easily told from; images of their kind serve better"
+            )
+        return asked
+    return asked._replace(options={**asked.options, "public": _public_text(asked)})
+
+
+def _public_text(asked: Asked) -> str:
+    from reticent.data import read_table
+    from reticent.protect.recipes.pate import public_text
+
+    assert asked.public is not None
+    data = read_table(Path(asked.public), label=None, embedding=asked.embedding)
+    return public_text(data.features.astype("float64"))
+
+
+def _with_filters(asked: Asked) -> Asked:
+    """The closed form looks at images through fixed filters, and at views of them."""
+    if asked.method != _CLOSED_FORM:
+        return asked
+    options = dict(asked.options)
+    augmentation = options.pop("augmentation", None)
+    if augmentation not in (None, *_FILTERS):
+        raise InputError(f"--augmentation must be natural or digits, got {augmentation!r}")
+    if augmentation is not None and asked.encoder is not None:
+        raise InputError("--augmentation must not be given with --encoder, which makes the views")
+    return asked._replace(options=options, filters=_FILTERS[augmentation or "natural"])
+
+
+def _read(asked: Asked) -> tuple[Asked, Dataset]:
+    """The rows that a recipe sees, and with which public encoder they were made."""
     from reticent.data import read_table
 
     data = read_table(asked.private, label=None, person=asked.person, embedding=asked.embedding)
+    if asked.encoder is None and asked.filters is not None and data.inputs.ndim == _IMAGE_AXES:
+        asked = asked._replace(encoder=asked.filters)
     if asked.encoder is None:
-        return data
+        return asked, data
     from reticent.training.encoders.cache import cached_features
     from reticent.training.encoders.named import encoder_of
 
     with progress_line("encoding") as progress:
-        return cached_features(data, encoder_of(asked.encoder), progress=progress)
+        return asked, cached_features(data, encoder_of(asked.encoder), progress=progress)
 
 
 # ------------------------------------------------------------------- the paper, as it was published
@@ -171,7 +242,7 @@ def _of_paper(asked: Asked, epsilon: float) -> None:
     _refuse_of_proven(asked)
     target = encoder_path(asked.out)
     claim_path = target.with_name(f"{target.stem}.claim.json")
-    data = _read(asked)
+    _, data = _read(asked)
     spec, network = _paper_spec(asked, epsilon, data)
     rows = data.features.astype("float64")
     with progress_line("training") as progress:
@@ -202,6 +273,7 @@ def _refuse_of_proven(asked: Asked) -> None:
         "--resume": asked.resume or None,
         "--encoder": asked.encoder,
         "--person": asked.person,
+        "--way": asked.way,
     }
     for option, value in given.items():
         if value is not None:
@@ -215,7 +287,7 @@ def _paper_spec(asked: Asked, epsilon: float, data: Dataset) -> tuple[DPCL, Netw
     from reticent.training.contrastive.networks import NetworkChoice
 
     said = {name: value for name, value in asked.options.items() if value is not None}
-    shape = "x".join(map(str, data.inputs.shape[1:])) if data.inputs.ndim == 4 else ""
+    shape = "x".join(map(str, data.inputs.shape[1:])) if data.inputs.ndim == _IMAGE_AXES else ""
     if not shape:
         raise InputError("--private must hold images for --privacy naive or published, got rows")
     network = NetworkChoice(

@@ -26,14 +26,14 @@ from reticent.training.gradients import SharedGradientSum, check_outputs
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.protect.recipes.coupled import CoupledRecipe
+    from reticent.protect.recipes.contrastive import ContrastiveRecipe
 
 _EXAMPLES: Final = 64
 """Random records for the checks."""
 _SLOTS: Final = (64, 32, 16, 8, 1)
 """Rows that are encoded at a time: the first number at which no bit depends on the others."""
 _SMALL: Final = 300_000
-_AUDITED: Final[dict[CoupledRecipe, SharedGradientSum]] = {}
+_AUDITED: Final[dict[ContrastiveRecipe, SharedGradientSum]] = {}
 """The last that an audit or a shadow ran: what it runs again is not checked again."""
 
 
@@ -42,7 +42,7 @@ class ContrastiveRun(WeightsRun):
 
     gradients: SharedGradientSum
 
-    def __init__(self, recipe: CoupledRecipe) -> None:
+    def __init__(self, recipe: ContrastiveRecipe) -> None:
         model = recipe.network()
         self.views = views_of(recipe.augmentation, recipe.features, recipe.image)
 
@@ -91,7 +91,7 @@ def unit_embeddings(outputs: Floats) -> Floats:
     return unit_rows(rows, np.zeros(rows.shape[1]))
 
 
-def encoded_rows(recipe: CoupledRecipe, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
+def encoded_rows(recipe: ContrastiveRecipe, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
     """Features of rows, each a function of its row alone: batches have one size, as checked."""
     encoder = recipe.network().encoder.eval()
     encoder.load_state_dict({name: torch.tensor(one) for name, one in tensors.items()})

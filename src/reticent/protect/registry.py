@@ -100,9 +100,19 @@ RECIPES: Registry[type[Recipe]] = Registry(
             "an encoder by DP-SGD on Barlow Twins, its cross-correlation released",
             ENCODING,
         ),
+        "simclr": Lazy(
+            f"{_HERE}.simclr:SimCLRRecipe",
+            "an encoder by DP-SGD on NT-Xent against public images",
+            ENCODING,
+        ),
         "prototypes": Lazy(
             f"{_HERE}.prototypes:PrototypesRecipe",
             "a public encoder adapted by noisy principal components and noisy clusters",
+            ENCODING,
+        ),
+        "closed-form": Lazy(
+            f"{_HERE}.closed_form:ClosedFormRecipe",
+            "fixed features whitened by noisy moments of views, the spectral loss in closed form",
             ENCODING,
         ),
         "functional-regression": Lazy(

@@ -81,6 +81,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
             "private_networks", ("mnist", "location", "digits"), ("mnist", "location")
         ),
         "encoder-membership": trained_in("encoder_membership", ("mnist5k", "digits")),
+        "attribute-inference": trained_in("attribute_inference", ("digits", "mnist5k")),
         "pretraining": trained_in("pretraining", ("mnist", "digits"), ("mnist",)),
         "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
         "schema": trained_in("raw_tables", ("adult",), ("adult",)),
@@ -94,6 +95,11 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "places": trained_in("places", ("digits", *_PLACES), _PLACES),
         "smoothing": trained_in("smoothing", ("mnist5k", "mnist", "digits"), ("mnist",)),
         "prototypes": trained_in("prototypes", (*_FOLDER[:2], "digits"), _FOLDER[:2]),
+        "closed-form": trained_in(
+            "closed_form",
+            ("cifar10", "cifar10-patches", "digits"),
+            ("cifar10", "cifar10-patches"),
+        ),
         "learners": trained_in("learners", ("digits", "mnist5k", *_FOLDER), _FOLDER),
     },
 }

@@ -87,7 +87,7 @@ def _attacked(spec: EncoderMembership, privacy: str, seed: int) -> float:
     places = split(data, sizes=dict.fromkeys(_PARTS, spec.members), seed=seed)
     parts = {name: data.take(places[name]) for name in _PARTS}
     target, shadow = (
-        _trained(spec, parts[name], privacy, number)
+        trained_encoder(spec, parts[name], privacy, number)
         for number, name in ((2 * seed, "members"), (2 * seed + 1, "shadow members"))
     )
     attack = EncoderMI(
@@ -106,7 +106,8 @@ def _attacked(spec: EncoderMembership, privacy: str, seed: int) -> float:
     return float(auc(scores[0], scores[1]).value)
 
 
-def _trained(spec: EncoderMembership, data: Dataset, privacy: str, seed: int) -> Encoder:
+def trained_encoder(spec: EncoderMembership, data: Dataset, privacy: str, seed: int) -> Encoder:
+    """SimCLR without privacy, long enough to remember; or the proven encoder."""
     if privacy == "proven":
         return ReleasedEncoder(release_encoder(data, spec.request(seed)))
     plain = SimCLRSpec(
@@ -134,7 +135,7 @@ def _shown(spec: EncoderMembership, found: Mapping[str, Sequence[float]]) -> Tab
         title=f"EncoderMI on encoders of {spec.members:,} images of {spec.on}",
         columns=("encoder", "ε", "δ", "privacy", "AUC", "seeds"),
         rows=tuple(
-            (*words[privacy], _interval(values), str(len(values)))
+            (*words[privacy], interval(values), str(len(values)))
             for privacy, values in found.items()
         ),
         notes=(
@@ -145,7 +146,8 @@ def _shown(spec: EncoderMembership, found: Mapping[str, Sequence[float]]) -> Tab
     )
 
 
-def _interval(values: Sequence[float]) -> str:
+def interval(values: Sequence[float]) -> str:
+    """The mean with the half-width of Student's interval, where there are several."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return f"{mean:.3f}"

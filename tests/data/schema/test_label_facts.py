@@ -30,7 +30,7 @@ def test_what_is_said_of_labels_is_stated_with_its_source():
 
 
 def test_the_usual_source_stands_where_none_is_named():
-    assert with_labels(clusters=True).labels.source == ADULT["source"]
+    assert with_labels(clusters=True).label_facts.source == ADULT["source"]
 
 
 def test_a_share_of_the_private_table_is_inferred():
@@ -41,7 +41,7 @@ def test_a_share_of_the_private_table_is_inferred():
 def test_a_schema_that_says_nothing_of_labels_is_written_as_before():
     plain = Schema.example("adult")
     assert "labels" not in plain.to_dict()
-    assert not plain.labels.said
+    assert not plain.label_facts.said
     assert dataclasses.replace(plain, label_facts=LabelFacts()).sha256 == plain.sha256
 
 

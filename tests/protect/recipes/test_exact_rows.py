@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.protect.recipes import exact_rows
-from reticent.protect.recipes.exact_rows import on_grid, unit_rows
+from reticent.protect.recipes.exact_rows import on_grid, row_products, unit_rows
 from reticent.protect.recipes.regression import within
+from reticent.training.row_kernels import products
 from tests.training.row_layouts import (
     any_rows,
     assert_rows_alone,
@@ -86,3 +87,15 @@ def int_product(one, other):
 def test_a_regressors_rows_are_functions_of_one_record_and_at_most_one_long(rows, bound):
     assert_rows_alone(lambda given: within(given, bound), rows)
     assert all(squared_norm(row) <= whole(1.0) ** 2 for row in within(rows, bound))
+
+
+def test_products_with_a_matrix_on_the_grid_are_exact_and_with_others_in_one_order():
+    rng = np.random.default_rng(8)
+    rows = unit_rows(rng.normal(size=(70, 33)), np.zeros(33))
+    matrix = rng.normal(size=(33, 5))
+    matrix /= np.linalg.norm(matrix, axis=0)
+    on = on_grid(matrix, 1.0)
+    assert np.array_equal(row_products(rows, on), products(rows, on))
+    for start in (1, 7):
+        for one in (on, matrix, 100 * on):
+            assert np.array_equal(row_products(rows[start:], one), row_products(rows, one)[start:])

@@ -53,9 +53,9 @@ class BarlowRecipe(CoupledRecipe):
         return self.embedding * answer.reshape(self.embedding, self.embedding)
 
     def terms(
-        self, first: torch.Tensor, second: torch.Tensor, matrix: torch.Tensor
+        self, first: torch.Tensor, second: torch.Tensor, released: torch.Tensor
     ) -> torch.Tensor:
         """k·z¹ᵀ(∂L/∂C)z² at the released C."""
         from reticent.training.contrastive.barlow_twins import barlow_terms
 
-        return barlow_terms(first, second, matrix, off_diagonal=self.off_diagonal)
+        return barlow_terms(first, second, released, off_diagonal=self.off_diagonal)

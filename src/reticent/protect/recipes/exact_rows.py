@@ -12,7 +12,7 @@ import numpy as np
 
 from reticent.arrays import Floats
 from reticent.mechanisms.rounded.kernels import compiled
-from reticent.training.row_kernels import in_c_order
+from reticent.training.row_kernels import in_c_order, products
 
 _BITS = 20
 _STEP = 2.0**-_BITS
@@ -37,6 +37,18 @@ def on_grid(matrix: Floats, largest_norm: float) -> Floats:
     step = math.ldexp(1.0, math.ceil(math.log2(largest_norm)) - _PRODUCT_BITS)
     cut: Floats = np.trunc(matrix / step) * step
     return cut
+
+
+def row_products(rows: Floats, matrix: Floats) -> Floats:
+    """Rows of ``unit_rows`` times a matrix, each a function of its row alone, bit by bit.
+
+    A matrix on the grid (``on_grid``) has exact products, which a library finds fast; others, as a
+    file may hold them, are added up column by column in one order.
+    """
+    lengths = np.linalg.norm(matrix, axis=0)
+    if np.array_equal(on_grid(matrix, 1.0), matrix) and lengths.max(initial=0.0) <= 1 + 2.0**-40:
+        return np.asarray(rows @ matrix) + 0.0  # and not −0.0
+    return products(rows, matrix)
 
 
 @compiled

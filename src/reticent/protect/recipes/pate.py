@@ -107,7 +107,7 @@ class PateRecipe(LinearRecipe):
         """About 128 records a teacher, and 200 queries of which half may be answered."""
         del terms
         public = options.get("public") or ""
-        held = _decoded(public, numbers["features"])
+        held = decoded_rows(public, numbers["features"])
         queries = count("queries", options.get("queries") or min(_QUERIES, len(held) or _QUERIES))
         teachers = options.get("teachers") or max(1, numbers["records"] // _RECORDS_A_TEACHER)
         threshold = options.get("threshold")
@@ -122,7 +122,7 @@ class PateRecipe(LinearRecipe):
 
     def __post_init__(self) -> None:
         """Numbers that do not go together are refused before anything is planned."""
-        held = len(_decoded(self.public, self.features))
+        held = len(decoded_rows(self.public, self.features))
         if self.public and self.queries > held:
             raise InputError(
                 f"queries must be at most the {held} public records, got {self.queries}"
@@ -178,7 +178,7 @@ class PateRecipe(LinearRecipe):
 
     def _asked(self) -> Floats:
         """The public queries: unit rows with a constant entry, on the grid."""
-        held = _decoded(self.public, self.features)
+        held = decoded_rows(self.public, self.features)
         if not self.public:
             held = np.random.default_rng(0).normal(size=(self.queries, self.features))
         return _longer(held[: self.queries])
@@ -271,7 +271,7 @@ def _products(seen: Floats, solution: Floats) -> Floats:
     return scores
 
 
-def _decoded(public: str, features: int) -> Floats:
+def decoded_rows(public: str, features: int) -> Floats:
     """The rows of a text; none of an empty one."""
     try:
         entries = np.frombuffer(base64.b64decode(public, validate=True), dtype="<f4")

@@ -50,12 +50,12 @@ class SpectralRecipe(CoupledRecipe):
         return positive_part(symmetric(answer))
 
     def terms(
-        self, first: torch.Tensor, second: torch.Tensor, matrix: torch.Tensor
+        self, first: torch.Tensor, second: torch.Tensor, released: torch.Tensor
     ) -> torch.Tensor:
         """−2·z¹·z² + c·(z¹ᵀM̃z¹ + z²ᵀM̃z²)."""
         from reticent.training.contrastive.spectral import spectral_terms
 
-        return spectral_terms(first, second, matrix, repulsion=self.repulsion)
+        return spectral_terms(first, second, released, repulsion=self.repulsion)
 
 
 def positive_part(matrix: Floats) -> Floats:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from reticent.training.encoders.base import Encoder, FunctionEncoder
+from reticent.training.encoders.filter_views import FilterViews
 from reticent.training.encoders.pretrained import EfficientNetLite0, MiniLM
 from reticent.training.encoders.scattering import Scattering
 from reticent.validation import InputError, line
@@ -18,6 +19,9 @@ _NAMED: Final[dict[str, Callable[[], Encoder]]] = {
     "minilm": MiniLM,
     "scattering": Scattering,
     "scattering-maps": partial(Scattering, grid=None),
+    "gabor-views": partial(FilterViews, "gabor"),
+    "gabor-digit-views": partial(FilterViews, "gabor", augmentation="digits"),
+    "patch-views": partial(FilterViews, "patches"),
 }
 _PICKLES: Final = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
 

@@ -1,0 +1,285 @@
+"""Encoders by DP-SGD on contrastive losses: what those recipes share.
+
+Each step takes a sample of the records, and the noisy sum of clipped gradients of losses, each of
+which is a function of one record and of public numbers (docs/theory.md E.6, E.10).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+
+import numpy as np
+
+from reticent import bounds
+from reticent.arrays import Array, Floats
+from reticent.data.cells import SCHEMA_STATED
+from reticent.guarantee import Relation
+from reticent.guarantee.guarantee import checked_by
+from reticent.protect.certified_head import NO_SEARCH
+from reticent.protect.noisy_query import record_uniforms, sampled_records
+from reticent.protect.recipe import Plan, Step, Tensors
+from reticent.protect.recipes.encoding import EncoderRecipe
+from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
+from reticent.protect.recipes.network import COINS, FAST, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.terms import Terms
+from reticent.protect.training_progress import training_progress
+from reticent.validation import InputError, count, positive
+
+if TYPE_CHECKING:
+    from reticent.protect.contrastive_run import ContrastiveRun
+    from reticent.training.contrastive.networks import ContrastiveNetwork, Shape
+    from reticent.training.encoders.torch_extra import torch
+
+SAMPLE: Final = "step"
+_WIDEST: Final = 4096
+_WARM_UP: Final = 10
+"""Steps over which the learning rate rises."""
+EMBEDDINGS = checked_by(
+    "each view's embedding is scaled to norm 1 by itself, in one order of summation, and cut to a"
+    " grid on which sums of products are exact",
+    "protect.recipes.exact_rows.unit_rows",
+)
+OUTPUTS = checked_by(
+    "a record's embeddings have the same bits in every slot of a batch, whatever the others hold",
+    "training.gradients.check.check_outputs",
+)
+VIEWS = checked_by(
+    "the views of a record are drawn from secret bits, for each record by itself",
+    "protect.noisy_query.record_uniforms",
+)
+STATED: Final = (
+    "one record is one image or row; the map from raw data to rows is fixed and looks at one record"
+    " at a time",
+    "network, first weights, augmentation, normaliser, batch, epochs, clip, learning rate, shares"
+    " of the budget and ε were chosen without looking at the private data",
+    NO_SEARCH,
+    SCHEMA_STATED,
+    "the data set has at most 2N records, N the public normaliser",
+    "the order in which torch's kernels add depends on shapes and the number of threads alone, not"
+    " on the numbers that they add, nor on load",
+    "nothing else computed from the private data is published: no loss, accuracy, timing or size of"
+    " a sample, nor that a job on them failed",
+)
+
+
+class Sample(NamedTuple):
+    """The records that a step sees: as the network reads them, as rows, and their labels."""
+
+    inputs: torch.Tensor
+    rows: Floats
+    labels: Array
+    step: int
+
+    def batch(self, draws: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the network reads of each record, and the secret numbers of its two views."""
+        from reticent.training.encoders.torch_extra import torch
+
+        return self.inputs, torch.from_numpy(record_uniforms(self.rows, self.labels, 2 * draws))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ContrastiveRecipe(EncoderRecipe):
+    """An encoder learnt from private images, or other rows, without labels.
+
+    A subclass says the losses, and what they read beside a record's own two embeddings.
+    """
+
+    options: ClassVar[tuple[str, ...]] = (
+        *("base", "architecture", "shape", "augmentation", "batch", "epochs", "clip"),
+        *("learning_rate", "momentum", "optimiser", "average", "embedding"),
+        *("exact", "physical", "seed"),
+    )
+
+    architecture: str
+    shape: str
+    """Height, width and channels of an image, as 28x28x1; empty where rows are no images."""
+    augmentation: str
+    batch: int = 512
+    epochs: float = 1.0
+    clip: float = 1.0
+    learning_rate: float = 0.5
+    momentum: float = 0.9
+    optimiser: str = "sgd"
+    average: float = 0.0
+    embedding: int = 32
+    """k, the entries of an embedding."""
+    exact: bool = True
+    physical: int = 64
+    seed: int = 0
+
+    @classmethod
+    def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
+        """With defaults for images or for other rows, and a batch of all records if need be."""
+        given = {name: value for name, value in options.items() if value is not None}
+        is_image = bool(given.get("shape"))
+        sampled = terms.relation is Relation.ADD_REMOVE and terms.records_touched == 1
+        otherwise: dict[str, Any] = {
+            "shape": "",
+            "architecture": "strided" if is_image else "mlp",
+            "augmentation": "natural" if is_image else "mask",
+            "batch": min(512, numbers["records"]) if sampled else numbers["records"],
+            "physical": 64 if given.get("exact", True) else 32,  # kept gradients fit the cache
+        }
+        return cls(**numbers, **(otherwise | given))
+
+    def __post_init__(self) -> None:
+        """Numbers that do not go together are refused before anything is planned."""
+        from reticent.training.contrastive.networks import views_of
+
+        super(ContrastiveRecipe, self).__post_init__()
+        views_of(self.augmentation, self.features, self.image)
+        for name in ("records", "batch", "physical", "embedding"):
+            count(name, getattr(self, name))
+        count("seed", self.seed, at_least=0)
+        if not max(self.batch, self.physical, self.seed) < 2**53 or self.embedding > _WIDEST:
+            raise InputError(
+                f"batch, physical and seed must be below 2**53 and embedding at most {_WIDEST}, got"
+                " a larger number"
+            )
+        if not 0 < self.epochs * self.records / self.batch < 1e9:
+            raise InputError(f"epochs must give between 1 and 10⁹ steps, got {self.epochs}")
+        if self.optimiser not in ("sgd", "adam"):
+            raise InputError(f"optimiser must be sgd or adam, got {self.optimiser!r}")
+        if not 0 <= self.momentum < 1 or not 0 <= self.average < 1:
+            raise InputError("momentum and average must be at least 0 and below 1, got another")
+        positive("learning_rate", self.learning_rate)
+
+    @property
+    def image(self) -> Shape | None:
+        """Channels, height and width; None where rows are no images."""
+        from reticent.training.contrastive.networks import image_shape
+
+        return image_shape(self.shape, self.features)
+
+    @property
+    def width(self) -> int:
+        """The number of features that the encoder makes."""
+        from reticent.training.contrastive.networks import feature_width
+
+        return feature_width(self.architecture, self.image)
+
+    @property
+    def rate(self) -> float:
+        """The probability with which a step sees a record."""
+        return min(1.0, self.batch / self.records)
+
+    @property
+    def steps_taken(self) -> int:
+        """As many as see N records so many times."""
+        return max(1, math.ceil(self.epochs / self.rate))
+
+    @property
+    def checked(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the code makes sure of; of bits in exact mode alone."""
+        bits = (SLOTS, OUTPUTS) if self.exact else ()
+        return (PER_EXAMPLE, *bits, EMBEDDINGS, VIEWS, COINS, NOISY_SUMS, OWN_CLASS)
+
+    @property
+    def stated(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the user states."""
+        return STATED
+
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """The rounding of float32, in fast mode."""
+        return () if self.exact else (FAST,)
+
+    def gradient_step(self, terms: Terms, share: float) -> Step:
+        """The clipped gradient sum of each sample, with this share of the budget."""
+        if terms.records_touched > 1 and self.rate < 1:
+            raise InputError(
+                "max_records_per_person must be 1 for samples, whose coins are one for each record,"
+                f" got {terms.records_touched}: say 1, or a batch of all records"
+            )
+        if terms.relation is not Relation.ADD_REMOVE and self.rate < 1:
+            raise InputError(
+                "relation must be add-remove for Poisson samples, got replace-one: say add-remove,"
+                " or a batch of all records"
+            )
+        gradients = bounds.clipped_gradients(
+            clip=self.clip,
+            size=self._size,
+            exact=self.exact,
+            records=self.records,
+            relation=terms.relation,
+            max_records_per_person=terms.records_touched,
+        )
+        return Step(
+            sensitivity=gradients,
+            share=share,
+            theorem="bounds.sums.clipped_gradients",
+            times=self.steps_taken,
+            sampling_rate=self.rate,
+            sample=SAMPLE,
+        )
+
+    @property
+    def _size(self) -> int:
+        """The number of weights of encoder and head."""
+        return sum(one.numel() for one in self._shaped().parameters())
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the encoder's weights: the head is thrown away."""
+        return {name: tuple(one.shape) for name, one in self._shaped().encoder.named_parameters()}
+
+    def network(self) -> ContrastiveNetwork:
+        """Encoder and head with their public first weights."""
+        return self._network(self.seed)
+
+    def _shaped(self) -> ContrastiveNetwork:
+        """The same without weights: a certificate that lies about its size costs nothing."""
+        return self._network(None)
+
+    def _network(self, seed: int | None) -> ContrastiveNetwork:
+        from reticent.training.contrastive.networks import contrastive_network
+
+        return contrastive_network(
+            self.architecture, self.features, self.image, width=self.embedding, seed=seed
+        )
+
+    def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
+        """Noisy steps from the public first weights; progress and checkpoints as they are asked."""
+        from reticent.protect.contrastive_run import ContrastiveRun, float32_rows
+
+        run = ContrastiveRun(self)
+        inputs = run.views.inputs(float32_rows(rows))
+        with (
+            training_progress(self, plan, run, (rows, labels)) as progress,
+            run.gradients.one_thread_if_small(),
+        ):
+            for step in progress.steps(self.steps_taken):
+                taken = sampled_records(rows, labels, self.rate)
+                sample = Sample(inputs[taken], rows[taken], labels[taken], step)
+                total = self.total(run, sample, plan)
+                noisy = plan[GRADIENTS].release(total) / (self.rate * self.records)
+                run.step(noisy, factor=self._schedule(step))
+                progress.log(
+                    gradient_norm=float(np.linalg.norm(noisy)),
+                    coupling_norm=float(run.gradients.released.norm()),
+                )
+        return run.encoder_tensors()
+
+    def _schedule(self, step: int) -> float:
+        """The part of the learning rate at a step: it rises over ten, then falls as a cosine."""
+        risen = min(1.0, (step + 1) / _WARM_UP)
+        return risen * (0.5 + 0.5 * math.cos(math.pi * step / self.steps_taken))
+
+    def encoded(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
+        """What the encoder, without its head, makes of each row."""
+        from reticent.protect.contrastive_run import encoded_rows
+
+        return encoded_rows(self, tensors, rows)
+
+    @abstractmethod
+    def total(self, run: ContrastiveRun, sample: Sample, plan: Plan) -> Floats:
+        """The clipped gradient sum of a sample."""
+
+    @abstractmethod
+    def terms(
+        self, first: torch.Tensor, second: torch.Tensor, released: torch.Tensor
+    ) -> torch.Tensor:
+        """The loss of each record from both its embeddings, and what is public of all others."""
