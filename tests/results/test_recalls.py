@@ -187,6 +187,12 @@ def test_recalls_are_published_as_the_accuracy_is(public, draws):
     text = card(of_results(results, release), public=True)
     assert (str(kept.recalls[1].recall) in text) is (public and draws > 1)
     assert (str(mean.recalls[1].recall) in text) is (public and draws == 1)
+    covered = results.covered_by_class
+    if public:
+        assert covered.balanced_loss is None
+        assert {one.loss for one in covered.recalls} == {None}
+    else:
+        assert covered is None
     other = [one.model_copy(update={"label": "zebra"}) for one in kept.recalls]
     odd = kept.model_copy(update={"recalls": tuple(other)})
     renamed = with_release(results, kept_by_class=odd, by_class=odd)
