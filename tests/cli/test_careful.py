@@ -148,8 +148,14 @@ def test_the_learner_follows_plan_and_a_line_says_so(command, table, tmp_path):
     assert code == 0
     assert "learner class-means" in error
     pure = protecting(table, tmp_path / "c", "--epsilon 0.5 --pure")
-    assert command(pure.replace(" --learner class-means", ""))[0] == 0
-    assert json.loads((tmp_path / "c.json").read_text())["numbers"]["mechanism"] == "laplace"
+    code, _, error = command(pure.replace(" --learner class-means", ""))
+    assert code == 0
+    assert "learner matrix-lda, matrix-laplace noise, as plan says: δ = 0" in error
+    assert json.loads((tmp_path / "c.json").read_text())["recipe"] == "matrix-lda"
+    named = protecting(table, tmp_path / "d", "--epsilon 0.5 --pure --mechanism laplace")
+    code, _, error = command(named.replace(" --learner class-means", ""))
+    assert code == 0
+    assert "learner class-means, laplace noise, which can have it; plan says matrix-lda" in error
 
 
 def test_an_option_of_one_learner_chooses_it(command, table, tmp_path):

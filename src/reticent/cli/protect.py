@@ -244,7 +244,7 @@ def advised_request(
 ) -> ReleaseRequest:
     """The request by the learner that ``plan`` recommends for its public numbers, and a line."""
     from reticent.protect.noise_scales import noise_plan
-    from reticent.protect.plan import Situation, plan
+    from reticent.protect.plan import CLASS_MEANS, Situation, plan
 
     bound = request.options.get("bound")
     request = request.for_rows_of(data)  # with the unit that its claim will have
@@ -262,17 +262,17 @@ def advised_request(
             prototypes=prototypes or (data.schema is not None and data.schema.label_facts.clusters),
         )
     )
-    taken = RECIPES.named(advice.learner).options
+    learner, why = advice.learner, f"as plan says: {advice.why[0]}"
+    if mechanism not in (None, advice.mechanism) and RECIPES.named(learner).own_mechanism:
+        learner, why = CLASS_MEANS, f"which can have it; plan says {learner}, with its own noise."
+    taken = RECIPES.named(learner).options
     if "bound" in taken:
         required_option("--bound", bound)
     idle = "" if bound is None or "bound" in taken else " It has no use for --bound."
     noise = mechanism or advice.mechanism
-    advised = dataclasses.replace(request.by(advice.learner), mechanism=noise)
+    advised = dataclasses.replace(request.by(learner), mechanism=noise)
     noise_plan(advised.planned(data.features.shape[1], len(data.classes)), terms)  # or refused
-    print_warning(
-        f"learner {advice.learner}, {noise} noise, as plan says: {advice.why[0]}{idle} Another is"
-        " taken with --learner."
-    )
+    print_warning(f"learner {learner}, {noise} noise, {why}{idle} Another is taken with --learner.")
     return advised
 
 
