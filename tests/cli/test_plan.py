@@ -82,12 +82,6 @@ def test_advice_about_queries(command, budget, served, why):
     assert "served" not in json.loads(text)
 
 
-def test_what_was_not_measured_is_said(command):
-    code, text, _ = command(f"{NUMBERS} --delta 1e-5 --prototypes")
-    assert code == 0
-    assert "not predicted" in text
-
-
 def test_pure_epsilon_has_a_learner_a_loss_and_records(command):
     code, text, _ = command(f"{NUMBERS} --pure --loss 0.1")
     assert code == 0

@@ -55,7 +55,7 @@ class ContrastiveRun(WeightsRun):
             model,
             pairs_of_views(self.views),
             terms,
-            released=torch.eye(recipe.embedding) / recipe.embedding,
+            released=recipe.stand_in(),
             clip=recipe.clip,
             example=(self.views.inputs(rows), uniforms),
             physical=recipe.physical,

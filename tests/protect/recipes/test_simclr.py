@@ -97,6 +97,13 @@ def test_public_rows_are_taken_by_turns_and_synthetic_ones_without_them():
     assert images.public_rows().shape == (4, 64)
 
 
+def test_slots_are_checked_at_the_size_of_every_step():
+    """Bits of a product depend on its shape: the checks see as many negatives as steps do."""
+    recipe = planned(terms_of(), public=public_text(PUBLIC))
+    run = ContrastiveRun(recipe)
+    assert run.gradients.released.shape == recipe._public_embeddings(run, 0).shape == (10, 3)
+
+
 def test_a_release_is_proven_and_says_what_is_public():
     terms = terms_of()
     recipe = planned(terms, public=public_text(PUBLIC), batch=20)

@@ -274,6 +274,12 @@ class ContrastiveRecipe(EncoderRecipe):
 
         return encoded_rows(self, tensors, rows)
 
+    def stand_in(self) -> torch.Tensor:
+        """What losses read of others, in the shape of every step: the checks before it use it."""
+        from reticent.training.encoders.torch_extra import torch
+
+        return torch.eye(self.embedding) / self.embedding
+
     @abstractmethod
     def total(self, run: ContrastiveRun, sample: Sample, plan: Plan) -> Floats:
         """The clipped gradient sum of a sample."""

@@ -96,6 +96,14 @@ class SimCLRRecipe(ContrastiveRecipe):
         run.gradients.released = self._public_embeddings(run, sample.step)
         return run.gradients.of(sample.batch(run.views.draws))
 
+    def stand_in(self) -> torch.Tensor:
+        """Random embeddings, as many as a step has: slots are checked for products of this size."""
+        from reticent.training.encoders.torch_extra import torch
+
+        rng = seeded("stand-in", self.negatives, self.embedding)
+        drawn = rng.standard_normal((self.negatives, self.embedding), np.float32)
+        return torch.from_numpy(drawn)
+
     def terms(
         self, first: torch.Tensor, second: torch.Tensor, released: torch.Tensor
     ) -> torch.Tensor:
