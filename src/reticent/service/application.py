@@ -7,6 +7,7 @@ its own reading takes NaN, 1e999 and half characters into a failure, and texts f
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -100,11 +101,21 @@ class Asked(NamedTuple):
         found = await self.model.answer(caller, rows, key=key)
         self.metrics.answers(found.charged, len(rows) - found.charged)
         if self.detector is not None and caller.client is not None:
-            alarm = self.detector.see(caller.client.name, rows)
-            if alarm is not None:  # the operator is told, the client is not
-                self.metrics.alarm(alarm.kind)
-                LOG.warning("alarm: %s", alarm)
+            # After the reply has left: how long that takes does not tell what the detector found.
+            asyncio.get_running_loop().call_soon(self._watched, caller.client.name, rows)
         return found
+
+    def _watched(self, client: str, rows: Floats) -> None:
+        """The operator is told of an alarm, the client is not."""
+        assert self.detector is not None
+        try:
+            alarm = self.detector.see(client, rows)
+        except Exception as fault:  # noqa: BLE001 - a log of it would hold the rows
+            LOG.error("detector failed: %s", type(fault).__name__)
+            return
+        if alarm is not None:
+            self.metrics.alarm(alarm.kind)
+            LOG.warning("alarm: %s", alarm)
 
 
 def _native(app: FastAPI, asked: Asked) -> None:
