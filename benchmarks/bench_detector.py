@@ -70,7 +70,8 @@ def _streams(name: str, world: World, streams: int, kinds: list[str]) -> list[Ro
         alarms = [queries for _, queries in found if queries is not None]
         delay = statistics.median([queries or np.inf for _, queries in found])
         rows.append([
-            name, kind, len(stream(np.random.default_rng(0))), streams, measured.value, measured.low, measured.high,
+            name, kind, len(stream(np.random.default_rng(0))), streams,
+            measured.value, measured.low, measured.high,
             f"{len(alarms)} of {streams}", delay if np.isfinite(delay) else "never",
         ])  # fmt: skip
     return rows

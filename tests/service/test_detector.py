@@ -74,7 +74,9 @@ def test_false_alarms_are_as_rare_as_said():
     for turn in range(10_000):
         scores = np.maximum(scores, 0) + np.where(flags[:, turn, None], gains[:, 1], gains[:, 0])
         # the two other kinds are never flagged here: they add at most nothing
-        reached = np.maximum(reached, np.logaddexp.reduce(scores, axis=1) - np.log(gains.size / 2 * 3))
+        reached = np.maximum(
+            reached, np.logaddexp.reduce(scores, axis=1) - np.log(gains.size / 2 * 3)
+        )
     alarmed = int((reached >= np.log(THRESHOLD)).sum())
     assert alarmed < 12
 

@@ -165,7 +165,11 @@ class Detector:
     @property
     def says(self) -> str:
         """What it watches for, and what it cannot see."""
-        kinds = [kind for kind, rate in zip(KINDS, self.rates, strict=True) if _usable(rate, _ATTACK_RATES[-1])]
+        kinds = [
+            kind
+            for kind, rate in zip(KINDS, self.rates, strict=True)
+            if _usable(rate, _ATTACK_RATES[-1])
+        ]
         return f"watched for: {', '.join(kinds)}; {UNSEEN}"
 
     def see(self, client: str, rows: Floats) -> Alarm | None:

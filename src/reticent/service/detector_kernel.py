@@ -18,9 +18,9 @@ R = TypeVar("R")
 
 def _compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Sums in any order: nothing here promises bits."""
-    return numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})(
-        function
-    )
+    return numba.njit(
+        nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"}
+    )(function)
 
 
 @_compiled
@@ -50,7 +50,7 @@ def looked_at(
             for place in range(PROJECTED):
                 step = last[other, place] - point[place]
                 gap += step * step
-            if gap < least:  # not where it is NaN
+            if gap < least:  # noqa: PLR1730 - not where it is NaN
                 least = gap
         last[(asked + row) % last.shape[0]] = point
         found[row, 0], found[row, 1] = least, distance
