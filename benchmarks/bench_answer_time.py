@@ -165,7 +165,7 @@ def _serve(where: str, each: int, case: Clock) -> None:
         return
     listening = socket.create_server(("127.0.0.1", 0))
     print(json.dumps({"port": listening.getsockname()[1], "key": key}), flush=True)
-    worker(where, head, plan, listening, charged=True)
+    worker(where, (head, plan), listening)
 
 
 def _draws_timed(where: str, answers: PrivateAnswers, each: int) -> tuple[list[float], list[float]]:
