@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -97,8 +98,11 @@ class Asked(NamedTuple):
         """The one way to an answer: key, rate, body, model."""
         caller = await self.door.caller(request, Scope.ASK)
         key = idempotency_key(request)
-        rows = rows_of(await read_object(request, features=self.model.features))
-        found = await self.model.answer(caller, rows, key=key)
+        rows, names = rows_of(await read_object(request, self.model)), None
+        raw = self.model.raw
+        if raw is not None and rows.dtype != np.float64:
+            rows, names = await raw.encoded(rows), raw.names(rows)
+        found = await self.model.answer(caller, rows, key=key, names=names)
         self.metrics.answers(found.charged, len(rows) - found.charged)
         if self.detector is not None and caller.client is not None:
             # After the reply has left: how long that takes does not tell what the detector found.
@@ -134,7 +138,7 @@ def _native(app: FastAPI, asked: Asked) -> None:
     )
     async def answers(request: Request) -> Response:
         """One answer for each row, all or none of them."""
-        answer = await asked.answer(request, partial(native_rows, features=model.features))
+        answer = await asked.answer(request, partial(native_rows, model=model))
         return json_response(_native_document(answer, model.each))
 
     @app.get(
