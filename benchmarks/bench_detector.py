@@ -34,7 +34,7 @@ Row = list[Cell]
 def run(quick: bool) -> Result:
     """Short streams of two data sets, long ones where there is a data folder, the cost."""
     streams = 4 if quick else 40
-    rows = []
+    rows: list[Row] = []
     for name, world in (("digits", digits()), ("breast cancer", breast_cancer())):
         rows += _streams(name, world, streams, [*CLASSIC, *HARD])
     if os.environ.get("RETICENT_DATA"):
@@ -62,7 +62,7 @@ def run(quick: bool) -> Result:
 
 def _streams(name: str, world: World, streams: int, kinds: list[str]) -> list[Row]:
     benign = [watched(world, world.benign, 1_000 + number)[0] for number in range(streams)]
-    rows = []
+    rows: list[Row] = []
     for kind in kinds:
         stream: Stream = (CLASSIC | HARD)[kind].__get__(world)
         found = [watched(world, stream, number) for number in range(streams)]
@@ -91,6 +91,7 @@ def _benign(name: str, world: World, clients: int) -> Row:
 
 def _mnist(most: int) -> World:
     data = load("mnist-train")
+    assert data.labels is not None
     pixels = data.images.reshape(-1, 7, 4, 7, 4).mean(axis=(2, 4), dtype=np.float64)
     return World(pixels.reshape(-1, 49) / 255, data.labels, most=most)
 

@@ -63,19 +63,20 @@ def _speed(database: str, place: Callable[[str], str], quick: bool) -> list[Row]
         for kind in found
         for name in ("p50", "p99")
     }
+    found_waits: list[Row] = [
+        [
+            database, f"{name} of an answer, ms", waits[False, name], waits[True, name],
+            waits[True, name] / waits[False, name],
+        ]
+        for name in ("p50", "p99")
+    ]  # fmt: skip
     return [
         [database, "answers a second", rates[False], rates[True], rates[True] / rates[False]],
         [
             database, f"workers' processor seconds for {queries} answers", cpu[False], cpu[True],
             cpu[False] / cpu[True],
         ],
-        *(
-            [
-                database, f"{name} of an answer, ms", waits[False, name], waits[True, name],
-                waits[True, name] / waits[False, name],
-            ]
-            for name in ("p50", "p99")
-        ),
+        *found_waits,
     ]  # fmt: skip
 
 
