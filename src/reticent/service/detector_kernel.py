@@ -51,6 +51,6 @@ def looked_at(
                 step = last[other, place] - point[place]
                 gap += step * step
             if gap < least:  # noqa: PLR1730 - not where it is NaN
-                least = gap
+                least = float(gap)
         last[(asked + row) % last.shape[0]] = point
         found[row, 0], found[row, 1] = least, distance
