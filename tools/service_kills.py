@@ -26,6 +26,7 @@ import sys
 import time
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,10 @@ class Load:
     """The address of the PostgreSQL server, where that is crashed, too."""
     ledger: bool = True
     """False: the same application without a ledger, to be compared with; nothing is charged."""
+    seconds: float = 0.0
+    """Above 0: ask for so long, and see what memory the workers take; ``queries`` is the most."""
+    pause: float = 0.0
+    """Seconds between an answer and the next question of a client."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +94,11 @@ class Outcome:
     seconds: float
     worker_cpu: float
     """Seconds of the processor that the workers took, their start included."""
+    p50: float
+    """Of the seconds from a question to its answer, of those that were asked once."""
+    p99: float
+    memory: list[float]
+    """MB that all workers hold together, every few seconds."""
 
 
 def run_load(where: str, load: Load) -> Outcome:
@@ -129,22 +139,32 @@ def opened(where: str, plan: AnswerPlan, clients: int) -> list[str]:
 
 
 def worker(
-    where: str, head: SoftmaxHead, plan: AnswerPlan, listening: socket.socket, *, charged: bool
+    where: str,
+    private: tuple[SoftmaxHead, AnswerPlan],
+    listening: socket.socket,
+    *,
+    charged: bool = True,
+    watched: bool = False,
 ) -> None:
-    """One process of the service, until it is ended."""
+    """One process of the service, until it is ended; ``watched``: with a detector."""
     import uvicorn
 
     from reticent.service.application import application
+    from reticent.service.detector import Detector
     from reticent.service.door import Door, RateLimit
     from reticent.service.models import ProtectedModel
 
     ledger = Ledger.open(where)
-    served = ServedAnswers(private_answers(head, plan), ledger, account=ACCOUNT)
+    served = ServedAnswers(private_answers(*private), ledger, account=ACCOUNT)
     model = ProtectedModel(served, "model", ledger=ledger)
     if not charged:
         served.book.ask = functools.partial(_uncharged, served)  # type: ignore[method-assign]
     door = Door(served.book.clients, rate=RateLimit(1e9), data_set=ACCOUNT, also=model.refresh)
-    config = uvicorn.Config(application(model, door), log_level="critical", access_log=False)
+    detector = (
+        Detector(np.random.default_rng(1).normal(size=(6_200, FEATURES))) if watched else None
+    )
+    app = application(model, door, detector)
+    config = uvicorn.Config(app, log_level="critical", access_log=False)
     uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -184,8 +204,13 @@ class _Fleet:
         child = os.fork()
         if child == 0:
             try:
-                charged = self.load.ledger
-                worker(self.where, self.head, self.plan, self.listening, charged=charged)
+                worker(
+                    self.where,
+                    (self.head, self.plan),
+                    self.listening,
+                    charged=self.load.ledger,
+                    watched=self.load.seconds > 0,
+                )
             finally:  # never back into the parent's code
                 os._exit(1)
         return child
@@ -201,6 +226,14 @@ class _Fleet:
         for place, pid in enumerate(self.pids):
             if os.waitpid(pid, os.WNOHANG)[0]:
                 self.pids[place] = self._forked()
+
+    def memory(self) -> float:
+        """MB that the workers hold."""
+        pages = sum(
+            int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+            for pid in self.pids
+        )
+        return pages * resource.getpagesize() / 1e6
 
     def end(self) -> None:
         for pid in self.pids:
@@ -218,23 +251,27 @@ class _Clients:
         self.answers: dict[tuple[int, str], dict[str, Any]] = {}
         self.exhausted = self.other = self.retried = self.replayed = 0
         self.left = fleet.load.queries
+        self.waits: list[float] = []
+        self.memory: list[float] = []
 
     async def run(self) -> None:
         load = self.fleet.load
         killer = asyncio.create_task(self._kill()) if load.kills else None
+        if load.seconds:
+            killer = asyncio.create_task(self._watch())
         await asyncio.gather(*(self._one(number) for number in range(load.clients)))
         if killer is not None:
             await killer
 
     async def _one(self, number: int) -> None:
         at: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        rows = np.random.default_rng([7, number])
+        rows, load = np.random.default_rng([7, number]), self.fleet.load
         while self.left > 0:
             self.left -= 1
             key = f"{number}-{self.left}"
             self.sent.append((number, key))
             body = json.dumps({"inputs": [rows.normal(size=FEATURES).tolist()]}).encode()
-            tries = 0
+            tries, started = 0, time.monotonic()
             while True:
                 tries += 1
                 try:
@@ -253,12 +290,25 @@ class _Clients:
                 await asyncio.sleep(0.05)
             self.retried += tries > 1
             if status == 200:
+                if tries == 1:
+                    self.waits.append(time.monotonic() - started)
                 self.answers[number, key] = document
                 self.replayed += document["replayed"]
             else:
                 self.exhausted += 1
+            await asyncio.sleep(load.pause)
         if at is not None:
             at[1].close()
+
+    async def _watch(self) -> None:
+        """See what memory the workers take, until it has been long enough."""
+        while len(self.answers) < 10 * self.fleet.load.clients:  # until all have started
+            await asyncio.sleep(0.1)
+        until = time.monotonic() + self.fleet.load.seconds
+        while time.monotonic() < until:
+            await asyncio.sleep(self.fleet.load.seconds / 60)
+            self.memory.append(self.fleet.memory())
+        self.left = 0
 
     async def _kill(self) -> None:
         """One worker after another, each at a random moment after some answers were given."""
@@ -339,6 +389,9 @@ def _compared(fleet: _Fleet, clients: _Clients, seconds: float) -> Outcome:
         problems=len(verify_ledger(fleet.where)),
         seconds=seconds,
         worker_cpu=_children_cpu() - fleet.cpu_before,
+        p50=float(np.quantile(clients.waits, 0.5)),
+        p99=float(np.quantile(clients.waits, 0.99)),
+        memory=clients.memory,
     )
 
 

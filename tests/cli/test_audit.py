@@ -85,7 +85,7 @@ def test_bad_input_gets_one_line(command, folder, released, tmp_path):
         (f"{line} --function math:sin", "got RELEASED and --function"),
         (
             "audit --beta 0.1",
-            "one of RELEASED, --function, --train and --end-to-end must be said, got none",
+            "one of RELEASED, --function, --train, --endpoint and --end-to-end must be said, got",
         ),
     ):
         code, _, errors = command(wrong)

@@ -3,6 +3,7 @@
 import http.client
 import os
 import shutil
+import threading
 from urllib.parse import urlsplit
 
 import pytest
@@ -73,6 +74,35 @@ def test_an_alarm_is_the_operators_and_changes_no_answer(protected, tmp_path, ca
     assert (
         'reticent_alarms_total{kind="exact repeats"} 1.0' in got(service, "/metrics", alice._key)[1]
     )
+
+
+def test_the_detector_looks_after_the_reply_has_left(protected, tmp_path):
+    """Else the time of a reply would tell whether there was an alarm."""
+    told, arrived = threading.Event(), []
+
+    class Slow(Detector):
+        def see(self, client, rows):
+            arrived.append(told.wait(10))
+
+    service = protected(str(tmp_path / "l.sqlite"), detector=Slow())
+    service.client("alice").ask(rows(1))
+    told.set()
+    service.client("bob")
+    assert got(service, "/v2/health/live")[0] == 200  # after what the detector waited for
+    assert arrived == [True]
+
+
+def test_a_detector_that_fails_is_one_line_of_the_log(protected, tmp_path, caplog):
+    class Broken(Detector):
+        def see(self, client, rows):
+            raise RuntimeError("zqxjkv")
+
+    service = protected(str(tmp_path / "l.sqlite"), detector=Broken())
+    alice = service.client("alice")
+    assert alice.ask(rows(1))["charged"] == 1
+    assert alice.ask(rows(1, seed=1))["charged"] == 1
+    assert "detector failed: RuntimeError" in caplog.text
+    assert "zqxjkv" not in caplog.text
 
 
 def test_the_page_lets_nothing_else_in(service):

@@ -11,14 +11,15 @@ more however much a model tells; the audit says how much that is (``reach``).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from sklearn.base import clone
 
-from reticent.arrays import Array, ArrayLike, Floats
+from reticent.arrays import Array, ArrayLike, Flags, Floats
+from reticent.attacks import Records
 from reticent.attacks.lira import margins
-from reticent.attacks.targets import target_of
+from reticent.attacks.targets import Target, target_of
 from reticent.audit.canaries import Canaries, CanaryKind, insert_canaries
 from reticent.audit.lower_bound import LowerBound, checked_beta, divided
 from reticent.audit.one_run import halving_guesses, one_run, one_run_epsilon, one_run_gdp_epsilon
@@ -44,7 +45,7 @@ class TrainingAudit:
     """What one training run told about its canaries, and the claim, where there is one."""
 
     claim: Guarantee | None
-    kind: CanaryKind
+    kind: CanaryKind | Literal["given"]
     canaries: int
     measured: LowerBound
     """For every training."""
@@ -174,25 +175,52 @@ def one_run_audit(  # noqa: PLR0913 - a training, its data and their domain, a c
     promised = _own_claim(model) if claim is None else claim
     at = _delta_of(delta, promised)
     scores = float_array("scores", score(model, put.rows, put.labels))
-    return _audited(put, scores, promised, at, beta)
+    return _audited((scores, put.inside), put.kind, promised, at, beta)
+
+
+def audit_answers(
+    target: Target,
+    records: Records,
+    inside: Flags,
+    *,
+    claim: Guarantee | None,
+    delta: float | None = None,
+    beta: float = 0.05,
+) -> TrainingAudit:
+    """Bound ε by how well the records of a model that is there already are told by its answers.
+
+    For every record a fair coin must have said whether the model was trained on it (``inside``):
+    then they are canaries of one run. They are scored by their margins in what ``target`` shows.
+    """
+    checked_beta(beta)
+    _refuse_other_claim(claim)
+    _enough(len(records))
+    at = _delta_of(delta, claim)
+    scores = margins(target.logits(records.inputs), indices_of(records.labels, target.classes))
+    return _audited((scores, inside), "given", claim, at, beta)
 
 
 def _audited(
-    put: Canaries, scores: Floats, claim: Guarantee | None, delta: float, beta: float
+    scored: tuple[Floats, Flags],
+    kind: CanaryKind | Literal["given"],
+    claim: Guarantee | None,
+    delta: float,
+    beta: float,
 ) -> TrainingAudit:
-    guesses = halving_guesses(len(put))
+    canaries = len(scored[0])
+    guesses = halving_guesses(canaries)
     terms: dict[str, Any] = {"guesses": guesses, "delta": delta, "beta": beta}
-    measured = one_run(scores, put.inside, **terms)
+    measured = one_run(*scored, **terms)
     conditional = None
     if delta > 0:
-        conditional = one_run(scores, put.inside, bound=one_run_gdp_epsilon, **terms)
+        conditional = one_run(*scored, bound=one_run_gdp_epsilon, **terms)
     return TrainingAudit(
         claim=claim,
-        kind=put.kind,
-        canaries=len(put),
+        kind=kind,
+        canaries=canaries,
         measured=measured,
         conditional=conditional,
-        reach=_reach(len(put), guesses, delta, beta),
+        reach=_reach(canaries, guesses, delta, beta),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from reticent.attacks.registry import ATTACKS
+from reticent.cli.endpoint import KEY_VARIABLE, Decimals, LabelsOnly, Top, open_endpoint
 from reticent.cli.gate import FailAbove, stop_above
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 RATE = 0.01
 """The false positive rate at which the table gives the true positive rate."""
 
-KEY_VARIABLE = "RETICENT_API_KEY"
 Endpoint = Annotated[
     str | None,
     typer.Option(
@@ -101,15 +101,6 @@ ShadowModel = Annotated[
         show_default=False,
     ),
 ]
-Top = Annotated[
-    int | None,
-    typer.Option(help="Show the adversary the K largest probabilities.", show_default=False),
-]
-Decimals = Annotated[
-    int | None,
-    typer.Option(help="Show it probabilities of so many decimals.", show_default=False),
-]
-LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Show it labels alone.")]
 Slices = Annotated[
     bool, typer.Option("--slices", help="The strongest attack by class and by confidence.")
 ]
@@ -242,17 +233,10 @@ def _opened(
 
     if (target is None) == (endpoint is None):
         raise InputError("--target or --endpoint must be said, got both or neither")
-    names = None if classes is None else listed(classes)
     if target is not None:
-        return open_target(target, classes=names)
-    from reticent.service.client import Service
-    from reticent.service.endpoint import EndpointTarget
-
+        return open_target(target, classes=None if classes is None else listed(classes))
     assert endpoint is not None
-    service = Service(endpoint, os.environ.get(KEY_VARIABLE))
-    return EndpointTarget(
-        service, listed(classes) if names is None else names, labels_only=labels_only
-    )
+    return open_endpoint(endpoint, classes, labels_only=labels_only)
 
 
 def _names(attacks: str) -> Any:

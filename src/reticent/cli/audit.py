@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from reticent.cli.audit_options import (
+    Beta,
+    Candidates,
+    Centre,
+    Claimed,
+    Count,
+    Endpoint,
+    EndToEnd,
+    Function,
+    Kind,
+    Label,
+    Mechanism,
+    Members,
+    NonMembers,
+    NormsName,
+    One,
+    Other,
+    Pairs,
+    Private,
+    Records,
+    RecordsEach,
+    Relation,
+    Releases,
+    Runs,
+    Seed,
+    Train,
+)
+from reticent.cli.endpoint import CoinFiles, Decimals, LabelsOnly, Top, audit_endpoint
 from reticent.cli.options import Delta, Json, Pure, delta_of
-from reticent.cli.output import print_json, print_line
+from reticent.cli.output import print_json, print_line, print_warning
 from reticent.cli.private_table import (
     Bound,
     Classes,
@@ -21,131 +50,17 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import progress_line
 from reticent.cli.table_form import TableForm, common_schema
-from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.audit import FunctionAudit
     from reticent.audit.end_to_end.pairs import OwnTableAudit
+    from reticent.audit.one_training import TrainingAudit
     from reticent.audit.release import ClaimAudit, ClaimsAudit
     from reticent.data import Schema
 
 REFUTED = 1
 PAIRS = 40
-
-Releases = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        help="Released models, OUT of protect: one or more, of the same data.", show_default=False
-    ),
-]
-Private = Annotated[
-    Path | None,
-    typer.Option(help="Private features: .npz, .csv or .parquet.", show_default=False),
-]
-Label = Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)]
-Function = Annotated[
-    str | None,
-    typer.Option(
-        help="Audit a function of your own by drawing it: package.module:function (also of the"
-        " current folder) or path.py:function.",
-        show_default=False,
-    ),
-]
-One = Annotated[
-    str | None,
-    typer.Option(
-        help="Its input: JSON, a .npy, .npz, .csv or .parquet file, or module:attribute.",
-        show_default=False,
-    ),
-]
-Other = Annotated[
-    str | None, typer.Option(help="A neighbouring input, in the same form.", show_default=False)
-]
-Train = Annotated[
-    str | None,
-    typer.Option(
-        help="Audit a training by one run with canaries: noisy-gradient, class-means, adassp, lda,"
-        " or a function of rows and labels that returns a fitted classifier, named as above.",
-        show_default=False,
-    ),
-]
-EndToEnd = Annotated[
-    str | None,
-    typer.Option(
-        "--end-to-end",
-        help="Audit protect from the file to what leaves, on neighbours of your own table: weights,"
-        " noisy-gradient, class-means, adassp or lda.",
-        show_default=False,
-    ),
-]
-Pairs = Annotated[
-    int | None,
-    typer.Option(help="Pairs of neighbouring files; by default 40.", show_default=False),
-]
-RecordsEach = Annotated[
-    int | None,
-    typer.Option(
-        "--max-records-per-person", help="Rows that one person keeps at most.", show_default=False
-    ),
-]
-Relation = Annotated[
-    str | None, typer.Option(help="add-remove or replace-one.", show_default=False)
-]
-Mechanism = Annotated[
-    str | None,
-    typer.Option(
-        help=f"The noise: {', '.join(MECHANISMS)}. With --function: gaussian, if you know that such"
-        " noise is added; fewer runs are needed then, and the verdict rests on it.",
-        show_default=False,
-    ),
-]
-Centre = Annotated[str | None, typer.Option(help="none or mean.", show_default=False)]
-Count = Annotated[
-    int | None,
-    typer.Option("--canaries", help="How many canaries; by default 200.", show_default=False),
-]
-Kind = Annotated[
-    str | None,
-    typer.Option(
-        help="orthogonal, mislabelled or max-norm; by default orthogonal.", show_default=False
-    ),
-]
-Records = Annotated[
-    int | None,
-    typer.Option(help="The public N of a learner: about its records.", show_default=False),
-]
-Claimed = Annotated[
-    float | None,
-    typer.Option(help="The ε that a function or training claims.", show_default=False),
-]
-Beta = Annotated[
-    float, typer.Option(help="The probability that true claims are refuted, all together.")
-]
-Runs = Annotated[
-    int | None,
-    typer.Option(
-        help="Runs in each of two worlds. By default of a function or a head as many as finding"
-        " noise of half the scale needs, where that is affordable; 50 of a learner with the noise"
-        " inside.",
-        show_default=False,
-    ),
-]
-Candidates = Annotated[
-    int | None,
-    typer.Option(
-        help="Records or persons removed, and built, in search of the worst neighbours; by default"
-        " 32.",
-        show_default=False,
-    ),
-]
-NormsName = Annotated[
-    str | None, typer.Option("--norms", help="clip or scale.", show_default=False)
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(help="Of the auditor's own draws; by default 0.", show_default=False),
-]
 
 
 class _Form(NamedTuple):
@@ -175,6 +90,13 @@ FORMS = {
             "--schema",
         ),
     ),
+    "--endpoint": _Form(
+        needs=("--members", "--nonmembers", "--classes"),
+        takes=(
+            *("--label", "--embedding", "--encoder", "--schema", "--delta", "--pure"),
+            *("--top", "--decimals", "--labels-only"),
+        ),
+    ),
     "--train": _Form(
         needs=("--private", "--label", "--classes"),
         takes=(
@@ -198,6 +120,12 @@ def audit(
     other: Other = None,
     train: Train = None,
     end_to_end: EndToEnd = None,
+    endpoint: Endpoint = None,
+    members: Members = None,
+    nonmembers: NonMembers = None,
+    top: Top = None,
+    decimals: Decimals = None,
+    labels_only: LabelsOnly = False,
     canaries: Count = None,
     kind: Kind = None,
     classes: Classes = None,
@@ -219,13 +147,14 @@ def audit(
     seed: Seed = None,
     json: Json = False,
 ) -> None:
-    """Try to refute a claim: of releases, of a function, of a training, or of protect itself.
+    """Try to refute a claim: of releases, a function, a training, a service, or protect itself.
 
     A release: the theorem by the worst pair that is found, the code by draws (of a learner with
     the noise inside, by all its noisy sums); several share β; one that protects persons is told
     --person, as protect was. A function: by the event that tells two inputs apart best. A training:
-    by canaries in one run. Of protect: from neighbouring files, built from your table, to all that
-    leaves, with its noise replaced. What is printed is as private as the records.
+    by canaries in one run. A service: by records that coins put in or left out. Of protect: from
+    neighbouring files, built from your table, to all that leaves, with its noise replaced. What
+    is printed is as private as the records.
     """
     said = {
         "--private": private, "--schema": schema, "--label": label, "--person": person,
@@ -236,16 +165,20 @@ def audit(
         "--candidates": candidates, "--seed": seed, "--relation": relation,
         "--mechanism": mechanism, "--penalty": penalty, "--norms": norms, "--centre": centre,
         "--max-records-per-person": max_records_per_person, "--pairs": pairs,
+        "--members": members, "--nonmembers": nonmembers, "--top": top, "--decimals": decimals,
+        "--labels-only": labels_only or None,
     }  # fmt: skip
     asked = {
         "RELEASED": released or None, "--function": function, "--train": train,
-        "--end-to-end": end_to_end,
+        "--end-to-end": end_to_end, "--endpoint": endpoint,
     }  # fmt: skip
     form = _form_of(asked, said)
     if form == "RELEASED":
         _finish_releases(_of_releases(list(released or ()), said, beta), json)
     elif form == "--end-to-end":
         _finish(_of_own_table(str(end_to_end), said), json)
+    elif form == "--endpoint":
+        _finish(_of_service(str(endpoint), said, beta), json)
     elif form == "--function":
         _finish_function(_of_function(str(function), said, beta), json)
     else:
@@ -257,7 +190,7 @@ def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
     named = [form for form, value in asked.items() if value is not None]
     if len(named) != 1:
         got = " and ".join(named) or "none"
-        forms = "RELEASED, --function, --train and --end-to-end"
+        forms = "RELEASED, --function, --train, --endpoint and --end-to-end"
         raise InputError(f"one of {forms} must be said, got {got}")
     given = {option for option, value in said.items() if value is not None}
     needs, takes = FORMS[named[0]]
@@ -363,6 +296,29 @@ def _of_training(name: str, said: Mapping[str, Any], beta: float) -> ClaimAudit:
     data = form.read(said["--private"])
     with this_folder_importable():
         return audit_named_training(data, plan, beta=beta)
+
+
+def _of_service(url: str, said: Mapping[str, Any], beta: float) -> TrainingAudit:
+    from reticent.audit.attack_run import View
+
+    form = TableForm.of(
+        said["--schema"],
+        **{name: said[f"--{name}"] for name in ("label", "embedding", "encoder")},
+    )
+    if form.schema is None and form.label is None:
+        form = replace(form, label="label")
+    shown = {name: said[f"--{name}"] for name in ("top", "decimals")}
+    delta = 0.0 if said["--pure"] else said["--delta"]
+    found, charged = audit_endpoint(
+        url,
+        CoinFiles(said["--members"], said["--nonmembers"], form),
+        classes=said["--classes"],
+        view=View(**shown, labels_only=bool(said["--labels-only"])),
+        delta=delta,
+        beta=beta,
+    )
+    print_warning(f"the service charged {charged:,} answers for this audit")
+    return found
 
 
 def _form(said: Mapping[str, Any], own: Schema | None = None) -> TableForm:

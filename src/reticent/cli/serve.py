@@ -93,6 +93,14 @@ Augments = Annotated[
         show_default=False,
     ),
 ]
+Raw = Annotated[
+    str | None,
+    typer.Option(
+        help="Take raw inputs, too, which the --encoder makes features of: texts, or images of one"
+        " shape, such as 28x28x1.",
+        show_default=False,
+    ),
+]
 TlsCert = Annotated[
     Path | None, typer.Option(help="The certificate, for HTTPS.", show_default=False)
 ]
@@ -111,6 +119,7 @@ def serve(
     person: Person = None,
     embedding: Embedding = None,
     encoder: EncoderName = None,
+    raw: Raw = None,
     ledger: AnswerLedger = None,
     data_set: AnswerDataSet = None,
     keys: Keys = None,
@@ -149,7 +158,7 @@ def serve(
     spec = ServeSpec(
         name=name, released=released, keys=keys, plan=answers, fit=fit, private=table,
         ledger=ledger, data_set=data_set, rate=rate, public=public,
-        augmenting=tuple(augments or ()),
+        augmenting=tuple(augments or ()), raw=raw, encoder=encoder,
     )  # fmt: skip
     if released is not None:
         _refuse_beside_released(spec, no_keys, label)
@@ -163,6 +172,8 @@ def _refuse_beside_released(spec: ServeSpec, no_keys: bool, label: str | None) -
         "--fit": spec.fit, "--private": spec.private, "--ledger": spec.ledger,
         "--data-set": spec.data_set, "--label": label,
     }  # fmt: skip
+    if spec.encoder is not None and spec.raw is None:
+        raise InputError("--encoder must be said with --raw for a released model, got it alone")
     for option, value in given.items():
         if value is not None:
             raise InputError(f"{option} must be said with --answers, got it for a released model")

@@ -11,9 +11,11 @@ whoever asked gets them after the commit: no answer leaves before its charge is 
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -31,6 +33,9 @@ The length of an answer must not depend on the noise: whether a transaction can 
 tell something of answers that it does not charge.
 """
 _CHUNK = 500
+DRAW_TICK: Final = 0.001
+"""Drawing takes a whole number of these seconds. Few draws need ball arithmetic, and whether one
+does depends on private values: that takes 0.1 ms longer, which no clock outside sees this way."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,13 +164,19 @@ class Questions:
         return Pending(slots, len(new), entry, client, client.used)
 
     def draw(self) -> None:
-        """Noise for all rows that were accepted: one call for each ``draw``, usually one in all."""
+        """Noise for all rows that were accepted: one call for each ``draw``, usually one in all.
+
+        It takes a whole number of ticks, however long the draws took.
+        """
+        started = time.monotonic()
         sources = dict.fromkeys(question.draw for question, _, _ in self._drawn)
         for source in sources:
             due = [one for one in self._drawn if one[0].draw == source]
             bodies = source([(question.payload, place) for question, place, _ in due])
             for (_, _, slot), body in zip(due, bodies, strict=True):
                 slot.body = body
+        if sources:
+            time.sleep(until_tick(time.monotonic() - started, DRAW_TICK))
         for _, entry, slots in self._written:
             entry["reply_sha256"] = replies_hash(slot.body for slot in slots)
 
@@ -264,6 +275,15 @@ def replies_hash(bodies: Iterable[bytes | None]) -> bytes:
         assert body is not None  # all were drawn
         digest.update(len(body).to_bytes(8, "big") + body)
     return digest.digest()
+
+
+def until_tick(elapsed: float, tick: float) -> float:
+    """Seconds from ``elapsed`` to the next whole tick, at least the first.
+
+    >>> [round(until_tick(seconds, 0.001), 6) for seconds in (0.0, 0.0004, 0.00101)]
+    [0.001, 0.0006, 0.00099]
+    """
+    return max(math.ceil(elapsed / tick), 1) * tick - elapsed
 
 
 def _chunks(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

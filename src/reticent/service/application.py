@@ -7,6 +7,7 @@ its own reading takes NaN, 1e999 and half characters into a failure, and texts f
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -14,6 +15,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -96,15 +98,28 @@ class Asked(NamedTuple):
         """The one way to an answer: key, rate, body, model."""
         caller = await self.door.caller(request, Scope.ASK)
         key = idempotency_key(request)
-        rows = rows_of(await read_object(request, features=self.model.features))
-        found = await self.model.answer(caller, rows, key=key)
+        rows, names = rows_of(await read_object(request, self.model)), None
+        raw = self.model.raw
+        if raw is not None and rows.dtype != np.float64:
+            rows, names = await raw.encoded(rows), raw.names(rows)
+        found = await self.model.answer(caller, rows, key=key, names=names)
         self.metrics.answers(found.charged, len(rows) - found.charged)
         if self.detector is not None and caller.client is not None:
-            alarm = self.detector.see(caller.client.name, rows)
-            if alarm is not None:  # the operator is told, the client is not
-                self.metrics.alarm(alarm.kind)
-                LOG.warning("alarm: %s", alarm)
+            # After the reply has left: how long that takes does not tell what the detector found.
+            asyncio.get_running_loop().call_soon(self._watched, caller.client.name, rows)
         return found
+
+    def _watched(self, client: str, rows: Floats) -> None:
+        """The operator is told of an alarm, the client is not."""
+        assert self.detector is not None
+        try:
+            alarm = self.detector.see(client, rows)
+        except Exception as fault:  # noqa: BLE001 - a log of it would hold the rows
+            LOG.error("detector failed: %s", type(fault).__name__)
+            return
+        if alarm is not None:
+            self.metrics.alarm(alarm.kind)
+            LOG.warning("alarm: %s", alarm)
 
 
 def _native(app: FastAPI, asked: Asked) -> None:
@@ -123,7 +138,7 @@ def _native(app: FastAPI, asked: Asked) -> None:
     )
     async def answers(request: Request) -> Response:
         """One answer for each row, all or none of them."""
-        answer = await asked.answer(request, partial(native_rows, features=model.features))
+        answer = await asked.answer(request, partial(native_rows, model=model))
         return json_response(_native_document(answer, model.each))
 
     @app.get(

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from starlette.requests import ClientDisconnect, Request
 
-from reticent.arrays import Floats
+from reticent.arrays import Array, Floats
 from reticent.service import problems
 from reticent.service.problems import Refused
 from reticent.strict_json import parsed_object
 from reticent.validation import InputError
+
+if TYPE_CHECKING:
+    from reticent.service.models import Model
 
 MOST_ROWS: Final = 64
 _LETTERS_OF_A_NUMBER: Final = 40
@@ -29,9 +32,12 @@ INPUT: Final = "input"
 DATATYPES: Final = ("FP64", "FP32")
 
 
-async def read_object(request: Request, *, features: int) -> dict[str, Any]:
-    """The JSON object of a request for answers of a model with so many features."""
-    most = MOST_ROWS * (features + 1) * _LETTERS_OF_A_NUMBER + _ENVELOPE
+async def read_object(request: Request, model: Model) -> dict[str, Any]:
+    """The JSON object of a request for answers of a model."""
+    each = (model.features + 1) * _LETTERS_OF_A_NUMBER
+    if model.raw is not None:
+        each = max(each, model.raw.kind.most_bytes)
+    most = MOST_ROWS * each + _ENVELOPE
     content = await _read(request, most)
     try:
         return parsed_object(content, source="body")
@@ -55,11 +61,13 @@ async def _read(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-def native_rows(document: dict[str, Any], *, features: int) -> Floats:
-    """The rows of ``{"inputs": [[…], …]}``."""
+def native_rows(document: dict[str, Any], model: Model) -> Floats | Array:
+    """The rows of ``{"inputs": [[…], …]}``; or raw ``texts`` or ``images``, where it takes them."""
+    if model.raw is not None and set(document) == {model.raw.kind.field}:
+        return model.raw.kind.read(document[model.raw.kind.field], MOST_ROWS)
     if set(document) != {"inputs"}:
         raise Refused(problems.WRONG_FIELDS)
-    return _rows(document["inputs"], features)
+    return _rows(document["inputs"], model.features)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ import http.client
 import json
 import secrets
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent.strict_json import parsed_object
@@ -42,9 +44,23 @@ class Service:
 
     def ask(self, rows: ArrayLike, *, idempotency_key: str | None = None) -> dict[str, Any]:
         """Answers to 1 to 64 rows, charged once however often the connection breaks."""
-        values = float_rows("rows", rows)
+        return self._ask({"inputs": float_rows("rows", rows).tolist()}, idempotency_key)
+
+    def ask_texts(
+        self, texts: Sequence[str], *, idempotency_key: str | None = None
+    ) -> dict[str, Any]:
+        """The same of raw texts, where the service holds an encoder for them."""
+        return self._ask({"texts": list(texts)}, idempotency_key)
+
+    def ask_images(
+        self, images: ArrayLike, *, idempotency_key: str | None = None
+    ) -> dict[str, Any]:
+        """The same of raw images: whole numbers 0 to 255, height × width × channels."""
+        return self._ask({"images": np.asarray(images).tolist()}, idempotency_key)
+
+    def _ask(self, document: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
         headers = {"Idempotency-Key": idempotency_key or secrets.token_urlsafe(24)}
-        body = json.dumps({"inputs": values.tolist()}, allow_nan=False).encode()
+        body = json.dumps(document, allow_nan=False).encode()
         for attempt in range(TRIES):
             try:
                 return self.call("POST", "/v1/answers", body, headers)

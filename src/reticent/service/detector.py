@@ -32,7 +32,8 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
-from reticent.arrays import Floats
+from reticent.arrays import Floats, Floats32
+from reticent.service.detector_kernel import PROJECTED, looked_at
 from reticent.validation import InputError, float_rows
 
 WINDOW: Final = 2048
@@ -43,8 +44,9 @@ UNSEEN: Final = (
 )
 EXACT_RATE: Final = 0.10
 """The share of exact repeats that a benign client may have; a choice, not a measurement."""
-_ATTACK_RATES: Final = (0.3, 0.6, 0.9)
-_PROJECTED: Final = 16
+_ATTACK_RATES: Final = (0.1, 0.3, 0.6, 0.9)
+_ALARM: Final = math.log(THRESHOLD)
+_RIDGE: Final = 1e-4
 _QUANTILE: Final = 0.01
 _CONFIDENCE: Final = 0.99
 _LEAST_ROWS: Final = 150
@@ -73,9 +75,9 @@ class Alarm:
 class Reference:
     """What public rows say of benign queries: how near, how far, and how often they are flagged."""
 
-    projection: Floats
     mean: Floats
-    whitening: Floats
+    directions: Floats
+    """A few random directions, by which rows are compared; then those of the whitening."""
     near: float
     far: float
     rates: tuple[float, float]
@@ -91,34 +93,23 @@ class Reference:
             raise InputError(f"public rows must be {_LEAST_ROWS} at least, got {len(rows)}")
         random = np.random.default_rng(key)
         fitted, chosen, held = np.array_split(rows[random.permutation(len(rows))], 3)
-        features = rows.shape[1]
-        projection = random.normal(size=(features, _PROJECTED)) / math.sqrt(_PROJECTED)
-        projection = projection.astype(np.float32)
-        spread = np.atleast_2d(np.cov(fitted.T))
-        ridge = max(float(np.trace(spread)) / features, np.finfo(float).tiny) * 1e-2
-        whitening = np.linalg.cholesky(np.linalg.inv(spread + ridge * np.eye(features)))
-        found = cls(projection, fitted.mean(axis=0), whitening, 0.0, math.inf, (0.0, 0.0), 0)
-        near = float(np.quantile(_nearest(found.projected(chosen[: WINDOW + 1])), _QUANTILE))
-        far = float(np.quantile(found.distance(chosen), 1 - _QUANTILE))
+        directions = np.vstack([_projection(rows.shape[1], random), _whitening(fitted).T])
+        found = cls(fitted.mean(axis=0), directions, 0.0, math.inf, (0.0, 0.0), 0)
+        points, distances = found.seen(chosen)
+        near = float(np.quantile(_nearest(points[: WINDOW + 1]), _QUANTILE))
+        far = float(np.quantile(distances, 1 - _QUANTILE))
         held = held[: WINDOW + 1]
-        flagged = (
-            int((_nearest(found.projected(held)) < near).sum()),
-            int((found.distance(held) > far).sum()),
-        )
-        rates = tuple(_upper_rate(one, len(held)) for one in flagged)
+        points, distances = found.seen(held)
+        flagged = int((_nearest(points) < near).sum()), int((distances > far).sum())
+        rates = _upper_rate(flagged[0], len(held)), _upper_rate(flagged[1], len(held))
         window = min(WINDOW, len(held) - 1)
-        return cls(projection, found.mean, whitening, near, far, (rates[0], rates[1]), window)
+        return cls(found.mean, directions, near, far, rates, window)
 
-    def projected(self, rows: Floats) -> Floats:
-        """Rows in a few random directions."""
-        found: Floats = (rows @ self.projection).astype(np.float32)
-        return found
-
-    def distance(self, rows: Floats) -> Floats:
-        """Squared Mahalanobis distances from the public rows."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            found: Floats = (((rows - self.mean) @ self.whitening) ** 2).sum(axis=1)
-        return found
+    def seen(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Rows in a few random directions, and their squared Mahalanobis distances from public."""
+        found: Floats = (rows - self.mean) @ self.directions.T
+        points, whitened = found[:, :PROJECTED], found[:, PROJECTED:]
+        return points, np.einsum("ij,ij->i", whitened, whitened)
 
 
 @dataclass
@@ -127,12 +118,17 @@ class _Watch:
 
     scores: list[list[float]]
     """The CUSUM of each kind, at each rate of attacks."""
-    points: Floats = field(default_factory=lambda: np.empty((WINDOW, _PROJECTED), np.float32))
-    norms: Floats = field(default_factory=lambda: np.empty(WINDOW, np.float32))
+    window: int
+    points: Floats32 = field(init=False)
+    """The last queries in a few random directions."""
     digests: set[bytes] = field(default_factory=set)
     order: deque[bytes] = field(default_factory=deque)
     queries: int = 0
     alarmed: bool = False
+
+    def __post_init__(self) -> None:
+        """Memory that grows no more."""
+        self.points = np.empty((self.window, PROJECTED), np.float32)
 
 
 class Detector:
@@ -158,6 +154,8 @@ class Detector:
         self._gains = [_gains(rate) for rate in self.rates]
         self._watched: dict[str, _Watch] = {}
         self.alarms: list[Alarm] = []
+        if public is not None:  # compiled now: not while a client waits
+            self._flags("", self._new_watch(), np.zeros((1, np.shape(public)[1])))
 
     @property
     def features(self) -> int | None:
@@ -167,23 +165,30 @@ class Detector:
     @property
     def says(self) -> str:
         """What it watches for, and what it cannot see."""
-        kinds = [kind for kind, rate in zip(KINDS, self.rates, strict=True) if _usable(rate)]
+        kinds = [
+            kind
+            for kind, rate in zip(KINDS, self.rates, strict=True)
+            if _usable(rate, _ATTACK_RATES[-1])
+        ]
         return f"watched for: {', '.join(kinds)}; {UNSEEN}"
 
     def see(self, client: str, rows: Floats) -> Alarm | None:
         """Count a request; the alarm, if it raises the first one about this client."""
+        rows = np.ascontiguousarray(rows, dtype=np.float64)
         watch = self._watched.get(client)
         if watch is None:
             if len(self._watched) >= _MOST_CLIENTS:
                 self._watched.pop(next(iter(self._watched)))
-            watch = self._watched[client] = _Watch([[0.0] * len(_ATTACK_RATES) for _ in KINDS])
+            watch = self._watched[client] = self._new_watch()
         raised = None
         for flags in self._flags(client, watch, rows):
-            score = self._score(watch, flags)
-            if score >= math.log(THRESHOLD) and not watch.alarmed:
+            highest = self._score(watch, flags)
+            if watch.alarmed or highest < _ALARM:  # the average is never above the highest
+                continue
+            if _mean(watch.scores) >= _ALARM:
                 watch.alarmed = True
-                highest = [max(scores) for scores in watch.scores]
-                raised = Alarm(client, KINDS[highest.index(max(highest))], watch.queries)
+                kinds = [max(scores) for scores in watch.scores]
+                raised = Alarm(client, KINDS[kinds.index(max(kinds))], watch.queries)
                 self.alarms.append(raised)
         return raised
 
@@ -192,25 +197,35 @@ class Detector:
         watch = self._watched.get(client)
         return -math.inf if watch is None else _mean(watch.scores)
 
+    def _new_watch(self) -> _Watch:
+        window = 0 if self._reference is None else self._reference.window
+        return _Watch([[0.0] * len(_ATTACK_RATES) for _ in KINDS], window)
+
     def _score(self, watch: _Watch, flags: Flags) -> float:
+        """Count the flags of one query; the highest of all scores."""
+        highest = -math.inf
         for scores, gains, flag in zip(watch.scores, self._gains, flags, strict=True):
             for place, gain in enumerate(gains[flag]):
-                scores[place] = max(scores[place], 0.0) + gain
+                score = scores[place]
+                score = score + gain if score > 0.0 else gain
+                scores[place] = score
+                highest = max(score, highest)
         watch.queries += 1
-        return _mean(watch.scores)
+        return highest
 
     def _flags(self, client: str, watch: _Watch, rows: Floats) -> list[Flags]:
         reference = self._reference
         if reference is None:
             return [(self._seen(watch, row), False, False) for row in rows]
-        points, far = reference.projected(rows), reference.distance(rows)
+        gaps = np.empty((len(rows), 2))
+        mean, directions = reference.mean, reference.directions
+        looked_at(rows, mean, directions, watch.points, watch.queries, gaps)
+        limit, mine = reference.near**2, client in self._augmenting
         found = []
-        for place, row in enumerate(rows):
+        for row, (gap, distance) in zip(rows, gaps.tolist(), strict=True):
             exact = self._seen(watch, row)
-            near = self._near(watch, points[place], watch.queries + place)
-            mine = client in self._augmenting
-            unusual = not far[place] <= reference.far  # true of NaN
-            found.append((exact, near and not exact and not mine, unusual))
+            unusual = not distance <= reference.far  # true of NaN
+            found.append((exact, gap < limit and not exact and not mine, unusual))
         return found
 
     def _seen(self, watch: _Watch, row: Floats) -> bool:
@@ -223,28 +238,20 @@ class Detector:
             watch.digests.discard(watch.order.popleft())
         return False
 
-    def _near(self, watch: _Watch, point: Floats, number: int) -> bool:
-        assert self._reference is not None
-        window = self._reference.window
-        last, norm = min(number, window), float(point @ point)
-        gaps = watch.norms[:last] - 2 * (watch.points[:last] @ point)
-        nearest = float(gaps.min(initial=math.inf)) + norm
-        watch.points[number % window], watch.norms[number % window] = point, norm
-        return bool(nearest < self._reference.near**2)
-
 
 def _gains(rate: float) -> tuple[list[float], list[float]]:
     """Log likelihood ratios without and with the flag; losses where nothing can be told."""
-    if not _usable(rate):
-        return [-1.0] * len(_ATTACK_RATES), [-1.0] * len(_ATTACK_RATES)
+    used = [_usable(rate, attack) for attack in _ATTACK_RATES]
+    pairs = list(zip(_ATTACK_RATES, used, strict=True))
     return (
-        [math.log((1 - attack) / (1 - rate)) for attack in _ATTACK_RATES],
-        [math.log(attack / rate) for attack in _ATTACK_RATES],
+        [math.log((1 - attack) / (1 - rate)) if use else -1.0 for attack, use in pairs],
+        [math.log(attack / rate) if use else -1.0 for attack, use in pairs],
     )
 
 
-def _usable(rate: float) -> bool:
-    return 0 < rate < min(_ATTACK_RATES)
+def _usable(rate: float, attack: float) -> bool:
+    """Whether flags at the rate of attacks can be told from benign ones."""
+    return 0 < 2 * rate <= attack
 
 
 def _mean(scores: list[list[float]]) -> float:
@@ -261,9 +268,27 @@ def _upper_rate(flagged: int, rows: int) -> float:
     return float(stats.beta.ppf(_CONFIDENCE, flagged + 1, rows - flagged))
 
 
+def _projection(features: int, random: np.random.Generator) -> Floats:
+    found: Floats = random.normal(size=(PROJECTED, features)) / math.sqrt(PROJECTED)
+    return found
+
+
+def _whitening(rows: Floats) -> Floats:
+    """L with LLᵀ the inverse covariance; directions that hardly vary weigh the most.
+
+    Noise on a record is seen there: features of real rows go together, and noise does not know it.
+    """
+    features = rows.shape[1]
+    spread = np.atleast_2d(np.cov(rows.T))
+    ridge = max(float(np.trace(spread)) / features, np.finfo(float).tiny) * _RIDGE
+    found: Floats = np.linalg.cholesky(np.linalg.inv(spread + ridge * np.eye(features)))
+    return found
+
+
 def _nearest(points: Floats) -> Floats:
     """The distance of each point to its nearest other."""
-    gaps = ((points[:, None] - points[None]) ** 2).sum(axis=-1)
+    norms = np.einsum("ij,ij->i", points, points)
+    gaps = norms[:, None] + norms - 2 * (points @ points.T)
     np.fill_diagonal(gaps, np.inf)
-    found: Floats = np.sqrt(gaps.min(axis=1))
+    found: Floats = np.sqrt(np.maximum(gaps.min(axis=1), 0.0))
     return found

@@ -22,6 +22,7 @@ from reticent.service.problems import Refused
 if TYPE_CHECKING:
     from reticent.protect import Release
     from reticent.protect.answers.served import ServedAnswers
+    from reticent.service.raw import RawInputs
 
 MOST_WAITING: Final = 1024
 """Questions of one process that wait for their transaction; more are refused at once."""
@@ -55,10 +56,17 @@ class Model(ABC):
     gives: frozenset[str]
     """Which of labels, values and logits an answer holds."""
     certificate: dict[str, Any]
+    raw: RawInputs | None = None
+    """The encoder of raw inputs, where one is packaged."""
 
     @abstractmethod
-    async def answer(self, caller: Caller, rows: Floats, *, key: str | None) -> Answer:
-        """The answers to some rows, which were checked."""
+    async def answer(
+        self, caller: Caller, rows: Floats, *, key: str | None, names: list[bytes] | None = None
+    ) -> Answer:
+        """The answers to some rows, which were checked.
+
+        ``names`` tell raw inputs apart that the rows were made of.
+        """
 
     @abstractmethod
     async def budget(self, caller: Caller, answers: int | None) -> dict[str, Any]:
@@ -85,18 +93,21 @@ class ReleasedModel(Model):
 
     def __init__(self, release: Release, name: str) -> None:
         from reticent.protect.certificate import document_of
+        from reticent.protect.released_encoder import composed_guarantee
 
         self._release = release
         self.name = name
         self.features = release.features
-        self.guarantee = release.guarantee
+        self.guarantee = composed_guarantee(release) or release.guarantee
         self.certificate = document_of(release)
         self._classifies = release.recipe.task == "classification"
         self.gives = frozenset(("labels", "logits") if self._classifies else ("values",))
 
-    async def answer(self, caller: Caller, rows: Floats, *, key: str | None) -> Answer:
+    async def answer(
+        self, caller: Caller, rows: Floats, *, key: str | None, names: list[bytes] | None = None
+    ) -> Answer:
         """What the model says; no key is needed, since the same rows have the same answer."""
-        del caller, key
+        del caller, key, names
         return await asyncio.to_thread(self._answer, rows)
 
     def _answer(self, rows: Floats) -> Answer:
@@ -157,13 +168,15 @@ class ProtectedModel(Model):
         """Where answers are charged."""
         return self._served.book
 
-    async def answer(self, caller: Caller, rows: Floats, *, key: str | None) -> Answer:
+    async def answer(
+        self, caller: Caller, rows: Floats, *, key: str | None, names: list[bytes] | None = None
+    ) -> Answer:
         """Charged, drawn and committed, in that transaction; then rendered from what is kept."""
         if self._waiting >= MOST_WAITING:
             raise Refused(problems.OVERLOADED, {"Retry-After": "1"})
         self._waiting += 1
         try:
-            future = self._served.ask(caller.number, rows, key=key)
+            future = self._served.ask(caller.number, rows, key=key, names=names)
             # Whoever asked may go away: the transaction goes on, and a retry finds its reply.
             reply = await asyncio.shield(asyncio.wrap_future(future))
         except KeyReused:

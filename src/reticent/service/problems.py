@@ -60,6 +60,11 @@ WRONG_FIELDS: Final = Problem(
 WRONG_ROWS: Final = Problem(
     "invalid-rows", 422, "Rows must be 1 to 64 lists of numbers, as many as the model has features."
 )
+WRONG_RAW: Final = Problem(
+    "invalid-raw",
+    422,
+    "Raw inputs must be 1 to 64 texts of 1 to 2000 characters, or images of the model's shape.",
+)
 WRONG_KEY: Final = Problem(
     "invalid-idempotency-key", 422, "Idempotency-Key must be 1 to 255 visible ASCII characters."
 )

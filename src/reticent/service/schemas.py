@@ -58,8 +58,12 @@ def object_of(required: list[str], **properties: Schema) -> Schema:
 
 
 def native_request(model: Model) -> Schema:
-    """``{"inputs": [[…], …]}``."""
-    return object_of(["inputs"], inputs=rows_of(model))
+    """``{"inputs": [[…], …]}``, or raw texts or images where an encoder is packaged."""
+    rows = object_of(["inputs"], inputs=rows_of(model))
+    if model.raw is None:
+        return rows
+    kind = model.raw.kind
+    return {"oneOf": [rows, object_of([kind.field], **{kind.field: kind.schema(MOST_ROWS)})]}
 
 
 def native_answer() -> Schema:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from reticent.data import Dataset
     from reticent.protect.answers import AnswerPlan, PrivateAnswers
     from reticent.service.application import ASGI
+    from reticent.service.raw import RawInputs
+    from reticent.training.encoders.base import Encoder
 
 DRAIN_SECONDS: Final = 30
 BACKLOG: Final = 2048
@@ -87,6 +89,9 @@ class ServeSpec:
     """Public rows, from which the detector learns what benign queries look like."""
     augmenting: tuple[str, ...] = ()
     """Clients that send several versions of a row."""
+    raw: str | None = None
+    """Raw inputs that are taken: "texts", or the shape of images; with ``encoder``."""
+    encoder: str | None = None
 
     def __post_init__(self) -> None:
         """Names that fit into a path, a rate above zero."""
@@ -96,6 +101,22 @@ class ServeSpec:
 
     def model(self) -> tuple[Model, Door]:
         """The model and who may ask it, built in this process."""
+        model, door = self._model()
+        if self.raw is not None:
+            model.raw = self._raw_inputs(model)
+        return model, door
+
+    def _raw_inputs(self, model: Model) -> RawInputs:
+        from reticent.service.raw import RawInputs, RawKind
+
+        if self.encoder is None:
+            raise InputError("--raw must be said with the --encoder of the features, got it alone")
+        assert self.raw is not None
+        kind = RawKind.named(self.raw)
+        encoder = packaged_encoder(self.encoder, self.released)
+        return RawInputs(kind, encoder, features=model.features)
+
+    def _model(self) -> tuple[Model, Door]:
         rate = RateLimit(self.rate)
         if self.released is not None:
             model = released_model(self.released, self.name)
@@ -146,6 +167,25 @@ def released_model(path: Path, name: str) -> ReleasedModel:
             f"{path} must have a certificate that holds, got: {verification.problems[0]}"
         )
     return ReleasedModel(release, name)
+
+
+def packaged_encoder(name: str, released: Path | None) -> Encoder:
+    """The encoder that a model's features came from.
+
+    A released one must be the one that the head's certificate holds, because both claims add up;
+    under protected answers the encoder must be public.
+    """
+    from reticent.protect import load
+    from reticent.protect.released_encoder import ReleasedEncoder, encoder_from, fingerprint_of
+    from reticent.training.encoders.named import encoder_of
+
+    if released is None:
+        return encoder_of(name)
+    encoder, used = encoder_from(name), load(released).terms.encoder
+    own = fingerprint_of(encoder.release) if isinstance(encoder, ReleasedEncoder) else None
+    if own != (None if used is None else used.fingerprint):
+        raise InputError("--encoder must be the one that the model's features came from, got other")
+    return encoder
 
 
 def private_head(

@@ -89,10 +89,18 @@ class ServedAnswers:
         """The classes in the order of the logits."""
         return self._answers.classes_
 
-    def ask(self, client: int, rows: Floats, *, key: str | None = None) -> Future[Reply]:
+    def ask(
+        self,
+        client: int,
+        rows: Floats,
+        *,
+        key: str | None = None,
+        names: Sequence[bytes] | None = None,
+    ) -> Future[Reply]:
         """One answer for each row of a client, all or none of them; read by ``said``.
 
-        The rows are checked from the request and public numbers alone.
+        The rows are checked from the request and public numbers alone. By ``names`` rows are known
+        again, by default by themselves: of raw inputs, whose features machines may round otherwise.
         """
         rows = float_rows("rows", rows)
         features = self.plan.public.features
@@ -101,9 +109,10 @@ class ServedAnswers:
                 f"rows must be 1 to {MOST_ROWS} of {features} features, got {rows.shape}"
             )
         rows = np.ascontiguousarray(rows, dtype="<f8")
-        return self.book.ask(
-            client, [row.tobytes() for row in rows], payload=rows, draw=self._draw, key=key
-        )
+        known = [row.tobytes() for row in rows] if names is None else list(names)
+        if len(known) != len(rows):
+            raise InputError(f"names must be one for each of {len(rows)} rows, got {len(known)}")
+        return self.book.ask(client, known, payload=rows, draw=self._draw, key=key)
 
     def said(self, reply: Reply) -> tuple[Array, Floats | None]:
         """Labels of a reply, and logits where they are released.
