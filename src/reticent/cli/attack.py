@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from reticent.attacks.registry import ATTACKS
+from reticent.cli.client import KEY_VARIABLE
 from reticent.cli.gate import FailAbove, stop_above
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 RATE = 0.01
 """The false positive rate at which the table gives the true positive rate."""
 
-KEY_VARIABLE = "RETICENT_API_KEY"
 Endpoint = Annotated[
     str | None,
     typer.Option(

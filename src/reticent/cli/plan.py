@@ -206,7 +206,10 @@ def _command(advice: Advice, schema: Path | None) -> str:
     bound = f" --bound {asked.bound:g}" if advice.learner == WEIGHTS else ""  # others refuse it
     numbers = f"--records {asked.records}{bound}"
     if schema is not None:
-        numbers = f"--schema {schema}"
+        from reticent.data import Schema
+
+        held = Schema.load(schema).records is not None
+        numbers = f"--schema {schema}" + ("" if held else f" --records {asked.records}")
     each = asked.max_records_per_person
     whose = "" if each is None else f" --person COLUMN --max-records-per-person {each}"
     return (

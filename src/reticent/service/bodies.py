@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from starlette.requests import ClientDisconnect, Request
@@ -18,6 +18,9 @@ from reticent.service import problems
 from reticent.service.problems import Refused
 from reticent.strict_json import parsed_object
 from reticent.validation import InputError
+
+if TYPE_CHECKING:
+    from reticent.data import Schema
 
 MOST_ROWS: Final = 64
 _LETTERS_OF_A_NUMBER: Final = 40
@@ -29,9 +32,13 @@ INPUT: Final = "input"
 DATATYPES: Final = ("FP64", "FP32")
 
 
-async def read_object(request: Request, *, features: int) -> dict[str, Any]:
-    """The JSON object of a request for answers of a model with so many features."""
-    most = MOST_ROWS * (features + 1) * _LETTERS_OF_A_NUMBER + _ENVELOPE
+async def read_object(request: Request, *, features: int, letters: int = 0) -> dict[str, Any]:
+    """The JSON object of a request for answers of a model with so many features.
+
+    ``letters`` are those of the longest raw record that is taken, where raw ones are.
+    """
+    row = max((features + 1) * _LETTERS_OF_A_NUMBER, letters)
+    most = MOST_ROWS * row + _ENVELOPE
     content = await _read(request, most)
     try:
         return parsed_object(content, source="body")
@@ -60,6 +67,29 @@ def native_rows(document: dict[str, Any], *, features: int) -> Floats:
     if set(document) != {"inputs"}:
         raise Refused(problems.WRONG_FIELDS)
     return _rows(document["inputs"], features)
+
+
+def raw_rows(document: dict[str, Any], schema: Schema) -> Floats:
+    """The rows of ``{"records": [{…}, …]}``, each prepared by the schema as ``predict`` does it."""
+    from reticent.data.schema.json_records import json_cells
+    from reticent.data.schema.prepare import prepared_cells
+    from reticent.training.encoders.schema_texts import vectors_not_kept
+
+    records: Any = document["records"]
+    fits = (
+        set(document) == {"records"}
+        and isinstance(records, list)
+        and 1 <= len(records) <= MOST_ROWS
+        and all(isinstance(record, dict) for record in records)
+    )
+    if not fits:
+        raise Refused(problems.WRONG_RECORDS)
+    try:
+        cells = json_cells(records, schema.form)
+        data = prepared_cells(cells, schema, purpose="queries", encode=vectors_not_kept)
+    except InputError:
+        raise Refused(problems.WRONG_RECORDS) from None
+    return data.features
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import http.client
 import json
 import secrets
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -42,9 +43,19 @@ class Service:
 
     def ask(self, rows: ArrayLike, *, idempotency_key: str | None = None) -> dict[str, Any]:
         """Answers to 1 to 64 rows, charged once however often the connection breaks."""
-        values = float_rows("rows", rows)
+        return self._asked({"inputs": float_rows("rows", rows).tolist()}, idempotency_key)
+
+    def ask_records(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Answers to 1 to 64 raw records of a model that was made by a schema.
+
+        Each is a mapping from the names of columns to cells: texts as a file has them, numbers,
+        truth values, None for a gap.
+        """
+        return self._asked({"records": [dict(record) for record in records]}, None)
+
+    def _asked(self, document: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
         headers = {"Idempotency-Key": idempotency_key or secrets.token_urlsafe(24)}
-        body = json.dumps({"inputs": values.tolist()}, allow_nan=False).encode()
+        body = json.dumps(document, allow_nan=False).encode()
         for attempt in range(TRIES):
             try:
                 return self.call("POST", "/v1/answers", body, headers)

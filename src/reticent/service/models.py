@@ -20,6 +20,7 @@ from reticent.service.door import Caller
 from reticent.service.problems import Refused
 
 if TYPE_CHECKING:
+    from reticent.data import Schema
     from reticent.protect import Release
     from reticent.protect.answers.served import ServedAnswers
 
@@ -55,6 +56,8 @@ class Model(ABC):
     gives: frozenset[str]
     """Which of labels, values and logits an answer holds."""
     certificate: dict[str, Any]
+    schema: Schema | None = None
+    """By which raw records are prepared, where the model was made by one."""
 
     @abstractmethod
     async def answer(self, caller: Caller, rows: Floats, *, key: str | None) -> Answer:
@@ -91,6 +94,7 @@ class ReleasedModel(Model):
         self.features = release.features
         self.guarantee = release.guarantee
         self.certificate = document_of(release)
+        self.schema = release.schema
         self._classifies = release.recipe.task == "classification"
         self.gives = frozenset(("labels", "logits") if self._classifies else ("values",))
 

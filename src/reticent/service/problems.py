@@ -60,6 +60,11 @@ WRONG_FIELDS: Final = Problem(
 WRONG_ROWS: Final = Problem(
     "invalid-rows", 422, "Rows must be 1 to 64 lists of numbers, as many as the model has features."
 )
+WRONG_RECORDS: Final = Problem(
+    "invalid-records",
+    422,
+    "Records must be 1 to 64 objects with a valid cell in each column of the model's schema.",
+)
 WRONG_KEY: Final = Problem(
     "invalid-idempotency-key", 422, "Idempotency-Key must be 1 to 255 visible ASCII characters."
 )

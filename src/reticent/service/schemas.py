@@ -58,8 +58,19 @@ def object_of(required: list[str], **properties: Schema) -> Schema:
 
 
 def native_request(model: Model) -> Schema:
-    """``{"inputs": [[…], …]}``."""
-    return object_of(["inputs"], inputs=rows_of(model))
+    """``{"inputs": [[…], …]}``, or ``{"records": [{…}, …]}`` where the model has a schema."""
+    rows = object_of(["inputs"], inputs=rows_of(model))
+    if model.schema is None:
+        return rows
+    cell: Schema = {"type": ["string", "number", "boolean", "null", "array"]}
+    names = [column.name for column in model.schema.features]
+    record = {
+        "type": "object",
+        "required": names,
+        "properties": dict.fromkeys(names, cell),
+    }
+    records = {"type": "array", "items": record, "minItems": 1, "maxItems": MOST_ROWS}
+    return {"oneOf": [rows, object_of(["records"], records=records)]}
 
 
 def native_answer() -> Schema:

@@ -40,6 +40,17 @@ def read_by_schema(
     one at a time (``training.encoders.schema_texts``).
     """
     cells = open_cells(Path(path), schema.dialect, tuple(column.name for column in schema.columns))
+    return prepared_cells(cells, schema, purpose=purpose, encode=encode)
+
+
+def prepared_cells(
+    cells: FileCells,
+    schema: Schema,
+    *,
+    purpose: Purpose = "records",
+    encode: TextEncoder | None = None,
+) -> Dataset:
+    """``read_by_schema`` of cells that are there already: of a file, a frame, a request."""
     columns = _columns(cells, schema, purpose)
     found = _Prepared(cells, schema, len(cells_of(cells, columns[0], numbers=True)))
     found.fill(encode)
@@ -47,7 +58,7 @@ def read_by_schema(
     persons = None if schema.person not in columns else found.persons()
     keep = found.kept(leave_out=schema.invalid == "leave-out" and purpose == "records")
     return Dataset(
-        name=Path(path).name,
+        name=cells.file,
         source=f"the user's file {cells.file}, by a schema",
         inputs=found.features[keep],
         labels=None if labels is None else labels[keep],
