@@ -52,6 +52,13 @@ Annex = Annotated[
     ),
 ]
 Public = Annotated[bool, typer.Option("--public", help="Leave out all that no guarantee covers.")]
+HuggingFace = Annotated[
+    bool,
+    typer.Option(
+        "--hugging-face",
+        help="With --public: a whole README.md for a model repository, with its YAML header.",
+    ),
+]
 
 
 def card(
@@ -62,6 +69,7 @@ def card(
     out: Out = None,
     annex: Annex = None,
     public: Public = False,
+    hugging_face: HuggingFace = False,
     json: Json = False,
 ) -> None:
     """Write the privacy section of a model card, as Markdown: what is promised, tried and open.
@@ -72,9 +80,13 @@ def card(
     from reticent.files import write_together
     from reticent.report.annex import annex as annex_of
     from reticent.report.card import card as card_of
+    from reticent.report.hugging_face import model_card
 
+    if hugging_face and not public:
+        raise InputError("--hugging-face must be given with --public: a model card is published")
     evidence = _evidence(results, released, tuple(attack or ()), audit, public=public)
-    texts = {"card": card_of(evidence, public=public), "annex": annex_of(evidence, public=public)}
+    section = model_card(evidence) if hugging_face else card_of(evidence, public=public)
+    texts = {"card": section, "annex": annex_of(evidence, public=public)}
     paths = {"card": out, "annex": annex}
     asked = {path: texts[name].encode() for name, path in paths.items() if path is not None}
     write_together(asked, private=not public)

@@ -6,7 +6,7 @@ batch would move the vectors of others by rounding errors.
 
 import os
 from functools import cache, partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,14 +21,15 @@ from reticent.validation import InputError
 
 
 def read_with_schema(
-    path: str | os.PathLike[str],
+    table: str | os.PathLike[str] | Any,
     schema: Schema,
     *,
     purpose: Purpose = "records",
     progress: Progress | None = None,
 ) -> Dataset:
     """``read_by_schema``, with the encoders that the schema names for its texts."""
-    return read_by_schema(path, schema, purpose=purpose, encode=partial(vectors, progress=progress))
+    encode = partial(vectors, progress=progress)
+    return read_by_schema(table, schema, purpose=purpose, encode=encode)
 
 
 def vectors_not_kept(kind: Text, texts: list[str]) -> Floats:
