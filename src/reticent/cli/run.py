@@ -53,6 +53,7 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import stages
 from reticent.cli.protect import refuse_earlier
+from reticent.cli.quiet import is_quiet
 from reticent.cli.summary import print_summary, stop_refuted, written_by
 from reticent.cli.table_form import TableForm
 from reticent.guarantee import Relation
@@ -211,6 +212,8 @@ def run(
             encoder=used_encoder(encoder, encoder_people),
         )
         _warn(roles, spec)
+        if not json:
+            _say_time(roles, spec)
         command = shlex.join(["reticent", *sys.argv[1:]])
         with stages() as stage:
             finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
@@ -252,6 +255,20 @@ def _warn(roles: RunData, spec: RunSpec) -> None:
     for line in bounded(*capped_run(roles, spec)).notes:
         print_warning(line)
     warn_of_weakness(epsilon=spec.epsilon, delta=spec.delta, records=spec.records)
+
+
+def _say_time(roles: RunData, spec: RunSpec) -> None:
+    """One line about how long it will take, from public sizes and a measured fixed job."""
+    from reticent.run.bounded import bounded
+    from reticent.run.duration import Work, expected_seconds, in_words, machine_slowness
+    from reticent.run.job import capped_run
+
+    if is_quiet():
+        return
+    data, spec = capped_run(roles, spec)
+    work = Work.of(data, bounded(data, spec))
+    seconds = expected_seconds(work, jobs=spec.jobs, slowness=machine_slowness())
+    print_warning(f"this run takes {in_words(seconds)} on this machine, as busy as it is now")
 
 
 def _refuse_silence(records: int | None, from_data: bool, relation: Relation) -> None:

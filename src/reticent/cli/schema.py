@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from reticent.data.schema.inspection import Inspected
 
 DOES_NOT_FIT = 1
+HASH_SHOWN = 32
+"""Letters of a hash: all 64 are wider than a narrow terminal."""
 
 app = typer.Typer(
     name="schema",
@@ -174,7 +176,7 @@ def _print(schema: Schema, notes: tuple[str, ...]) -> None:
         print_line("so every release is declared, not proven")
     else:
         print_line("nothing is read off the private table: releases can be proven")
-    print_line(f"sha256: {schema.sha256}")
+    print_line(f"sha256: {schema.sha256[:HASH_SHOWN]}…, all of it with --json")
 
 
 def _print_table(table: Path, schema: Schema, found: Inspected) -> None:
