@@ -67,12 +67,18 @@ class Case(NamedTuple):
 FEW: dict[str, Any] = {
     "epsilons": (2.0,), "mechanisms": ("gaussian",), "draws": 2, "shadows": 10
 }  # fmt: skip
+SOME: dict[str, Any] = {
+    "epsilons": (1.0, 2.0), "mechanisms": ("laplace", "gaussian"), "draws": 3, "shadows": 20
+}  # fmt: skip
 CASES = (
     Case((300, 8, 2)),
     Case((1000, 64, 3)),
     Case((2000, 30, 10)),
     Case((4000, 64, 4), **FEW),
     Case((1000, 64, 3), **FEW),
+    Case((300, 8, 2), **FEW),
+    Case((1500, 40, 4), **SOME),
+    Case((8000, 32, 3), **FEW),
 )
 WARM = Case((120, 6, 2), **FEW)
 
@@ -131,9 +137,13 @@ def fitted(rows: Sequence[Mapping[str, float]]) -> dict[str, Cost]:
         spent = np.array([max(row[f"{name} s"], 0.01) for row in rows])
         times = np.array([float(getattr(work, name)) for work in works])
         sizes = [work.private if name == "draws" else work.measured for work in works]
-        columns = np.stack([times, times * np.array(sizes) / 1e6], axis=1)
-        (always, a_million), _ = nnls(columns / spent[:, np.newaxis], np.ones(len(rows)))
-        found[name] = Cost(always=float(always), a_million=float(a_million))
+        millions = np.array(sizes) / 1e6
+        columns = np.stack([np.ones(len(rows)), millions, times, times * millions], axis=1)
+        factors, _ = nnls(columns / spent[:, np.newaxis], np.ones(len(rows)))
+        once, once_a_million, each, each_a_million = map(float, factors)
+        found[name] = Cost(
+            once=once, once_a_million=once_a_million, each=each, each_a_million=each_a_million
+        )
     return found
 
 

@@ -7,6 +7,7 @@ private records without noise, and whoever reads the tracking server would read 
 
 from __future__ import annotations
 
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,8 +85,8 @@ def _measured(results: Results) -> dict[str, float]:
 
 
 def _mlflow() -> Any:
+    """The user's MLflow, which is no dependency of this package: any version with these names."""
     try:
-        import mlflow  # type: ignore[import-not-found,unused-ignore]
+        return import_module("mlflow")
     except ModuleNotFoundError:
         raise InputError("mlflow must be installed to log a run: pip install mlflow") from None
-    return mlflow

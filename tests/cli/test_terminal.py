@@ -100,7 +100,6 @@ VARYING = {
     "client add": "client add new-keys.sqlite alice --create",
     "client list": "client list keys.sqlite",
     "export": "export released --onnx new-model.onnx",
-    "keygen": "keygen new-key",
 }
 """What begins with new- is taken away before each time."""
 

@@ -87,7 +87,7 @@ def _files(folder: Path) -> list[Path]:
     state = parsed_object(bounded_bytes(folder / STATE), source=STATE)
     listed: Any = state.get("_data_files")
     files = listed if isinstance(listed, list) else []
-    names = [one.get("filename") for one in files if isinstance(one, dict)]
+    names: list[Any] = [one.get("filename") for one in files if isinstance(one, dict)]
     if not names or len(names) < len(files) or not all(isinstance(one, str) for one in names):
         raise InputError(f"{folder / STATE} must name its data files, got none")
     there = {path.name: path for path in folder.iterdir() if path.is_file()}

@@ -29,14 +29,18 @@ _ROWS, _FEATURES, _CLASSES = 400, 32, 3
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Seconds of one repetition of a stage: always, and for a million numbers it looks at."""
+    """Seconds of a stage: once, for each repetition, and of either for a million numbers."""
 
-    always: float
-    a_million: float
+    once: float
+    once_a_million: float
+    each: float
+    each_a_million: float
 
     def seconds(self, times: float, size: float) -> float:
         """So many repetitions on records × features × classes = ``size``."""
-        return times * (self.always + self.a_million * size / 1e6)
+        millions = size / 1e6
+        once = self.once + self.once_a_million * millions
+        return once + times * (self.each + self.each_a_million * millions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +75,10 @@ class Work:
 
 
 STAGES: Final = {
-    "attacks": Cost(always=0.0, a_million=0.0),
-    "draws": Cost(always=0.0, a_million=0.0),
-    "audits": Cost(always=0.0, a_million=0.0),
-    "shadows": Cost(always=0.0, a_million=0.0),
+    "attacks": Cost(once=0.0, once_a_million=0.0, each=0.0, each_a_million=0.0),
+    "draws": Cost(once=0.0, once_a_million=0.0, each=0.0, each_a_million=0.0),
+    "audits": Cost(once=0.0, once_a_million=0.0, each=0.0, each_a_million=0.0),
+    "shadows": Cost(once=0.0, once_a_million=0.0, each=0.0, each_a_million=0.0),
 }
 """Fitted by ``benchmarks.bench_run_time`` to its own results, in one process."""
 CALIBRATION: Final = 0.1
