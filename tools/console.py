@@ -32,9 +32,7 @@ EXIT_CODE = "echo $?"
 BESIDE = " &"
 PORT = "8600"
 SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1"})
-PROGRESS = re.compile(
-    r"^reticent: (?:[^\n]*, after \d+ s|this run takes about [^\n]*)\n", re.MULTILINE
-)
+PROGRESS = re.compile(r"^reticent: (?:[^\n]*, after \d+ s|this run takes [^\n]*)\n", re.MULTILINE)
 """Lines that only a slow machine prints, or that depend on how fast it is."""
 ASSIGNMENT = re.compile(r"[A-Z_]+=")
 

@@ -109,6 +109,23 @@ def test_a_frame_becomes_what_its_file_becomes(kind, schema, expected):
     assert found.columns == expected.columns
 
 
+class Indexed(Stream):
+    """A frame of an older pandas, whose stream has its index unless that is reset."""
+
+    def __init__(self, table):
+        super().__init__(table.append_column("__index_level_0__", pa.array([2, 0, 1])))
+        self._plain = table
+
+    def reset_index(self, *, drop):
+        assert drop
+        return Stream(self._plain)
+
+
+def test_an_index_is_no_column(schema, expected):
+    found = read_by_schema(Indexed(pa.table(COLUMNS)), schema)
+    assert np.array_equal(found.features, expected.features)
+
+
 def test_the_interchange_protocol_is_enough():
     frame = pa.table({"a": [1.5, 2.5], "b": [1, 2], "kind": [0, 1]})
     found = read_table(Interchanged(frame), label="kind", classes=[0, 1])

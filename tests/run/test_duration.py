@@ -76,6 +76,8 @@ def test_the_fixed_job_is_short():
 
 def test_the_command_says_it_in_one_line(monkeypatch, capsys):
     monkeypatch.setattr(duration, "machine_slowness", lambda: 2.0)
+    huge = work_of(dict(zip(bench_run_time.COLUMNS, [10**6, 99, 9, 1, 1, 2, 10], strict=False)))
+    assert "longer than those whose times are known" in duration.line_of(huge, jobs=1)
     case = Case((40, 3, 2))
     _say_time(case.data(), case.spec())
     line = capsys.readouterr().err

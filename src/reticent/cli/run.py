@@ -260,15 +260,13 @@ def _warn(roles: RunData, spec: RunSpec) -> None:
 def _say_time(roles: RunData, spec: RunSpec) -> None:
     """One line about how long it will take, from public sizes and a measured fixed job."""
     from reticent.run.bounded import bounded
-    from reticent.run.duration import Work, expected_seconds, in_words, machine_slowness
+    from reticent.run.duration import Work, line_of
     from reticent.run.job import capped_run
 
     if is_quiet():
         return
     data, spec = capped_run(roles, spec)
-    work = Work.of(data, bounded(data, spec))
-    seconds = expected_seconds(work, jobs=spec.jobs, slowness=machine_slowness())
-    print_warning(f"this run takes {in_words(seconds)} on this machine, as busy as it is now")
+    print_warning(line_of(Work.of(data, bounded(data, spec)), jobs=spec.jobs))
 
 
 def _refuse_silence(records: int | None, from_data: bool, relation: Relation) -> None:
