@@ -109,3 +109,21 @@ def test_the_real_command_is_run_without_colour(tmp_path, monkeypatch):
     assert "Usage: reticent [OPTIONS] COMMAND [ARGS]..." in outcome.output
     assert "\x1b" not in outcome.output
     assert 40 < max(map(len, outcome.output.splitlines())) <= console.WIDTH
+
+
+SERVER = (
+    "import sys, time; print('begun'); print('listening on', sys.argv[2], flush=True);"
+    " time.sleep(600)"
+)
+
+
+def test_a_command_beside_others_is_waited_for_and_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr(console, "ENTRY_POINT", SERVER)
+    page = "$ reticent serve 8600 &\nbegun\nlistening on 8600\n"
+    assert console.mismatch(page, directory=tmp_path) is None
+    assert console.mismatch(page.replace("begun", "ended"), directory=tmp_path) is not None
+
+
+def test_a_port_of_a_block_without_a_service_stays(prints, tmp_path):
+    prints("8600\n")
+    assert console.mismatch("$ reticent account\n8600\n", directory=tmp_path) is None

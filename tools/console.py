@@ -4,14 +4,20 @@ A block holds commands, each after ``$ ``, and below each one what a terminal sh
 for any text. A command that fails is followed by ``$ echo $?`` and its exit code. What it prints
 may go to a file with ``> FILE`` at its end; no other syntax of a shell is known. Only ``reticent``
 is run; the tools in ``NOT_RUN`` are for the reader, and any other command is refused.
+
+A command that ends with ``&`` runs beside the following ones until the end of its block, which goes
+on when it says that it is listening. The port 8600 of such a block is any free one in truth.
 """
 
+import contextlib
 import doctest
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +29,11 @@ ENTRY_POINT = (
     "import sys; sys.argv[0] = 'reticent'; from reticent.cli import main; sys.exit(main())"
 )
 EXIT_CODE = "echo $?"
+BESIDE = " &"
+PORT = "8600"
 SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1"})
-PROGRESS = re.compile(r"^reticent: [^\n]*, after \d+ s\n", re.MULTILINE)
-"""Lines that only a slow machine prints."""
+PROGRESS = re.compile(r"^reticent: (?:[^\n]*, after \d+ s|this run takes [^\n]*)\n", re.MULTILINE)
+"""Lines that only a slow machine prints, or that depend on how fast it is."""
 ASSIGNMENT = re.compile(r"[A-Z_]+=")
 
 
@@ -68,13 +76,10 @@ def run(command: str, *, directory: Path) -> Outcome:
     words, file = _redirected(shlex.split(command))
     if syntax := SHELL_SYNTAX.intersection(words):
         raise ValueError(f"a console command must do without {', '.join(syntax)}, got {command!r}")
-    hidden = {"FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS"}
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    environment |= {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "PYTHONUTF8": "1"}
     done = subprocess.run(
         [sys.executable, "-c", ENTRY_POINT, *words[1:]],
         cwd=directory,
-        env=environment,
+        env=_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if file is None else subprocess.PIPE,
@@ -88,6 +93,45 @@ def run(command: str, *, directory: Path) -> Outcome:
     return Outcome(output=PROGRESS.sub("", done.stderr), exit_code=done.returncode)
 
 
+@contextlib.contextmanager
+def served(command: str, *, directory: Path) -> Iterator[str]:
+    """Runs a command beside others; yields what it printed up to the line where it listens."""
+    words = shlex.split(command)[1:-1]
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENTRY_POINT, *words],
+        cwd=directory,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+    assert process.stdout is not None
+    printed = ""
+    try:
+        for line in process.stdout:
+            printed += line
+            if line.startswith("listening"):
+                break
+        yield PROGRESS.sub("", printed)
+    finally:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
+
+
+def _with_free_port(block: str) -> str:
+    if not any(step.command.endswith(BESIDE) for step in steps(block)):
+        return block
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return block.replace(PORT, str(found.getsockname()[1]))
+
+
+def _environment() -> dict[str, str]:
+    hidden = {"FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    return environment | {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "PYTHONUTF8": "1"}
+
+
 def _redirected(words: list[str]) -> tuple[list[str], str | None]:
     """The command, and the file that standard output goes to."""
     if words[-2:-1] == [">"]:
@@ -97,6 +141,11 @@ def _redirected(words: list[str]) -> tuple[list[str], str | None]:
 
 def mismatch(block: str, *, directory: Path) -> str | None:
     """Runs a block; says what differs from the page, or None where all of it is true."""
+    with contextlib.ExitStack() as beside:
+        return _mismatch(_with_free_port(block), directory, beside)
+
+
+def _mismatch(block: str, directory: Path, beside: contextlib.ExitStack) -> str | None:
     exit_code = 0
     stated = True
     for step in [*steps(block), Step(command="true", expected="")]:
@@ -108,7 +157,11 @@ def mismatch(block: str, *, directory: Path) -> str | None:
         if not stated:
             return f"exit code {exit_code} is not stated: add '$ {EXIT_CODE}' and the code below"
         program = _program(step.command)
-        if program == "reticent":
+        if program == "reticent" and step.command.endswith(BESIDE):
+            printed = beside.enter_context(served(step.command, directory=directory))
+            if problem := _difference(printed, step.expected):
+                return f"$ {step.command}\n{problem}"
+        elif program == "reticent":
             outcome = run(step.command, directory=directory)
             if problem := _difference(outcome.output, step.expected):
                 return f"$ {step.command}\n{problem}"

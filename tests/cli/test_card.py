@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import yaml
 from sklearn.datasets import load_digits
 
 from reticent.cli.main import BAD_INPUT, run
@@ -14,6 +15,7 @@ from reticent.protect.registry import RECIPES, classifiers
 from reticent.report.annex import annex
 from reticent.report.card import card
 from reticent.report.evidence import of_certificate, of_results
+from reticent.report.markdown import escaped
 from reticent.results import read_results, write_results
 from tests.report.documents import SAMPLE, recommending, ungraded, with_release
 from tests.report.sample import certified
@@ -293,3 +295,17 @@ def test_two_runs_are_compared(command, folder, tmp_path):
     assert code == 0
     assert out.startswith("Two runs\n")
     assert "+2" in out
+
+
+def test_a_card_for_a_model_repository(command, folder):
+    code, out, _ = command(f"card --released {folder}/head --public --hugging-face")
+    assert code == 0
+    _, header, text = out.split("---\n", 2)
+    found = yaml.safe_load(header)
+    assert found["library_name"] == "reticent"
+    assert found["pipeline_tag"] == "tabular-classification"
+    assert "differential-privacy" in found["tags"]
+    evidence = of_certificate(folder / "head")
+    assert text == f"\n# {escaped(evidence.title)}\n\n{card(evidence, public=True)}"
+    code, _, error = command(f"card --released {folder}/head --hugging-face")
+    assert (code, "--public" in error) == (2, True)

@@ -119,6 +119,20 @@ def _write_lists_parquet(folder: Path) -> None:
     parquet.write_table(table, folder / "table.parquet", compression="gzip", row_group_size=4)
 
 
+def _write_saved(folder: Path) -> None:
+    """As ``datasets`` saves a table: a stream of Arrow, and a state that names it."""
+    import pyarrow
+    from pyarrow import ipc
+
+    table = pyarrow.table(_table(folder))
+    table = table.set_column(2, "who", table.column("who").dictionary_encode())
+    (folder / "table").mkdir(exist_ok=True)
+    with ipc.new_stream(folder / "table" / "data.arrow", table.schema) as out:
+        out.write_table(table, max_chunksize=5)
+    state = {"_data_files": [{"filename": "data.arrow"}], "_format_type": None}
+    (folder / "table" / "state.json").write_text(json.dumps(state), encoding="utf-8")
+
+
 _SCHEMA = """
 source = "a codebook"
 records = 12
@@ -175,6 +189,8 @@ def _tables() -> list[Reader]:
                changed=parquet, weight=2.0),
         Reader(name="parquet of lists", write=_write_lists_parquet, read=from_lists,
                changed=parquet),
+        Reader(name="saved dataset", write=_write_saved, read=_read_table(""),
+               changed={"table/data.arrow": (of_bytes,), "table/state.json": (of_json,)}),
         Reader(name="schema", write=_write_raw, read=_read_raw(".csv"),
                changed={"schema.toml": (of_text, of_text, of_bytes)}),
         Reader(name="raw csv", write=_write_raw, read=_read_raw(".csv"),

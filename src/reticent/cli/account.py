@@ -25,7 +25,12 @@ from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
 
 Mechanism = Annotated[
-    MechanismName | None, typer.Option(help="The kind of one release.", show_default=False)
+    MechanismName | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"The kind of one release: {', '.join(MechanismName)}.",
+        show_default=False,
+    ),
 ]
 Noise = Annotated[
     float | None,

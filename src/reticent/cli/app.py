@@ -31,7 +31,7 @@ from reticent.cli import (
     serve,
     train,
 )
-from reticent.cli.quiet import with_quiet
+from reticent.cli.quiet import with_quiet, with_verbosity
 from reticent.read_limit import DEFAULT, VARIABLE, size_of
 
 app = typer.Typer(
@@ -70,28 +70,28 @@ def options(
         os.environ[VARIABLE] = read_limit  # for worker processes too
 
 
-app.command("demo")(with_quiet(demo.demo))
-app.command("run")(with_quiet(run.run))
+app.command("demo")(with_verbosity(demo.demo))
+app.command("run")(with_verbosity(run.run))
 app.command("plan")(with_quiet(plan.plan))
 app.command("calibrate")(with_quiet(calibrate.calibrate))
 app.command("account")(with_quiet(account.account))
-app.command("pretrain")(with_quiet(pretrain.pretrain))
+app.command("pretrain")(with_verbosity(pretrain.pretrain))
 app.add_typer(schema.app, name="schema")
-app.command("fit")(with_quiet(fit.fit))
-app.command("protect")(with_quiet(protect.protect))
-app.command("train")(with_quiet(train.train))
+app.command("fit")(with_verbosity(fit.fit))
+app.command("protect")(with_verbosity(protect.protect))
+app.command("train")(with_verbosity(train.train))
 app.command("predict")(with_quiet(released.predict))
 app.command("export")(with_quiet(export.export))
 app.command("verify")(with_quiet(released.verify))
 app.command("keygen")(with_quiet(keygen.keygen))
-app.command("attack")(with_quiet(attack.attack))
-app.command("audit")(with_quiet(audit.audit))
+app.command("attack")(with_verbosity(attack.attack))
+app.command("audit")(with_verbosity(audit.audit))
 app.command("report")(with_quiet(report.report))
 app.command("card")(with_quiet(card.card))
 app.command("compare")(with_quiet(compare.compare))
-app.command("compare-protections")(with_quiet(compare_protections.compare_protections))
+app.command("compare-protections")(with_verbosity(compare_protections.compare_protections))
 app.add_typer(ledger.app, name="ledger")
 app.command("plan-answers")(with_quiet(serve.plan_answers))
 app.command("serve")(with_quiet(serve.serve))
 app.add_typer(client.app, name="client")
-app.command("reproduce")(with_quiet(reproduce.reproduce))
+app.command("reproduce")(with_verbosity(reproduce.reproduce))

@@ -53,6 +53,13 @@ Annex = Annotated[
     ),
 ]
 Public = Annotated[bool, typer.Option("--public", help="Leave out all that no guarantee covers.")]
+HuggingFace = Annotated[
+    bool,
+    typer.Option(
+        "--hugging-face",
+        help="With --public: a whole README.md for a model repository, with its YAML header.",
+    ),
+]
 
 
 def card(
@@ -63,6 +70,7 @@ def card(
     out: Out = None,
     annex: Annex = None,
     public: Public = False,
+    hugging_face: HuggingFace = False,
     json: Json = False,
 ) -> None:
     """Write the privacy section of a model card, as Markdown: what is promised, tried and open.
@@ -73,7 +81,10 @@ def card(
     from reticent.files import write_together
     from reticent.report.annex import annex as annex_of
     from reticent.report.card import card as card_of
+    from reticent.report.hugging_face import model_card
 
+    if hugging_face and not public:
+        raise InputError("--hugging-face must be given with --public: a model card is published")
     task = None if results is None else _task_document(results)
     if task is not None and results is not None:
         if attack or audit is not None:
@@ -82,10 +93,12 @@ def card(
     else:
         evidence = _evidence(results, released, tuple(attack or ()), audit, public=public)
         utility = None
-    texts = {
-        "card": card_of(evidence, public=public, utility=utility),
-        "annex": annex_of(evidence, public=public),
-    }
+    section = (
+        model_card(evidence, utility=utility)
+        if hugging_face
+        else card_of(evidence, public=public, utility=utility)
+    )
+    texts = {"card": section, "annex": annex_of(evidence, public=public)}
     paths = {"card": out, "annex": annex}
     asked = {path: texts[name].encode() for name, path in paths.items() if path is not None}
     write_together(asked, private=not public)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reticent.cli.endpoint import KEY_VARIABLE
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.released import refuse_no_csv, write_answers
 
 if TYPE_CHECKING:
     from reticent.ledger.clients import Clients
+
 
 app = typer.Typer(help="Who may ask a service, how much, and with which keys.")
 
@@ -41,6 +46,14 @@ Scopes = Annotated[str, typer.Option(help="Some of ask, read and admin, comma-se
 Days = Annotated[
     float | None,
     typer.Option(help="After how many days the key ends.", show_default=False),
+]
+Address = Annotated[str, typer.Argument(metavar="URL", help="Where the service listens.")]
+AskedRows = Annotated[
+    Path, typer.Option("--queries", help="The rows to ask about: a .csv, .parquet or .npz file.")
+]
+AnswersOut = Annotated[
+    Path | None,
+    typer.Option("--out", help="Write the answers to this .csv file.", show_default=False),
 ]
 Create = Annotated[bool, typer.Option("--create", help="Make the database if there is none.")]
 
@@ -151,6 +164,28 @@ def show(database: Where, json: Json = False) -> None:
             for one in keys
         ],
     )
+
+
+@app.command("ask")
+def ask(address: Address, queries: AskedRows, out: AnswersOut = None, json: Json = False) -> None:
+    """Ask a service about each row of a table; its key, if it wants one, is in RETICENT_API_KEY.
+
+    Of a model that was made by a schema the table is raw: its cells are sent as they stand, and the
+    service prepares them. Protected answers are charged. Label and person are not sent.
+    """
+    from reticent.service.asking import ask_table
+
+    if out is not None:
+        refuse_no_csv(out)
+    found = ask_table(address, queries, key=os.environ.get(KEY_VARIABLE))
+    rows = [[answer] for answer in found.answers]
+    write_answers(out, ("row", "predicted"), rows)
+    if json:
+        print_json({"predictions": found.answers, "charged": found.charged})
+        return
+    for number, answer in enumerate([] if out is not None else found.answers):
+        print_line(f"row {number}: {answer}")
+    print_line(f"{len(rows)} answers, {found.charged} charged; {found.guarantee}")
 
 
 def _limit(answers: int | None) -> str:

@@ -282,7 +282,10 @@ def _command(advice: Advice, schema: Path | None) -> str:
     bound = f" --bound {asked.bound:g}" if advice.learner == WEIGHTS else ""  # others refuse it
     numbers = f"--records {asked.records}{bound}"
     if schema is not None:
-        numbers = f"--schema {schema}"
+        from reticent.data import Schema
+
+        held = Schema.load(schema).records is not None
+        numbers = f"--schema {schema}" + ("" if held else f" --records {asked.records}")
     own = RECIPES[advice.learner].own_mechanism is not None  # it has no other
     noise = "" if own else f" --mechanism {advice.mechanism}"
     each = asked.max_records_per_person

@@ -22,7 +22,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from reticent.cli.quiet import is_quiet
+from reticent.cli.quiet import is_quiet, is_verbose
+from reticent.validation import printable
 
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -37,7 +38,28 @@ def stages() -> Iterator[Tell]:
         return
     console = Console(stderr=True)
     with _bars(console) if console.is_terminal else _lines() as tell:
-        yield tell
+        yield _told_stages(tell) if is_verbose() else tell
+
+
+def _told_stages(tell: Tell) -> Tell:
+    """The same, and a line where a stage begins, with the seconds of the one before it."""
+    started = time.monotonic()
+    last: list[tuple[str, float]] = []
+
+    def told(what: str, done: int, whole: int) -> None:
+        if not last or last[-1][0] != what:
+            now = time.monotonic()
+            took = f" ({last[-1][0]}: {now - last[-1][1]:.1f} s)" if last else ""
+            last[:] = [(what, now)]
+            seconds = now - started
+            print(
+                f"reticent: {printable(what)} begins{took}, after {seconds:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+        tell(what, done, whole)
+
+    return told
 
 
 @contextmanager

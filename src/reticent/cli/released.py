@@ -138,7 +138,7 @@ def predict(
     """
     from reticent.protect import load
 
-    _refuse_no_csv(out)
+    refuse_no_csv(out)
     head = load(released)
     if head.recipe.task == "encoding":
         raise InputError(f"{released} must hold a model that predicts, got an encoder: --encoder")
@@ -157,7 +157,7 @@ def predict(
         form = dataclasses.replace(form, **labels_said(head, form, label))
         data = form.read(queries, queries=True)
         found = TaskPredictions.of(head, task, _arranged(head, data), data.labels)
-        _write(out, found.columns, found.rows)
+        write_answers(out, found.columns, found.rows)
         found.print(written=out is not None, json=json)
         return
     names = None if label is None else [str(name) for name in head.classes_]
@@ -180,7 +180,7 @@ def predict(
     if out is not None:
         columns = ("row", "predicted", *(f"probability of {name}" for name in head.classes_))
         answers = zip(chosen.tolist(), head.predict_proba(rows).tolist(), strict=True)
-        _write(out, columns, ([answer, *chances] for answer, chances in answers))
+        write_answers(out, columns, ([answer, *chances] for answer, chances in answers))
     truth = None if data.labels is None else head.classes_[data.labels]
     _print_predictions(head, chosen, truth, json)
 
@@ -192,14 +192,15 @@ def _arranged(head: Release, data: Dataset) -> Any:
     return in_order(data.features.astype("float64", copy=False), data.columns, head.columns)
 
 
-def _refuse_no_csv(out: Path | None) -> None:
+def refuse_no_csv(out: Path | None) -> None:
+    """A file for answers ends in .csv and can be written."""
     from reticent.files import writable_file
 
     if out is not None and writable_file(out).suffix != ".csv":
         raise InputError(f"--out must be a .csv file, got {out}")
 
 
-def _write(out: Path | None, columns: tuple[str, ...], rows: Iterable[list[Any]]) -> None:
+def write_answers(out: Path | None, columns: tuple[str, ...], rows: Iterable[list[Any]]) -> None:
     """A CSV file of answers, whole or not at all."""
     from reticent.files import write_atomic
 

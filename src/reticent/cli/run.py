@@ -54,6 +54,7 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import stages
 from reticent.cli.protect import refuse_earlier
+from reticent.cli.quiet import is_quiet
 from reticent.cli.summary import print_summary, stop_refuted, written_by
 from reticent.cli.table_form import TableForm
 from reticent.cli.task_run import end_task, run_task_command, written_task
@@ -62,6 +63,7 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset
+    from reticent.results import Results
     from reticent.run import RunData, RunSpec
 
 Test = Annotated[
@@ -226,17 +228,26 @@ def run(
             written = written_task(task, target, sign=signer)
             end_task(task, (out, written), limits, json=json, charged=ledger is not None)
             return
+        if not json:
+            _say_time(roles, spec)
         with stages() as stage:
             finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
         written = written_by(finished, target, sign=signer)
-    if json:
-        print_json(finished.results.model_dump(mode="json"))
-    else:
-        if ledger is None:
-            print_warning(NOT_CHARGED)
-        print_summary(finished.results, out, written)
+    _print_run(finished.results, (out, written), json=json, charged=ledger is not None)
     stop_refuted(finished.results)
     stop_above(exceeded(finished.results, limits))
+
+
+def _print_run(
+    results: Results, written: tuple[Path, list[str]], *, json: bool, charged: bool
+) -> None:
+    """The document as JSON, or what it says in short."""
+    if json:
+        print_json(results.model_dump(mode="json"))
+        return
+    if not charged:
+        print_warning(NOT_CHARGED)
+    print_summary(results, *written)
 
 
 def _tables(
@@ -267,6 +278,18 @@ def _warn(roles: RunData, spec: RunSpec) -> None:
     for line in bounded(*capped_run(roles, spec)).notes:
         print_warning(line)
     warn_of_weakness(epsilon=spec.epsilon, delta=spec.delta, records=spec.records)
+
+
+def _say_time(roles: RunData, spec: RunSpec) -> None:
+    """One line about how long it will take, from public sizes and a measured fixed job."""
+    from reticent.run.bounded import bounded
+    from reticent.run.duration import Work, line_of
+    from reticent.run.job import capped_run
+
+    if is_quiet():
+        return
+    data, spec = capped_run(roles, spec)
+    print_warning(line_of(Work.of(data, bounded(data, spec)), jobs=spec.jobs))
 
 
 def _refuse_silence(records: int | None, from_data: bool, relation: Relation) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from reticent.data.schema.inspection import Inspected
 
 DOES_NOT_FIT = 1
+HASH_SHOWN = 32
+"""Letters of a hash: all 64 are wider than a narrow terminal."""
 
 app = typer.Typer(
     name="schema",
@@ -43,7 +45,12 @@ Source = Annotated[
     str | None,
     typer.Option(help="Where the public table comes from, in words.", show_default=False),
 ]
-ExampleName = Annotated[str, typer.Argument(help="adult.")]
+TICKETS = "tickets"
+ExampleName = Annotated[str, typer.Argument(help="adult or tickets.")]
+ExampleOut = Annotated[
+    Path | None,
+    typer.Option("--out", help="A folder for the tables of tickets.", show_default=False),
+]
 Out = Annotated[Path, typer.Option(help="Where to write the draft.")]
 SchemaPath = Annotated[Path, typer.Argument(help="The schema: a TOML file.")]
 TablePath = Annotated[
@@ -97,11 +104,32 @@ def init(
 
 
 @app.command()
-def example(name: ExampleName = "adult") -> None:
-    """Print a schema that comes with the package: UCI Adult, by its public codebook."""
+def example(name: ExampleName = "adult", out: ExampleOut = None) -> None:
+    """Print a schema that comes with the package, or write raw tables to try everything on.
+
+    adult is the schema of UCI Adult, by its public codebook. tickets are four tables of a help
+    desk, made up, with texts, dates and gaps, written to --out.
+    """
     from reticent.data.schema.schema import example_path
 
+    if name == TICKETS:
+        _write_tickets(out)
+        return
+    if out is not None:
+        raise InputError("--out must be said with tickets, the example that has tables")
     typer.echo(example_path(name).read_text(encoding="utf-8"), nl=False)
+
+
+def _write_tickets(out: Path | None) -> None:
+    from reticent.data.schema.example_tables import TABLES, write_example_tables
+    from reticent.files import writable_folder
+
+    if out is None:
+        raise InputError("--out must name a folder for the tables of tickets, got nothing")
+    if taken := [table.name for table in TABLES if (out / table.name).exists()]:
+        raise InputError(f"--out must not hold {taken[0]} already, got {out}")
+    written = write_example_tables(writable_folder(out))
+    print_line(f"written to {out}: {', '.join(path.name for path in written)}")
 
 
 @app.command()
@@ -148,7 +176,7 @@ def _print(schema: Schema, notes: tuple[str, ...]) -> None:
         print_line("so every release is declared, not proven")
     else:
         print_line("nothing is read off the private table: releases can be proven")
-    print_line(f"sha256: {schema.sha256}")
+    print_line(f"sha256: {schema.sha256[:HASH_SHOWN]}…, all of it with --json")
 
 
 def _print_table(table: Path, schema: Schema, found: Inspected) -> None:

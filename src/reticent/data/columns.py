@@ -17,6 +17,7 @@ from reticent.data.archive import archive
 from reticent.data.cells import text_array
 from reticent.data.csv_file import CsvFile
 from reticent.data.dataset import where
+from reticent.data.frames import is_saved_dataset, read_saved_dataset
 from reticent.read_limit import refuse_above_limit
 from reticent.validation import InputError
 
@@ -80,6 +81,8 @@ def open_columns(
     header for sure if it has one of the columns that were ``said``, or are ``texts`` or
     ``guessed``; otherwise no message shows its first row.
     """
+    if is_saved_dataset(path):
+        return arrow_columns(path.name, read_saved_dataset(path))
     if not path.is_file():
         raise InputError(f"path must be a file, got {str(path)!r}")
     for ending, opener in _OPENERS.items():
@@ -137,12 +140,16 @@ def _parquet(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
     arrow_of(path)
     from reticent.data.parquet_file import read_parquet
 
-    table = read_parquet(path)
+    return arrow_columns(path.name, read_parquet(path))
+
+
+def arrow_columns(file: str, table: Any) -> Columns:
+    """The columns of an Arrow table, from whichever file or frame it came."""
 
     def read(name: str) -> Array:
-        return _converted(path.name, repr(name), table.column(name))
+        return _converted(file, repr(name), table.column(name))
 
-    return Columns(file=path.name, names=tuple(table.column_names), read=read)
+    return Columns(file=file, names=tuple(table.column_names), read=read)
 
 
 _OPENERS: Final[dict[str, Callable[[Path, _Kinds, frozenset[str]], Columns]]] = {

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from reticent.arrays import Array, Floats, Integers
-from reticent.data.columns import Columns, is_number, no_length, open_columns
+from reticent.data.columns import Columns, arrow_columns, is_number, no_length, open_columns
 from reticent.data.dataset import Dataset, where
+from reticent.data.frames import FRAME, frame_table
 from reticent.validation import InputError, text, texts
 
 
 def read_table(  # noqa: PLR0913 - one argument for each role of a column
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     *,
     label: str | None,
     person: str | None = None,
@@ -27,6 +28,9 @@ def read_table(  # noqa: PLR0913 - one argument for each role of a column
     drop: Sequence[str] = (),
 ) -> Dataset:
     """A data set from .npz, .csv (.csv.gz) or .parquet; no pickle is ever opened.
+
+    In place of a file, a folder that ``datasets`` saved, or a frame of polars, pandas or whatever
+    gives an Arrow stream.
 
     Labels are whole numbers or texts; ``label=None`` reads none. They are numbered in the order of
     the declared ``classes``, or else of the sorted labels: then the list of classes is itself
@@ -40,7 +44,8 @@ def read_table(  # noqa: PLR0913 - one argument for each role of a column
     """
     roles = {"label": label, "person": person, "embedding": embedding, "text": text_column}
     chosen = _Chosen.of(features, drop, roles)
-    table = _opened(Path(path), roles, chosen, public_classes=classes is not None)
+    source = Path(path) if isinstance(path, (str, os.PathLike)) else path
+    table = _opened(source, roles, chosen, public_classes=classes is not None)
     names, labels = _labelled(table, label, classes)
     persons = None if person is None else _identities(table, person, role="person")
     columns, inputs = _inputs(table, roles, chosen)
@@ -49,7 +54,7 @@ def read_table(  # noqa: PLR0913 - one argument for each role of a column
             f"{table.file} must have a label for each record, got {len(labels)} labels"
         )
     data = Dataset(
-        name=Path(path).name,
+        name=table.file,
         source=f"the user's file {table.file}",
         inputs=inputs,
         labels=labels,
@@ -93,7 +98,7 @@ class _Chosen(NamedTuple):
 
 
 def _opened(
-    path: Path, roles: dict[str, str | None], chosen: _Chosen, *, public_classes: bool
+    source: Path | Any, roles: dict[str, str | None], chosen: _Chosen, *, public_classes: bool
 ) -> Columns:
     """The file, with all its columns named; in CSV every feature is a number, cell by cell.
 
@@ -105,13 +110,16 @@ def _opened(
             f"{', '.join(roles)} must be different columns, got {list(given.values())}"
         )
     guessed = set() if public_classes else {name for role, name in given.items() if role == "label"}
-    table = open_columns(
-        path,
-        texts={*given.values(), *chosen.drop} - guessed,
-        guessed=None if {"embedding", "text"} & set(given) else guessed,  # others are not read then
-        said=[*given.values(), *(chosen.features or ()), *chosen.drop],
-        only=chosen.features,
-    )
+    if isinstance(source, Path):
+        table = open_columns(
+            source,
+            texts={*given.values(), *chosen.drop} - guessed,
+            guessed=None if {"embedding", "text"} & set(given) else guessed,  # nothing else is read
+            said=[*given.values(), *(chosen.features or ()), *chosen.drop],
+            only=chosen.features,
+        )
+    else:
+        table = arrow_columns(FRAME, frame_table(source))
     for role, name in given.items():
         table.refuse_unknown(name, role=role)
     for name in (*(chosen.features or ()), *chosen.drop):

@@ -24,6 +24,7 @@ from reticent.guarantee.grade import (
     restored,
 )
 from reticent.guarantee.rounding import upper_text
+from reticent.notebook_html import block, folded
 from reticent.strict_json import parsed
 from reticent.validation import InputError, describe, line, lines, non_negative, probability
 
@@ -140,6 +141,17 @@ class Guarantee:
             relation=self.relation,
             unit=self.unit,
             gamma=self.gamma,
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the line, and what it rests on in two lists."""
+        parts = [str(part) for part in self.composed_of]
+        return block(
+            "guarantee of differential privacy",
+            self,
+            folded("checked by the code", self.checked),
+            folded("stated by you", self.stated),
+            folded("composed of", parts),
         )
 
     def _check(self) -> None:

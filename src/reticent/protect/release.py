@@ -19,6 +19,7 @@ from reticent.guarantee import Event, Grade, Guarantee
 from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import FRESH_SECURE_NOISE
+from reticent.notebook_html import SHOWN, block, folded, more, pairs
 from reticent.protect.feature_names import checked_names, columns_of, feature_names, in_order
 from reticent.protect.noise_scales import (
     composed_epsilon,
@@ -89,6 +90,21 @@ class Release:
         problems = shape_misfits(self.recipe, self.tensors, len(self.classes_))
         if problems:
             raise InputError(f"tensors must be those of the recipe, got: {problems[0]}")
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what was released, how a query is answered, what is promised."""
+        facts = {
+            "learner": f"{self.recipe.name}, {self.mechanism} noise",
+            "classes": ", ".join(map(str, self.classes_[:SHOWN])) + more(self.classes_),
+            "features": f"{self.features}: {', '.join(self.columns[:SHOWN])}{more(self.columns)}",
+            "numbers": sum(tensor.size for tensor in self.tensors.values()),
+        }
+        lists = (
+            folded("how a query is answered", list(self.recipe.formula)),
+            folded("checked by the code", self.guarantee.checked),
+            folded("stated by you", self.guarantee.stated),
+        )
+        return block("released model", self.guarantee, pairs(facts), *lists)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As its fields, for processes that work on it: what arrives is declared at most."""

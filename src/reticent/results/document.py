@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from reticent.files import write_atomic
 from reticent.guarantee import Grade
+from reticent.notebook_html import block, folded, pairs, table
 from reticent.results.attack import Attack, Interval
 from reticent.results.audit import Audit, Claim
 from reticent.results.by_class import ByClass
@@ -212,6 +213,27 @@ class Results(Value):
         if self.conclusion.recommended not in names:
             raise ValueError("conclusion must recommend one of the releases")
         return self
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict, and the releases at the ε that was asked for."""
+        asked = self.recommended.claim.epsilon
+        chosen = self.conclusion.attack
+        rows = []
+        for one in self.releases:
+            if one.claim.epsilon != asked:
+                continue
+            mark = " ← recommended" if one is self.recommended else ""
+            auc = next((found.auc for found in one.attacks if found.name == chosen), "–")
+            audit = "–" if one.audit is None else one.audit.verdict
+            rows.append((one.name + mark, one.claim.delta, one.accuracy, auc, audit))
+        columns = ("release", "δ", "accuracy", f"{chosen} AUC", "audit")
+        return block(
+            f"{self.title}; internal, as private as the records",
+            self.conclusion.headline,
+            table(columns, rows),
+            folded("in words", self.conclusion.sentences),
+            pairs({"figures": "reticent.plot.figures", "page": "reticent.plot.page"}),
+        )
 
     def refuted(self, *, grades: tuple[str, ...]) -> tuple[str, ...]:
         """The names of releases of these grades whose claim fell."""

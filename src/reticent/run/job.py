@@ -64,6 +64,9 @@ class Finished:
     results: Results
     released: Release
 
+    def _repr_html_(self) -> str:
+        return self.results._repr_html_() + self.released._repr_html_()
+
     def save(self, folder: str | Path, *, sign: Signer | None = None) -> list[Path]:
         """Write ``results.json`` and the released model with its certificate, signed with a key."""
         target = writable_folder(Path(folder))

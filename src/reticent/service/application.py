@@ -20,7 +20,7 @@ from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from reticent.arrays import Floats
+from reticent.arrays import Array, Floats
 from reticent.guarantee import Guarantee
 from reticent.ledger.clients import Scope
 from reticent.service import problems, schemas
@@ -30,6 +30,7 @@ from reticent.service.bodies import (
     idempotency_key,
     infer_request,
     native_rows,
+    raw_rows,
     read_object,
 )
 from reticent.service.detector import Detector
@@ -98,16 +99,29 @@ class Asked(NamedTuple):
         """The one way to an answer: key, rate, body, model."""
         caller = await self.door.caller(request, Scope.ASK)
         key = idempotency_key(request)
-        rows, names = rows_of(await read_object(request, self.model)), None
-        raw = self.model.raw
-        if raw is not None and rows.dtype != np.float64:
-            rows, names = await raw.encoded(rows), raw.names(rows)
+        rows, names = await self._rows(request, rows_of)
         found = await self.model.answer(caller, rows, key=key, names=names)
         self.metrics.answers(found.charged, len(rows) - found.charged)
         if self.detector is not None and caller.client is not None:
             # After the reply has left: how long that takes does not tell what the detector found.
             asyncio.get_running_loop().call_soon(self._watched, caller.client.name, rows)
         return found
+
+    async def _rows(
+        self, request: Request, rows_of: Callable[[Any], Floats | Array]
+    ) -> tuple[Floats, list[bytes] | None]:
+        """Rows of numbers as they were sent, or of raw inputs by the model's schema or encoder.
+
+        Names, where there are any, tell apart what the encoder was given.
+        """
+        document = await read_object(request, self.model)
+        schema, raw = self.model.schema, self.model.raw
+        if schema is not None and "records" in document:
+            return await asyncio.to_thread(raw_rows, document, schema), None  # texts take long
+        rows = rows_of(document)
+        if raw is None or rows.dtype == np.float64:
+            return rows, None
+        return await raw.encoded(rows), raw.names(rows)
 
     def _watched(self, client: str, rows: Floats) -> None:
         """The operator is told of an alarm, the client is not."""

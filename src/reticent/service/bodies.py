@@ -20,10 +20,12 @@ from reticent.strict_json import parsed_object
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
+    from reticent.data import Schema
     from reticent.service.models import Model
 
 MOST_ROWS: Final = 64
 _LETTERS_OF_A_NUMBER: Final = 40
+_LETTERS_OF_A_CELL: Final = 1024
 _ENVELOPE: Final = 16_384
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -37,6 +39,8 @@ async def read_object(request: Request, model: Model) -> dict[str, Any]:
     each = (model.features + 1) * _LETTERS_OF_A_NUMBER
     if model.raw is not None:
         each = max(each, model.raw.kind.most_bytes)
+    if model.schema is not None:
+        each = max(each, _LETTERS_OF_A_CELL * len(model.schema.columns))
     most = MOST_ROWS * each + _ENVELOPE
     content = await _read(request, most)
     try:
@@ -68,6 +72,29 @@ def native_rows(document: dict[str, Any], model: Model) -> Floats | Array:
     if set(document) != {"inputs"}:
         raise Refused(problems.WRONG_FIELDS)
     return _rows(document["inputs"], model.features)
+
+
+def raw_rows(document: dict[str, Any], schema: Schema) -> Floats:
+    """The rows of ``{"records": [{…}, …]}``, each prepared by the schema as ``predict`` does it."""
+    from reticent.data.schema.json_records import json_cells
+    from reticent.data.schema.prepare import prepared_cells
+    from reticent.training.encoders.schema_texts import vectors_not_kept
+
+    records: Any = document["records"]
+    fits = (
+        set(document) == {"records"}
+        and isinstance(records, list)
+        and 1 <= len(records) <= MOST_ROWS
+        and all(isinstance(record, dict) for record in records)
+    )
+    if not fits:
+        raise Refused(problems.WRONG_RECORDS)
+    try:
+        cells = json_cells(records, schema.form)
+        data = prepared_cells(cells, schema, purpose="queries", encode=vectors_not_kept)
+    except InputError:
+        raise Refused(problems.WRONG_RECORDS) from None
+    return data.features
 
 
 @dataclass(frozen=True)

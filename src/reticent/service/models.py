@@ -20,6 +20,7 @@ from reticent.service.door import Caller
 from reticent.service.problems import Refused
 
 if TYPE_CHECKING:
+    from reticent.data import Schema
     from reticent.protect import Release
     from reticent.protect.answers.served import ServedAnswers
     from reticent.service.raw import RawInputs
@@ -58,6 +59,8 @@ class Model(ABC):
     certificate: dict[str, Any]
     raw: RawInputs | None = None
     """The encoder of raw inputs, where one is packaged."""
+    schema: Schema | None = None
+    """By which raw records are prepared, where the model was made by one."""
 
     @abstractmethod
     async def answer(
@@ -100,6 +103,7 @@ class ReleasedModel(Model):
         self.features = release.features
         self.guarantee = composed_guarantee(release) or release.guarantee
         self.certificate = document_of(release)
+        self.schema = release.schema
         self._classifies = release.recipe.task == "classification"
         self.gives = frozenset(("labels", "logits") if self._classifies else ("values",))
 

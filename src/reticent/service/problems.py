@@ -65,6 +65,11 @@ WRONG_RAW: Final = Problem(
     422,
     "Raw inputs must be 1 to 64 texts of 1 to 2000 characters, or images of the model's shape.",
 )
+WRONG_RECORDS: Final = Problem(
+    "invalid-records",
+    422,
+    "Records must be 1 to 64 objects with a valid cell in each column of the model's schema.",
+)
 WRONG_KEY: Final = Problem(
     "invalid-idempotency-key", 422, "Idempotency-Key must be 1 to 255 visible ASCII characters."
 )

@@ -58,12 +58,22 @@ def object_of(required: list[str], **properties: Schema) -> Schema:
 
 
 def native_request(model: Model) -> Schema:
-    """``{"inputs": [[…], …]}``, or raw texts or images where an encoder is packaged."""
-    rows = object_of(["inputs"], inputs=rows_of(model))
-    if model.raw is None:
-        return rows
-    kind = model.raw.kind
-    return {"oneOf": [rows, object_of([kind.field], **{kind.field: kind.schema(MOST_ROWS)})]}
+    """``{"inputs": [[…], …]}``, or raw records, texts or images where the model takes them."""
+    forms = [object_of(["inputs"], inputs=rows_of(model))]
+    if model.raw is not None:
+        kind = model.raw.kind
+        forms.append(object_of([kind.field], **{kind.field: kind.schema(MOST_ROWS)}))
+    if model.schema is not None:
+        columns = [column.name for column in model.schema.features]
+        forms.append(object_of(["records"], records=_records(columns)))
+    return forms[0] if len(forms) == 1 else {"oneOf": forms}
+
+
+def _records(columns: list[str]) -> Schema:
+    """Objects with a cell for each column."""
+    cell: Schema = {"type": ["string", "number", "boolean", "null", "array"]}
+    record = {"type": "object", "required": columns, "properties": dict.fromkeys(columns, cell)}
+    return {"type": "array", "items": record, "minItems": 1, "maxItems": MOST_ROWS}
 
 
 def native_answer() -> Schema:

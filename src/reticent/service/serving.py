@@ -27,7 +27,7 @@ from reticent.service.models import Model, ProtectedModel, ReleasedModel
 from reticent.validation import InputError, count, positive
 
 if TYPE_CHECKING:
-    from reticent.data import Dataset
+    from reticent.data import Dataset, Schema
     from reticent.protect.answers import AnswerPlan, PrivateAnswers
     from reticent.service.application import ASGI
     from reticent.service.raw import RawInputs
@@ -120,6 +120,7 @@ class ServeSpec:
         rate = RateLimit(self.rate)
         if self.released is not None:
             model = released_model(self.released, self.name)
+            _load_encoders(model.schema)
             if self.keys is None:
                 return model, Door(None, rate=rate)
             from reticent.ledger.storage import Storage
@@ -186,6 +187,16 @@ def packaged_encoder(name: str, released: Path | None) -> Encoder:
     if own != (None if used is None else used.fingerprint):
         raise InputError("--encoder must be the one that the model's features came from, got other")
     return encoder
+
+
+def _load_encoders(schema: Schema | None) -> None:
+    """Before anybody asks: the first text would wait for its encoder's weights."""
+    from reticent.data.schema import Text
+    from reticent.training.encoders.schema_texts import vectors_not_kept
+
+    for column in () if schema is None else schema.features:
+        if isinstance(column.kind, Text):
+            vectors_not_kept(column.kind, ["text"])
 
 
 def private_head(

@@ -21,6 +21,7 @@ from reticent.arrays import Array, Flags, Floats, Integers
 from reticent.data.archive import archive
 from reticent.data.columns import arrow_of, decoded_dictionary
 from reticent.data.csv_file import CsvFile, Dialect
+from reticent.data.frames import is_saved_dataset, read_saved_dataset
 from reticent.read_limit import refuse_above_limit
 from reticent.validation import InputError
 
@@ -82,6 +83,8 @@ def open_cells(path: Path, dialect: Dialect, names: tuple[str, ...]) -> FileCell
 
     ``names`` are those of the columns: of a text file without a header, in their order.
     """
+    if is_saved_dataset(path):
+        return arrow_cells(path.name, read_saved_dataset(path))
     if not path.is_file():
         raise InputError(f"path must be a file, got {str(path)!r}")
     if path.stat().st_size == 0:
@@ -178,19 +181,23 @@ def _parquet(path: Path) -> FileCells:
     arrow_of(path)
     from reticent.data.parquet_file import read_parquet
 
-    table = read_parquet(path)
+    return arrow_cells(path.name, read_parquet(path))
+
+
+def arrow_cells(file: str, table: Any) -> FileCells:
+    """The cells of an Arrow table, from whichever file or frame it came."""
 
     def read(name: str, numbers: int) -> Texts | Numbers:
         import pyarrow
 
         try:
-            return _of_arrow(path.name, name, table.column(name).combine_chunks(), numbers)
+            return _of_arrow(file, name, table.column(name).combine_chunks(), numbers)
         except pyarrow.ArrowException:
             raise InputError(
-                f"{path.name} must hold plain values, got a damaged column {name!r}"
+                f"{file} must hold plain values, got a damaged column {name!r}"
             ) from None
 
-    return FileCells(file=path.name, names=tuple(table.column_names), read=read)
+    return FileCells(file=file, names=tuple(table.column_names), read=read)
 
 
 def _of_arrow(file: str, name: str, column: Any, numbers: int) -> Texts | Numbers:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from reticent.arrays import Array, Flags, Floats
 from reticent.data.cells import text_array
 from reticent.data.dataset import Dataset, where
+from reticent.data.frames import FRAME, frame_table
 from reticent.data.schema.column import Column, TextEncoder
-from reticent.data.schema.file_cells import FileCells, Texts, open_cells
+from reticent.data.schema.file_cells import FileCells, Texts, arrow_cells, open_cells
 from reticent.data.schema.schema import Schema
 from reticent.data.schema.vectors import NumberList
 from reticent.read_limit import refuse_above_limit
@@ -26,20 +27,38 @@ Purpose = Literal["records", "queries"]
 
 
 def read_by_schema(
-    path: str | os.PathLike[str],
+    table: str | os.PathLike[str] | Any,
     schema: Schema,
     *,
     purpose: Purpose = "records",
     encode: TextEncoder | None = None,
 ) -> Dataset:
-    """A data set of float64 features from a raw table: .npz, .parquet, or a text table.
+    """A data set of float64 features from a raw table.
+
+    The table is a file (.npz, .parquet, or a text table), a folder that ``datasets`` saved, or a
+    frame of polars, pandas or whatever gives an Arrow stream.
 
     Columns are found by their names, in whatever order; one that the schema does not name is
     refused. Of ``queries`` label and person may be missing, other columns are ignored, and an
     invalid record is always refused: each query has an answer. ``encode`` makes vectors of texts,
     one at a time (``training.encoders.schema_texts``).
     """
-    cells = open_cells(Path(path), schema.dialect, tuple(column.name for column in schema.columns))
+    if isinstance(table, (str, os.PathLike)):
+        names = tuple(column.name for column in schema.columns)
+        cells = open_cells(Path(table), schema.dialect, names)
+    else:
+        cells = arrow_cells(FRAME, frame_table(table))
+    return prepared_cells(cells, schema, purpose=purpose, encode=encode)
+
+
+def prepared_cells(
+    cells: FileCells,
+    schema: Schema,
+    *,
+    purpose: Purpose = "records",
+    encode: TextEncoder | None = None,
+) -> Dataset:
+    """``read_by_schema`` of cells that are there already: of a file, a frame, a request."""
     columns = _columns(cells, schema, purpose)
     found = _Prepared(cells, schema, len(cells_of(cells, columns[0], numbers=True)))
     found.fill(encode)
@@ -47,7 +66,7 @@ def read_by_schema(
     persons = None if schema.person not in columns else found.persons()
     keep = found.kept(leave_out=schema.invalid == "leave-out" and purpose == "records")
     return Dataset(
-        name=Path(path).name,
+        name=cells.file,
         source=f"the user's file {cells.file}, by a schema",
         inputs=found.features[keep],
         labels=None if labels is None else labels[keep],

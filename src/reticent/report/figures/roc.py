@@ -4,14 +4,18 @@ Besides, what the guarantee alone allows any attack (the one figure of a public 
 exposed each private record is by the release.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from reticent.arrays import Floats
 from reticent.audit import ceiling
-from reticent.report.drawing import Canvas, Drawing, Look, shortened
+from reticent.audit.metrics import auc, roc, two_sides
+from reticent.report.drawing import Canvas, Drawing, Look, shortened, styled
 from reticent.report.numbers import decimal_range, epsilon_of, share, whole_share
 from reticent.report.palette import LIGHT
-from reticent.report.series import attack_on, percent_axis
+from reticent.report.series import attack_on, look_of, percent_axis
 from reticent.results import Attack, Claim, Exposure, Results
 
 _ROC_LOOKS = {
@@ -19,6 +23,9 @@ _ROC_LOOKS = {
     "after": Look(colour="blue", marker="o", dash=(0, (6, 2))),
     "white": Look(colour="purple", marker="D", dash=(0, (2, 1.5))),
 }
+
+DASHES_BY_PLACE = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
+"""Of curves beside each other: told apart without colours."""
 
 
 def draw_roc(results: Results) -> Drawing | None:
@@ -49,12 +56,44 @@ def draw_roc(results: Results) -> Drawing | None:
     )
 
 
+def draw_scores(attacks: Mapping[str, tuple[ArrayLike, ArrayLike]], claim: Claim | None) -> Drawing:
+    """Of attacks whose scores of members and others are at hand, under the ceiling of a claim."""
+    curves = {name: roc(*two_sides(*scores)) for name, scores in attacks.items()}
+    sizes = [min(map(len, two_sides(*scores))) for scores in attacks.values()]
+    floor = 0.5 / max(sizes)
+    with styled():
+        canvas = Canvas("own-roc", 360)
+        grid = np.geomspace(floor, 1.0, 200)
+        _log_axes(canvas, floor)
+        if claim is not None:
+            draw_ceiling(canvas, claim, grid)
+        else:
+            _draw_guessing(canvas, grid)
+        for place, (name, curve) in enumerate(curves.items()):
+            seen = curve.tpr > 0  # logarithms have no room for the origin
+            look = look_of(place, "proven")
+            line = look.line | {"linestyle": DASHES_BY_PLACE[place % len(DASHES_BY_PLACE)]}
+            fpr = np.maximum(curve.fpr, floor)[seen]
+            canvas.axes.plot(fpr, curve.tpr[seen], label=shortened(name), **line)
+        canvas.figure.legend(loc="outside lower center", ncols=1, handlelength=3.2)
+    areas = {name: auc(*scores) for name, scores in attacks.items()}
+    return canvas.done(
+        title="Who is found",
+        caption="Share of members found (TPR) at each share of false alarms (FPR).",
+        alt=" ".join(f"{name}: AUC {area.value:.3f}." for name, area in areas.items()),
+    )
+
+
 def draw_ceiling(canvas: Canvas, claim: Claim, grid: Floats) -> None:
     """The largest TPR that the claim allows, and guessing."""
     allowed = ceiling(grid, claim.epsilon, min(claim.delta, np.nextafter(1.0, 0.0)))
     canvas.axes.fill_between(grid, allowed, 1.0, color=LIGHT["muted"], alpha=0.14, linewidth=0)
     canvas.axes.plot(grid, allowed, color=LIGHT["ink"], linewidth=1.6,
                      label=f"ceiling for any attack, {epsilon_of(claim)}")  # fmt: skip
+    _draw_guessing(canvas, grid)
+
+
+def _draw_guessing(canvas: Canvas, grid: Floats) -> None:
     canvas.axes.plot(grid, grid, color=LIGHT["muted"], linewidth=1.2, linestyle=(0, (4, 3)),
                      label="guessing")  # fmt: skip
 
@@ -112,8 +151,12 @@ _CEILING_LOOK = Look(colour="blue", marker="o")
 
 
 def draw_guarantee_ceiling(results: Results) -> Drawing:
+    """Of the recommended release."""
+    return draw_claim_ceiling(results.recommended.claim)
+
+
+def draw_claim_ceiling(claim: Claim) -> Drawing:
     """Computed from the claim, and from nothing else."""
-    claim = results.recommended.claim
     canvas = Canvas("ceiling", 350)
     draw_ceiling(canvas, claim, np.linspace(0.0, 1.0, 201))
     allowed = ceiling(_MARKED, claim.epsilon, min(claim.delta, np.nextafter(1.0, 0.0)))

@@ -6,6 +6,7 @@ batch would move the vectors of others by rounding errors.
 
 import os
 from functools import cache, partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,23 +21,37 @@ from reticent.validation import InputError
 
 
 def read_with_schema(
-    path: str | os.PathLike[str],
+    table: str | os.PathLike[str] | Any,
     schema: Schema,
     *,
     purpose: Purpose = "records",
     progress: Progress | None = None,
 ) -> Dataset:
     """``read_by_schema``, with the encoders that the schema names for its texts."""
-    return read_by_schema(path, schema, purpose=purpose, encode=partial(vectors, progress=progress))
+    encode = partial(vectors, progress=progress)
+    return read_by_schema(table, schema, purpose=purpose, encode=encode)
 
 
-def vectors(kind: Text, texts: list[str], *, progress: Progress | None = None) -> Floats:
+def vectors_not_kept(kind: Text, texts: list[str]) -> Floats:
+    """The same vectors; nothing of the texts is written to a disk, since they are a client's."""
+    return vectors(kind, texts, folder=False)
+
+
+def vectors(
+    kind: Text,
+    texts: list[str],
+    *,
+    progress: Progress | None = None,
+    folder: Literal[False] | None = None,
+) -> Floats:
     """A vector for each text, by the encoder of its column; what was encoded before is kept."""
     if not texts:
         return np.zeros((0, kind.length))
     inputs = text_array("the column of texts", texts)
     data = Dataset(name="texts", source="a column of texts", inputs=inputs)
-    found = cached_features(data, _encoder(kind.encoder), progress=progress, record_by_record=True)
+    found = cached_features(
+        data, _encoder(kind.encoder), folder=folder, progress=progress, record_by_record=True
+    )
     made: Floats = found.inputs.astype(np.float64)
     if made.shape[1] != kind.length:
         raise InputError(

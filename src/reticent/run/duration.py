@@ -1,0 +1,166 @@
+"""How long a run will take: work from public sizes, times what a small fixed job takes here.
+
+The seconds of each stage grow with records × features × classes and with how often it is repeated.
+Their factors were fitted to runs of other sizes (``make bench BENCH=run_time``); this machine, as
+busy as it is, counts by the time of a fixed job that is measured when a run starts.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from reticent.parallel import workers
+from reticent.randomness import seeded
+from reticent.run.bounded import Bounded
+from reticent.run.spec import RunData
+from reticent.training import SoftmaxHead
+
+_REPEATS: Final = 3
+_ROWS, _FEATURES, _CLASSES = 400, 32, 3
+"""Of the fixed job."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Seconds of a stage: once, for each repetition, and of either for a million numbers."""
+
+    once: float
+    once_a_million: float
+    each: float
+    each_a_million: float
+
+    def seconds(self, times: float, size: float) -> float:
+        """So many repetitions on records × features × classes = ``size``."""
+        millions = size / 1e6
+        once = self.once + self.once_a_million * millions
+        return once + times * (self.each + self.each_a_million * millions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """How often each stage of a run repeats, and the sizes that they look at."""
+
+    attacks: int
+    """Shadow models over all attacked releases."""
+    draws: int
+    audits: int
+    shadows: int
+    measured: float
+    """Records × features × classes that are attacked and audited."""
+    private: float
+    """The same of all private records, which releases are made of."""
+
+    @classmethod
+    def of(cls, data: RunData, plan: Bounded) -> Work:
+        """From public sizes and choices alone."""
+        spec, seen = plan.spec, plan.measured
+        kinds = 1 + (2 if plan.published else 1) * len(spec.mechanisms)
+        releases = kinds * len(spec.epsilons)
+        width = data.features * len(data.private.classes)
+        return cls(
+            attacks=releases * max(spec.shadows // 2, 10),
+            draws=releases * spec.draws,
+            audits=kinds,
+            shadows=spec.shadows,
+            measured=float(width * (len(seen.private) + len(seen.others))),
+            private=float(width * len(data.private)),
+        )
+
+
+STAGES: Final = {
+    "attacks": Cost(once=3.32, once_a_million=0.681, each=0.00996, each_a_million=0.0201),
+    "draws": Cost(once=0.688, once_a_million=3.48, each=0.0101, each_a_million=0.00501),
+    "audits": Cost(once=0.0, once_a_million=0.0, each=0.282, each_a_million=0.284),
+    "shadows": Cost(once=0.801, once_a_million=3.42, each=0.0152, each_a_million=0.0315),
+}
+"""Fitted by ``benchmarks.bench_run_time`` to its own results, in one process."""
+CALIBRATION: Final = 0.0848
+"""Seconds of the fixed job where these were measured."""
+ALWAYS: Final = 7.0
+"""Seconds of a command beside its stages: starting, and drawing the page."""
+LARGEST: Final = 5e6
+"""Records × features × classes up to which times are known; a few times what was measured."""
+IN_PARALLEL: Final = ("attacks", "audits")
+WORKER_START: Final = 4.0
+"""Seconds until worker processes have loaded what they need."""
+
+
+def stage_seconds(work: Work, costs: Mapping[str, Cost] = STAGES) -> dict[str, float]:
+    """Of each stage, in one process of the machine that was measured."""
+    sizes = {"draws": work.private}
+    return {
+        name: cost.seconds(getattr(work, name), sizes.get(name, work.measured))
+        for name, cost in costs.items()
+    }
+
+
+def expected_seconds(work: Work, *, jobs: int, slowness: float) -> float:
+    """How long a run of this work will take.
+
+    Args:
+        work: What there is to do.
+        jobs: As in ``RunSpec``: processes, -1 for every core.
+        slowness: What the fixed job takes here, in times of what it took where this was fitted.
+    """
+    stages = stage_seconds(work)
+    many = workers(jobs)
+    shared = sum(stages[name] for name in IN_PARALLEL)
+    started = WORKER_START if many > 1 else 0.0
+    return slowness * (ALWAYS + started + sum(stages.values()) - shared + shared / many)
+
+
+def machine_slowness(clock: Callable[[], float] = time.perf_counter) -> float:
+    """The fixed job's time here, in times of the one where the factors were fitted; below 1 s."""
+    return calibration_seconds(clock) / CALIBRATION
+
+
+def calibration_seconds(clock: Callable[[], float]) -> float:
+    """The median time of a fixed fit on made-up records, after one that is not counted."""
+    rng = seeded("how fast this machine is", 0)
+    labels = rng.integers(_CLASSES, size=_ROWS)
+    rows = rng.standard_normal((_ROWS, _FEATURES)) + 0.5 * labels[:, np.newaxis]
+    times = []
+    for _ in range(_REPEATS + 1):
+        started = clock()
+        for penalty in (1e-2, 1e-3, 1e-4):
+            head = SoftmaxHead(
+                records=_ROWS, bound=6.0, penalty=penalty, classes=tuple(range(_CLASSES))
+            )
+            head.fit(rows, labels)
+        times.append(clock() - started)
+    return statistics.median(times[1:])
+
+
+def line_of(work: Work, *, jobs: int) -> str:
+    """What a run says at its start; nothing is promised of tables beyond those that were measured.
+
+    Args:
+        work: What there is to do.
+        jobs: As in ``RunSpec``.
+    """
+    if work.private > LARGEST:
+        return "this run takes longer than those whose times are known: its progress is shown"
+    seconds = expected_seconds(work, jobs=jobs, slowness=machine_slowness())
+    return f"this run takes {in_words(seconds)} on this machine, as busy as it is now"
+
+
+def in_words(seconds: float) -> str:
+    """A time as people say it, rounded to what is known of it.
+
+    >>> [in_words(value) for value in (3, 47, 100, 1500, 9000)]
+    ['about 5 seconds', 'about 50 seconds', 'about 2 minutes', 'about 25 minutes', 'about 3 hours']
+    """
+    if seconds < 90:
+        step = 5 if seconds < 30 else 10
+        return f"about {max(step * round(seconds / step), step)} seconds"
+    if seconds < 5400:
+        step = 1 if seconds < 600 else 5
+        return f"about {step * round(seconds / 60 / step)} minutes"
+    return f"about {math.ceil(seconds / 3600)} hours"
