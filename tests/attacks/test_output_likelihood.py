@@ -74,9 +74,11 @@ def test_residuals_keep_their_sign(numbers):
 
 
 def test_a_shadow_is_judged_without_itself_and_its_pair(numbers, shadows):
-    for values, inside in shadows.before_shadows(numbers):
-        own = auc(values[LIRA][inside], values[LIRA][~inside]).value
-        assert 0.6 < own < 1  # with itself among the shadows it would be 1
+    for pair, (values, inside) in enumerate(shadows.before_shadows(numbers)):
+        assert auc(values[LIRA][inside], values[LIRA][~inside]).value > 0.6
+        rest = [place for place in range(16) if place // 2 != pair]
+        others = OutputShadows(outcomes=shadows.outcomes[rest], inside=shadows.inside[rest])
+        assert np.allclose(values[LIRA], others.ratios(shadows.outcomes[2 * pair]))
 
 
 def test_several_labels_add_up():
