@@ -24,7 +24,7 @@ def test_every_number_of_records_has_its_own_specification():
             assert {cell.records for cell in spec.cells} == {spec.records}
             assert spec.draws >= 5
             assert 0.5 < spec.before < 1
-            assert spec.on == name
+            assert spec.on.removesuffix("-log") == name  # a map of the same records
     noises = {cell.mechanism for cell in pure.SPECS["cifar10"][1].cells}
     assert noises >= {"laplace", "logistic", "l2-laplace"}
 

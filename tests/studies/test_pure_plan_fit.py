@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reticent.data import Dataset
 from reticent.protect.plan import PURE_CURVE, LossCurve
 from reticent.protect.plan_pure import MATRIX_LDA, PURE_MEANS, RULE
-from reticent.studies import plan_fit
-from reticent.studies.pure_grid import COLUMNS, SPECS, UNTRIED
+from reticent.studies import plan_fit, tasks
+from reticent.studies.pure_grid import COLUMNS, SPECS, UNTRIED, PureGrid, study
 from reticent.studies.pure_plan_fit import cells_of, fitted, judged, left_out_fits, read_cells
+from reticent.studies.trained import Run
 
 RESULTS = Path(__file__).parents[2] / "results"
 GRIDS = sorted(RESULTS.glob("pure-grid-*.json"))
@@ -55,6 +57,32 @@ def test_a_true_curve_and_rule_are_found_again():
     assert all(cell.regret(fit.rule) == 0 for cell in made_of)
     assert (fit.curve.constant, fit.curve.slope) == pytest.approx((0.4, -1.2), abs=0.15)
     assert fit.curve.half < 0.2  # only losses beyond the clip are off
+
+
+def test_the_study_asks_every_learner_and_leaves_out_weights_that_drown():
+    spec = PureGrid(on="digits", sizes=(600,), before=(0.95,), epsilons=(2.0, 8.0), draws=1)
+    (table,) = study(spec, Run()).tables
+    low, high = cells_of([result("digits", table.rows)])
+    assert table.columns == COLUMNS
+    assert table.rows[0][-1] == UNTRIED
+    assert set(high.after) == set(COLUMNS[5:])
+    assert high.after[PURE_MEANS] > max(low.after[MATRIX_LDA], 0.5)
+
+
+def test_logarithms_of_capital_are_of_dollars(monkeypatch):
+    """100,000 dollars are ln(100,001)/12 whatever the other columns, and 0 stays 0."""
+    rows = np.zeros((2, len(tasks.COLUMNS)), dtype=np.float32)
+    gain, loss = (tasks.COLUMNS.index(name) for name in ("capital-gain", "capital-loss"))
+    rows[1, [gain, loss]] = 1.0
+    held = Dataset(
+        name="two", inputs=rows, labels=np.array([0, 1]), classes=("a", "b"), source="made"
+    )
+    monkeypatch.setattr(tasks, "load", lambda name, folder: held)
+    found = tasks._adult_log("train", None).features.astype(np.float64)
+    assert found[0].sum() == 0
+    wanted = [np.log1p(1e5) / 12, np.log1p(1e4) / 12]
+    assert found[1, [gain, loss]] == pytest.approx(wanted, rel=1e-6)
+    assert found.sum() == pytest.approx(sum(wanted), rel=1e-6)
 
 
 def test_another_table_is_refused():

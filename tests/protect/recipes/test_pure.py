@@ -18,7 +18,12 @@ from reticent.protect import (
 )
 from reticent.protect.noise_scales import noise_plan
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
-from reticent.protect.recipes.matrix_lda import MatrixLDARecipe, joint_moment, shortened
+from reticent.protect.recipes.matrix_lda import (
+    MatrixLDARecipe,
+    discriminant,
+    joint_moment,
+    shortened,
+)
 from reticent.protect.recipes.pure_class_means import COUNTS, SUMS, PureClassMeansRecipe
 from reticent.randomness import seeded
 from reticent.validation import InputError
@@ -196,3 +201,25 @@ def test_a_seed_makes_the_map_and_another_makes_another():
     assert not np.array_equal(one, other)
     assert np.allclose(one.T @ one, np.eye(280), atol=1e-7)
     assert np.array_equal(one * 2.0**32, np.rint(one * 2.0**32))  # or products would round
+
+
+def test_the_spectrum_is_damped_by_half_the_edge_of_its_noise():
+    """Without a difference of class means and with a diagonal moment, weights are 1/(λ + τ).
+
+    One eigenvalue stands above 2τ and is corrected, the others share the rest of the trace.
+    """
+    records, width, noise = 1000.0, 4, 25.0
+    tau = noise * np.sqrt(width) / records
+    moment = records * np.diag([0.5, 0.05, 0.02, 0.01])
+    sums = np.array([[30.0, 30.0, 30.0, 30.0], [-30.0, -30.0, -30.0, -30.0]])
+    counts = np.array([500.0, 500.0])
+    means = sums / 500
+    layer = discriminant(moment, sums, counts, moment_noise=noise, sum_noise=0.0)
+    within = moment / records - (means.T / 2) @ means
+    values, vectors = np.linalg.eigh(within)
+    trace = 1 - (means[0] ** 2).sum()
+    first = (values[-1] + np.sqrt(values[-1] ** 2 - 4 * tau**2)) / 2
+    clean = np.array([*[(trace - first) / 3] * 3, first])
+    wanted = means @ ((vectors / (clean + tau + 1e-6)) @ vectors.T)
+    assert values[-2] < 2 * tau < values[-1]
+    assert np.allclose(layer.weights, wanted)
