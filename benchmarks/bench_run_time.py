@@ -102,11 +102,11 @@ def measured(case: Case) -> list[Any]:
     """A row without its last cell."""
     data, spec = case.data(), case.spec()
     seconds = dict.fromkeys(("attacks", "draws", "audits", "shadows"), 0.0)
-    last = ["shadows", time.process_time()]
+    last: list[Any] = ["shadows", time.process_time()]
 
     def tell(what: str, _done: int, _whole: int) -> None:
         now = time.process_time()
-        seconds[str(last[0])] += now - float(last[1])
+        seconds[last[0]] += now - last[1]
         last[:] = [STAGES.get(what, "shadows"), now]
 
     started = time.process_time()

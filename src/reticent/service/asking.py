@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -69,6 +69,6 @@ def _replies(
         yield service.ask(part)
 
 
-def _parts(rows: Sequence[Any]) -> Iterator[Any]:
+def _parts(rows: Any) -> Iterator[Any]:
     for start in range(0, len(rows), AT_ONCE):
         yield rows[start : start + AT_ONCE]

@@ -94,7 +94,7 @@ def raw_rows(document: dict[str, Any], schema: Schema) -> Floats:
         data = prepared_cells(cells, schema, purpose="queries", encode=vectors_not_kept)
     except InputError:
         raise Refused(problems.WRONG_RECORDS) from None
-    return data.features
+    return data.features.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
