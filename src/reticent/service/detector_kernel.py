@@ -50,7 +50,7 @@ def looked_at(
             for place in range(PROJECTED):
                 step = last[other, place] - point[place]
                 gap += step * step
-            if gap < least:  # noqa: PLR1730 - not where it is NaN
+            if gap < least:  # not where it is NaN
                 least = float(gap)
         last[(asked + row) % last.shape[0]] = point
         found[row, 0], found[row, 1] = least, distance
