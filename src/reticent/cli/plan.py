@@ -126,8 +126,15 @@ def plan(
             relation=relation_of(relation),
             max_records_per_person=max_records_per_person,
         )
-        idle = {"features": features, "classes": classes, "bound": bound, "queries": queries}
-        idle |= {"loss": loss, "rarest-share": rarest_share}
+        idle: dict[str, Any] = {
+            "features": features,
+            "classes": classes,
+            "bound": bound,
+            "queries": queries,
+            "loss": loss,
+            "rarest-share": rarest_share,
+            "prototypes": prototypes or None,
+        }
         print_task_plan(facts, terms, (schema, records, idle), json=json)
         return
     public = _numbers(facts, records=records, features=features, classes=classes, bound=bound)
