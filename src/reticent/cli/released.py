@@ -158,7 +158,7 @@ def predict(
         data = form.read(queries, queries=True)
         found = TaskPredictions.of(head, task, _arranged(head, data), data.labels)
         write_answers(out, found.columns, found.rows)
-        found.print(written=out is not None, json=json)
+        found.show(written=out is not None, json=json)
         return
     names = None if label is None else [str(name) for name in head.classes_]
     if text is None or encoder is not None:

@@ -81,7 +81,7 @@ class TaskPredictions:
         pairs = zip(self.answers.tolist(), self.chances.tolist(), strict=True)
         return ([*labels, *chances] for labels, chances in pairs)
 
-    def print(self, *, written: bool, json: bool) -> None:
+    def show(self, *, written: bool, json: bool) -> None:
         """Numbers line by line, or how often each label is said; then what was measured."""
         if json:
             found = {one.words: one.figure.value for one in self.measures}
