@@ -1,9 +1,9 @@
 """Real tables with other labels, raw rows by one schema each: a number, several labels, 80/15/5.
 
 Each table goes the whole way: schema, plan, run (tune, attack, release, attack again, audit) and
-predictions on raw rows. Lists and ranges of Adult and of the digits are their codebooks'. The ranges
-of diabetes were set after a look at its columns, and its zeros after a first run: its schema says
-that they come from the private table, so that its releases are declared.
+predictions on raw rows. Lists and ranges of Adult and of the digits are their codebooks'. Those of
+diabetes were set after a look at its columns, and its zeros after a first run: its schema says that
+they come from the private table, so that its releases are declared.
 """
 
 from __future__ import annotations
