@@ -95,20 +95,26 @@ def _originals(folder: Path, every: list[Any]) -> dict[str, Path]:
         found[reader.name] = folder / "valid" / reader.name.replace("/", "-")
         found[reader.name].mkdir(parents=True)
         reader.write(found[reader.name])
-        kept = {file.name: file.read_bytes() for file in found[reader.name].iterdir()}
+        kept = {file: file.read_bytes() for file in _files(found[reader.name])}
         reader.read(found[reader.name])
         for file, content in kept.items():
-            (found[reader.name] / file).write_bytes(content)
+            file.write_bytes(content)
     return found
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def _mutated(valid: Path, place: Path, reader: Any, rng: Random) -> str:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     file: str = rng.choice(list(reader.changed))
-    for one in valid.iterdir():
-        if one.name != file:
-            (place / one.name).hardlink_to(one)
+    for one in _files(valid):
+        same = place / one.relative_to(valid)
+        same.parent.mkdir(parents=True, exist_ok=True)
+        if one != valid / file:
+            same.hardlink_to(one)
     change = rng.choice(reader.changed[file])
     (place / file).write_bytes(change((valid / file).read_bytes(), rng))
     return file
