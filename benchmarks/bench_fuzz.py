@@ -15,7 +15,9 @@ from tests.fuzz.processes import ended, started, wait_for_workers
 NAME = "fuzz"
 TITLE = "Mutated files through every reader, and runs ended by SIGTERM"
 SEED = 1919
-RUN = "--label y --records 300 --epsilon 1 --delta 1e-5 --relation add-remove --jobs 2 --shadows 400"
+RUN = (
+    "--label y --records 300 --epsilon 1 --delta 1e-5 --relation add-remove --jobs 2 --shadows 400"
+)
 
 
 def run(quick: bool) -> Result:
