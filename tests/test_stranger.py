@@ -170,7 +170,7 @@ def test_the_whole_job_takes_the_same_table(here, capsys):
 # --- what goes wrong is one line, exit code 2, and nothing written --------------------------------
 
 FORMS = {
-    "run": ["run", *PRIVATE, "--test", "test.csv", *PUBLIC, *ASKED, "--out", "out/run"],
+    "run": ["run", *PRIVATE, "--test", "test.csv", *PUBLIC, *ASKED, "--quiet", "--out", "out/run"],
     "protect": ["protect", *PRIVATE, *PUBLIC, *ASKED, *WEIGHTS, "--out", "out/released"],
     "fit": ["fit", *PRIVATE, *PUBLIC, *ASKED, "--out", "out/head"],
     "attack": [

@@ -50,7 +50,8 @@ def diabetes(folder):
     found = load_diabetes(scaled=False)
     rows = [[*map(float, row), float(y)] for row, y in zip(found.data, found.target, strict=True)]
     schema = folder / "schema.json"
-    schema.write_text(json.dumps(DIABETES), encoding="utf-8")
+    public = {**DIABETES, "source": "a codebook"}
+    schema.write_text(json.dumps(public), encoding="utf-8")
     return schema, *split(folder, [*found.feature_names, "progression"], rows, 10)
 
 

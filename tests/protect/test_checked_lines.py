@@ -65,7 +65,7 @@ from reticent.protect.answers import answers as answers_module
 from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.answers.served import ServedAnswers
 from reticent.protect.noisy_query import everyone
-from reticent.protect.recipes import coupled as coupled_module
+from reticent.protect.recipes import contrastive as contrastive_module
 from reticent.protect.recipes import functional, pate, regression, statistics
 from reticent.protect.recipes import input as inputs_module
 from reticent.protect.recipes import mean as mean_module
@@ -282,14 +282,15 @@ def outputs_by_place_are_refused():
 def samples_are_coins():
     """A fair coin for each of 4,000: beyond 1,500 or 2,500 heads by 15 standard deviations."""
     one, other = (
-        coupled_module.sampled_records(np.zeros((4000, 1)), np.zeros(4000), 0.5) for _ in range(2)
+        contrastive_module.sampled_records(np.zeros((4000, 1)), np.zeros(4000), 0.5)
+        for _ in range(2)
     )
     assert 1500 < len(one) < 2500
     assert one.tolist() != other.tolist()
 
 
 def views_are_drawn_for_each_record():
-    one, other = (coupled_module.record_uniforms(X, Y, 3) for _ in range(2))
+    one, other = (contrastive_module.record_uniforms(X, Y, 3) for _ in range(2))
     assert not np.array_equal(one, other)
     assert len(np.unique(one)) > 100
 
@@ -579,12 +580,12 @@ CHECKS = {
     ),
     "protect.noisy_query.sampled_records": (
         samples_are_coins,
-        modules_with("sampled_records", everyone, coupled_module),
+        modules_with("sampled_records", everyone, contrastive_module),
     ),
     "protect.noisy_query.record_uniforms": (
         views_are_drawn_for_each_record,
         modules_with(
-            "record_uniforms", lambda rows, labels, count: np.zeros((60, count)), coupled_module
+            "record_uniforms", lambda rows, labels, count: np.zeros((60, count)), contrastive_module
         ),
     ),
     **{

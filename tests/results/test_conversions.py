@@ -7,7 +7,7 @@ from scipy import stats
 from reticent.attacks import Scores
 from reticent.attacks.targets import Access, Threat
 from reticent.audit import measured_attack, roc
-from reticent.results.conversions import CONFIDENCE, _attack, _curve, accuracy_of
+from reticent.results.conversions import CONFIDENCE, _curve, accuracy_of, attack_of
 
 
 def step(fpr, tpr, rates):
@@ -118,7 +118,7 @@ def test_an_auc_above_guessing_is_a_leak_even_where_the_corrected_verdict_finds_
     seen = {(False, False): 0, (False, True): 0, (True, True): 0}
     for shift in shifts:
         report, scores, inside = measured(400, 300, shift)
-        attack = _attack(report, scores, inside, "loss")
+        attack = attack_of(report, scores, inside, "loss")
         above = report.auc.low > 0.5
         assert attack.leaks == (report.leaks or above)
         assert attack.verdict.startswith("leak found" if attack.leaks else "no leak found")

@@ -73,7 +73,7 @@ class Leaky(Model):
     def __init__(self, members):
         self.members = {row.tobytes() for row in members}
 
-    async def answer(self, caller, rows, *, key):
+    async def answer(self, caller, rows, *, key, names=None):
         inside = [row.tobytes() in self.members for row in rows]
         logits = [[2.0, 0.0, 0.0] if one else [0.0, 0.5, 0.0] for one in inside]
         return Answer(labels=[0 if one else 1 for one in inside], values=None, logits=logits)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -183,8 +182,7 @@ def attack(
         features=features,
         drop=drop,
     )
-    if tables.schema is None and label is None:
-        tables = dataclasses.replace(tables, label="label")
+    tables = tables.or_label("label")
     form = _Form(tables, each_of(tables.person, max_records_per_person))
     if tables.schema is None and embedding is None and text is None:
         _refuse_other_order(tables.said_label(), members, nonmembers, shadow, population)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -305,8 +304,7 @@ def _of_service(url: str, said: Mapping[str, Any], beta: float) -> TrainingAudit
         said["--schema"],
         **{name: said[f"--{name}"] for name in ("label", "embedding", "encoder")},
     )
-    if form.schema is None and form.label is None:
-        form = replace(form, label="label")
+    form = form.or_label("label")
     shown = {name: said[f"--{name}"] for name in ("top", "decimals")}
     delta = 0.0 if said["--pure"] else said["--delta"]
     found, charged = audit_endpoint(

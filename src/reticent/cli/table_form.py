@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,12 @@ class TableForm:
         if len(self.labels) > 1:
             return "multilabel"
         return "classification" if self.target is None else "regression"
+
+    def or_label(self, usual: str) -> TableForm:
+        """The same with the usual column of labels, where neither option nor schema names any."""
+        if self.schema is not None or self.labels:
+            return self
+        return replace(self, label=usual, labels=[usual])
 
     def said_label(self) -> str:
         """The column of classes, which a command needs."""

@@ -203,9 +203,9 @@ def _losses(
     A class without test records was not measured; one that the unprotected model never finds is
     left out.
     """
-    own = release.by_class
     if figure == LOSS:
         return {release.name: {LOSS: release.loss}}
+    own = release.by_class
     if own is None:
         return {release.name: {}}
     if figure == BALANCED_LOSS:

@@ -46,6 +46,11 @@ class TaskFacts(Value):
     relation: str
     unit_of_privacy: str
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """None that exclude each other: no recall of a class is gated."""
+        return ()
+
 
 class Measure(Value):
     """One figure of loss or of merit on the test records, of one label or of all."""
