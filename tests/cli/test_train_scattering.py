@@ -70,3 +70,15 @@ def test_a_scattering_head_has_no_steps_of_dp_sgd(images, tmp_path, capsys, more
     assert run(training(images, out, f"--model scattering-head {more}")) == BAD_INPUT
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_convolutions_on_wavelets_are_a_proven_network(images, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RETICENT_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "network"
+    assert run(training(images, out, "--model scattering-conv --epochs 1 --batch 300")) == 0
+    assert "δ ≤ 1e-5 (proven;" in capsys.readouterr().out
+    assert load(out).recipe.features == 81 * 2 * 2
+    assert verify(out).problems == ()
+    asked = f"predict {out} --queries {images} --label label --embedding features"
+    assert run([*asked.split(), "--encoder", "scattering-maps"]) == 0

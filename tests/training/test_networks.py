@@ -21,3 +21,18 @@ def test_channels_first_and_last_are_one_network():
 def test_what_is_no_image_is_refused(shape):
     with pytest.raises(InputError, match="shape must be"):
         network("conv", shape, 4, seed=0)
+
+
+def test_wavelet_maps_have_one_shape_in_a_row_of_features():
+    flat = network("scattering-conv", (243 * 4,), 4, seed=0)
+    shaped = network("scattering-conv", (243, 2, 2), 4, seed=0)
+    maps = torch.randn(5, 243, 2, 2, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        assert torch.equal(flat(maps.flatten(1)), shaped(maps))
+        assert torch.allclose(shaped(maps)[:1], shaped(maps[:1]), atol=1e-6)  # no batch norm
+
+
+@pytest.mark.parametrize("shape", [(82,), (81 * 3 + 1,), (80, 2, 2), (81, 4)])
+def test_what_is_no_wavelet_map_is_refused(shape):
+    with pytest.raises(InputError, match="81 or 243 maps"):
+        network("scattering-conv", shape, 4, seed=0)

@@ -57,7 +57,8 @@ Model = Annotated[
     typer.Option(
         help="mlp: one hidden layer; conv: two convolutions for images; scattering-head: a linear"
         " head on fixed wavelet features of images, as protect --encoder scattering --learner"
-        " noisy-gradient --longest-step 8; from public weights minilm-lora, minilm-lora-last or"
+        " noisy-gradient --longest-step 8; scattering-conv: two convolutions on such features"
+        " (--encoder scattering-maps); from public weights minilm-lora, minilm-lora-last or"
         " minilm-head for texts, efficientnet-lite0-last for images, or a FOLDER of transformers"
         " (FOLDER#lora-last, FOLDER#head); or package.module:function of a function from the shape"
         " of a record and the number of classes to a torch module."
@@ -97,6 +98,7 @@ Seed = Annotated[int, typer.Option(help="Of the public first weights.")]
 
 
 SCATTERING_HEAD = "scattering-head"
+SCATTERING_CONV = "scattering-conv"
 SCATTERING_STEP = 8.0
 """Scattering spreads over more directions than the features that the learner's own 2 is from."""
 _OF_DP_SGD = (
@@ -160,6 +162,8 @@ def train(
         "exact": not fast,
         "seed": seed,
     }
+    if model == SCATTERING_CONV and encoder is None:
+        encoder = "scattering-maps"
     plan = _Plan(recipe="network", mechanism=mechanism, encoder=encoder, options=options)
     if model == SCATTERING_HEAD:
         _refuse_idle(context, encoder)

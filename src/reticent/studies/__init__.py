@@ -78,7 +78,9 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         ),
         "plan-uneven": trained_in("plan_uneven", ("all", "digits"), ("all",)),
         "private-networks": trained_in(
-            "private_networks", ("mnist", "location", "digits"), ("mnist", "location")
+            "private_networks",
+            ("mnist", "mnist-scattering", "location", "digits"),
+            ("mnist", "mnist-scattering", "location"),
         ),
         "encoder-membership": trained_in("encoder_membership", ("mnist5k", "digits")),
         "attribute-inference": trained_in("attribute_inference", ("digits", "mnist5k")),

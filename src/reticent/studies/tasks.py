@@ -38,7 +38,7 @@ class Task:
 def task(name: str, *, records: int, seed: int, folder: Path | None = None) -> Task:
     """So many private records, drawn by the seed; the queries are never among them.
 
-    ``mnist``, ``cifar10``, ``adult``, ``adult-log`` and ``trec`` have test records of their own,
+    ``mnist`` (also through wavelets), ``cifar10``, ``adult``, ``adult-log`` and ``trec`` have test records of their own,
     which are the queries; of the others those that were not drawn are.
     """
     if name in _WITH_TEST:
@@ -102,6 +102,14 @@ def _trec(part: str, folder: Path | None) -> Dataset:
     return cached_features(load(f"trec-{part}", folder), encoder_of("minilm"))
 
 
+def _mnist_scattering(part: str, folder: Path | None) -> Dataset:
+    """MNIST through fixed wavelets, every place of their maps: 81 × 7 × 7 numbers an image."""
+    from reticent.training.encoders.cache import cached_features
+    from reticent.training.encoders.named import encoder_of
+
+    return cached_features(load(f"mnist-{part}", folder), encoder_of("scattering-maps"))
+
+
 _WHOLE: Mapping[str, Callable[[Path | None], Dataset]] = {
     "digits": _digits,
     "mnist5k": _mnist5k,
@@ -113,6 +121,7 @@ _WHOLE: Mapping[str, Callable[[Path | None], Dataset]] = {
 }
 _WITH_TEST: Mapping[str, Callable[[str, Path | None], Dataset]] = {
     "mnist": lambda part, folder: load(f"mnist-{part}", folder),  # pixel/255
+    "mnist-scattering": _mnist_scattering,
     "cifar10": _cifar10,
     "adult": lambda part, folder: load(f"adult-{part}", folder),  # UCI Adult
     "adult-log": _adult_log,

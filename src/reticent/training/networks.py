@@ -77,6 +77,43 @@ def conv(shape: tuple[int, ...], classes: int) -> nn.Module:
     return nn.Sequential(*features, nn.Linear(width, 32), nn.Tanh(), nn.Linear(32, classes))
 
 
+_MAPS: Final = 81
+"""Of one colour, of the encoder ``scattering-maps``."""
+
+
+def scattering_conv(shape: tuple[int, ...], classes: int) -> nn.Module:
+    """Two convolutions on the maps of ``scattering-maps``, as in Tramèr and Boneh 2021.
+
+    Groups of maps have mean 0 and variance 1 in each image, by its own numbers alone.
+    """
+    maps, *sides = _maps_shape(shape)
+    first = nn.Sequential(
+        nn.Unflatten(1, (maps, *sides)) if len(shape) == 1 else nn.Identity(),
+        nn.GroupNorm(_MAPS // 3, maps, affine=False),
+        nn.Conv2d(maps, 16, 3, stride=2, padding=1),
+        nn.Tanh(),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.Tanh(),
+        nn.Flatten(),
+    )
+    width = first(torch.zeros(1, *shape)).shape[1]
+    return nn.Sequential(*first, nn.Linear(width, 32), nn.Tanh(), nn.Linear(32, classes))
+
+
+def _maps_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of the maps in a row of features: those of a square image, where nothing else is said."""
+    if len(shape) == 3 and shape[0] in (_MAPS, 3 * _MAPS):
+        return shape
+    for maps in (_MAPS, 3 * _MAPS):  # no number is 81·s² and 243·t² at once
+        side = math.isqrt(math.prod(shape) // maps)
+        if len(shape) == 1 and maps * side * side == shape[0]:
+            return maps, side, side
+    raise InputError(
+        f"shape must be 81 or 243 maps×height×width for scattering-conv, got {shape}: take"
+        " --encoder scattering-maps, and say --shape where images are not square"
+    )
+
+
 def minilm(part: str) -> Builder:
     """MiniLM with adapters (LoRA) in all layers or the last one, or with a head alone."""
 
@@ -98,6 +135,7 @@ def efficientnet(shape: tuple[int, ...], classes: int) -> nn.Module:
 NETWORKS: Final[dict[str, Builder]] = {
     "mlp": mlp,
     "conv": conv,
+    "scattering-conv": scattering_conv,
     "minilm-lora": minilm("lora"),
     "minilm-lora-last": minilm("lora-last"),
     "minilm-head": minilm("head"),
