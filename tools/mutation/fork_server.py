@@ -1,7 +1,7 @@
 """``python fork_server.py MODULE…``: imports these once, then forks a process for each request.
 
-A request is a line of JSON: ``command`` as after ``python`` and ``output`` file; where they are said
-also the file for ``errors``, the ``folder`` that it runs in, ``cache`` of machine code and ``cpu`` in
+A request is a line of JSON: ``command`` as after ``python`` and ``output`` file; where they are
+said also a file for ``errors``, the ``folder`` to run in, ``cache`` of machine code and ``cpu`` in
 seconds of one core. Two lines answer it: the process's id, and how it ended. What the modules cost
 to import is paid once; a package that is mutated is never among them.
 """
