@@ -5,6 +5,9 @@ import os
 # As many processes as cores run tests: more threads in each would stand in each other's way. Set
 # before numpy and torch are imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Nor does "every core" mean more processes, each of which would import the libraries; tests about
+# processes say how many.
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
 import atexit
 import contextlib

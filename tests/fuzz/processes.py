@@ -32,7 +32,7 @@ def left_of(process: Program) -> list[int]:
 
 def _listed() -> Iterator[tuple[int, int, str]]:
     """Id, session (of macOS: group) and state of every process."""
-    if sys.platform == "linux":  # tests ask twenty times a second: no program is started for it
+    if sys.platform == "linux":  # tests ask ten times a second: no program is started for it
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with contextlib.suppress(OSError):  # it has ended meanwhile
@@ -82,4 +82,4 @@ def wait_for(holds: Callable[[], bool], seconds: float = 240) -> None:
     while not holds():
         if time.monotonic() > end:
             raise TimeoutError("it did not happen")
-        time.sleep(0.05)
+        time.sleep(0.1)
