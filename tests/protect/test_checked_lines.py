@@ -75,6 +75,7 @@ from reticent.protect.registry import encoders
 from reticent.randomness import SecureBits
 from reticent.run.every_release import every_release
 from reticent.training import SigmoidHead, SoftmaxHead, linear_head
+from reticent.training.features import public_map
 from reticent.training.gradients import GradientSum, SharedGradientSum, batch_sum, shared_sum
 from reticent.training.public_step import Enclosing
 from reticent.training.softmax import zero_sum_basis
@@ -687,9 +688,7 @@ CHECKS = {
         pairs_hold("weights"),
         modules_with(
             "public_map",
-            lambda rows, *, bound, intercept, centre, norms: np.column_stack(
-                [np.clip(rows, -1e100, 1e100)] + [np.full(len(rows), intercept)] * bool(intercept)
-            ),
+            lambda rows, **options: 4 * public_map(rows, **options),
             linear_head,
         ),
     ),
