@@ -106,18 +106,21 @@ define lint
 	@found=$$($(BIN)/lint-imports --no-logo) || { echo "$$found"; exit 1; }
 endef
 
+# Bytecode is written: without it each command that a test starts would compile the package anew.
+pytest := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+
 demo: $(VENV)/.demo
 	@$(BIN)/reticent demo
 
 test: $(VENV)/.test
 	$(lint)
 	$(say_blind)
-	@$(BIN)/python -m pytest --quiet $(if $(blind),-m "not browser") $(PYTEST_ARGS)
+	@$(pytest) --quiet $(if $(blind),-m "not browser") $(PYTEST_ARGS)
 
 check: $(VENV)/.test
 	$(lint)
 	$(say_blind)
-	@$(BIN)/python -m pytest --quiet -m "not slow$(if $(blind), and not browser)" $(PYTEST_ARGS)
+	@$(pytest) --quiet -m "not slow$(if $(blind), and not browser)" $(PYTEST_ARGS)
 
 # COVERAGE names tests, PYTEST_ARGS='-m ""' takes the slow ones in. Compiled kernels are left out.
 coverage: $(VENV)/.coverage

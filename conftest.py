@@ -5,10 +5,14 @@ import os
 # As many processes as cores run tests: more threads in each would stand in each other's way. Set
 # before numpy and torch are imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Nor does "every core" mean more processes, each of which would import the libraries; tests about
+# processes say how many.
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
 import atexit
 import contextlib
 import doctest
+import gc
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
@@ -68,6 +72,16 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Page | Non
     if PAGES.should_parse(file_path):
         return Page.from_parent(parent, path=file_path)
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Whatever is collected stays to the end: Python need not look through it for garbage."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

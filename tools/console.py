@@ -5,22 +5,31 @@ for any text. A command that fails is followed by ``$ echo $?`` and its exit cod
 may go to a file with ``> FILE`` at its end; no other syntax of a shell is known. Only ``reticent``
 is run; the tools in ``NOT_RUN`` are for the reader, and any other command is refused.
 
+Each command is a process of its own. It is forked from one that has imported the libraries, because
+to import them takes longer than most commands (``tools/mutation/fork_server.py``).
+
 A command that ends with ``&`` runs beside the following ones until the end of its block, which goes
 on when it says that it is listening. The port 8600 of such a block is any free one in truth.
 """
 
 import contextlib
 import doctest
+import functools
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tools.mutation.forks import ForkServer
 
 NOT_RUN = frozenset({"cd", "git", "make", "pip", "python", "python3"})
 WIDTH = 100
@@ -28,6 +37,9 @@ SECONDS = 600
 ENTRY_POINT = (
     "import sys; sys.argv[0] = 'reticent'; from reticent.cli import main; sys.exit(main())"
 )
+IMPORTED = ("torch", "matplotlib.figure", "reticent.cli.main", "reticent.ledger.ledger",
+            "reticent.report.writing", "reticent.run.job", "reticent.audit.attack_run")  # fmt: skip
+"""What commands import again and again; those that are not installed are left out."""
 EXIT_CODE = "echo $?"
 BESIDE = " &"
 PORT = "8600"
@@ -76,21 +88,29 @@ def run(command: str, *, directory: Path) -> Outcome:
     words, file = _redirected(shlex.split(command))
     if syntax := SHELL_SYNTAX.intersection(words):
         raise ValueError(f"a console command must do without {', '.join(syntax)}, got {command!r}")
-    done = subprocess.run(
-        [sys.executable, "-c", ENTRY_POINT, *words[1:]],
-        cwd=directory,
-        env=_environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if file is None else subprocess.PIPE,
-        encoding="utf-8",
-        timeout=SECONDS,
-        check=False,
-    )
-    if file is None:
-        return Outcome(output=PROGRESS.sub("", done.stdout), exit_code=done.returncode)
-    (directory / file).write_text(done.stdout, encoding="utf-8")
-    return Outcome(output=PROGRESS.sub("", done.stderr), exit_code=done.returncode)
+    with tempfile.TemporaryDirectory() as scratch:
+        shown, kept = Path(scratch, "shown"), Path(scratch, "kept")
+        shown.touch()
+        kept.touch()
+        exit_code = _fork_server(frozenset(_environment().items())).run_in(
+            directory,
+            ["-c", ENTRY_POINT, *words[1:]],
+            output=str(shown if file is None else kept),
+            errors=str(shown),
+            deadline=time.monotonic() + SECONDS,
+        )
+        if exit_code is None:
+            raise TimeoutError(f"a console command must end in {SECONDS} s, got {command!r}")
+        if file is not None:
+            shutil.copyfile(kept, directory / file)
+        printed = shown.read_text(encoding="utf-8")
+    return Outcome(output=PROGRESS.sub("", printed), exit_code=exit_code)
+
+
+@functools.lru_cache(maxsize=2)
+def _fork_server(environment: frozenset[tuple[str, str]]) -> ForkServer:
+    """One for each environment: libraries read it while they are imported."""
+    return ForkServer(IMPORTED, Path(tempfile.gettempdir()), dict(environment))
 
 
 @contextlib.contextmanager
@@ -127,7 +147,7 @@ def _with_free_port(block: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    hidden = {"FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS"}
+    hidden = {"FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "PYTEST_CURRENT_TEST"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     return environment | {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "PYTHONUTF8": "1"}
 

@@ -1,5 +1,6 @@
 """The command line: what it prints, what it refuses, with which exit code."""
 
+import dataclasses
 import importlib.metadata
 import json
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from reticent.cli.main import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, run
 from reticent.guarantee import Guarantee
 from reticent.results import read_results
+from reticent.run.demo import DemoSpec
 
 
 @pytest.fixture
@@ -222,6 +224,14 @@ def test_interruption(command, monkeypatch):
 
 @pytest.mark.slow
 def test_demo_writes_a_release_that_verifies(command, tmp_path, monkeypatch):
+    """As it is, but in one process and with two epochs for its encoder, which nothing else uses."""
+    quick = DemoSpec.quick()
+    soon = dataclasses.replace(
+        quick,
+        encoder=dataclasses.replace(quick.encoder, epochs=2),
+        run=dataclasses.replace(quick.run, jobs=1),
+    )
+    monkeypatch.setattr(DemoSpec, "quick", classmethod(lambda _: soon))
     monkeypatch.setenv("RETICENT_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "out"
     code, text, _ = command("demo", "--quick", "--out", out)

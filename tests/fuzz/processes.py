@@ -1,11 +1,12 @@
 """The program in a session of its own, and who of it is left after a signal."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,13 +27,28 @@ def started(arguments: list[str], *, code: str | None = None) -> Program:
 
 def left_of(process: Program) -> list[int]:
     """The processes of its session that live."""
-    listed = subprocess.run(
-        ["ps", "-A", "-o", "pid=,sess=,stat="] if sys.platform == "linux" else
-        ["ps", "-A", "-o", "pid=,pgid=,stat="],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    rows = [line.split() for line in listed.stdout.splitlines()]
-    return [int(pid) for pid, of, state in rows if int(of) == process.pid and state[0] != "Z"]
+    return [pid for pid, session, state in _listed() if session == process.pid and state != "Z"]
+
+
+def _listed() -> Iterator[tuple[int, int, str]]:
+    """Id, session (of macOS: group) and state of every process."""
+    if sys.platform == "linux":  # tests ask ten times a second: no program is started for it
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):  # it has ended meanwhile
+                    state, _, _, session = _stat(entry)[:4]
+                    yield int(entry.name), int(session), state
+        return
+    asked = ["ps", "-A", "-o", "pid=,pgid=,stat="]
+    listed = subprocess.run(asked, check=True, capture_output=True, text=True)
+    for line in listed.stdout.splitlines():
+        pid, of, state = line.split()
+        yield int(pid), int(of), state[0]
+
+
+def _stat(entry: Path) -> list[str]:
+    """What follows the name, which may hold anything: state, parent, group, session."""
+    return (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
 
 
 def ended(
@@ -66,4 +82,4 @@ def wait_for(holds: Callable[[], bool], seconds: float = 240) -> None:
     while not holds():
         if time.monotonic() > end:
             raise TimeoutError("it did not happen")
-        time.sleep(0.05)
+        time.sleep(0.1)

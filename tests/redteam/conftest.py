@@ -1,5 +1,8 @@
 """What the red team has at hand: the commands, a run and a release on disk."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -22,13 +25,20 @@ def command(capsys):
     return call
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
     """A run as it stands on disk: its document, and the release that it recommends."""
     results, release = certified(sample_results())
-    write_results(results, tmp_path / "results.json")
-    save(release, tmp_path / "head")
-    return tmp_path
+    place = tmp_path_factory.mktemp("run")
+    write_results(results, place / "results.json")
+    save(release, place / "head")
+    return place
+
+
+@pytest.fixture
+def folder(written, tmp_path):
+    """A copy of that run, to be changed."""
+    return Path(shutil.copytree(written, tmp_path, dirs_exist_ok=True))
 
 
 @pytest.fixture(scope="session")

@@ -40,12 +40,12 @@ def command(tables, out):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trial", range(5))
-def test_sigterm_ends_all_workers_and_leaves_nothing(tables, tmp_path, trial):
-    """Five moments from the first worker on; ``make bench`` tries thirty."""
+@pytest.mark.parametrize("seconds", [0, 1, 3])
+def test_sigterm_ends_all_workers_and_leaves_nothing(tables, tmp_path, seconds):
+    """Three moments: workers start, workers learn, results come; ``make bench`` tries thirty."""
     process = started(command(tables, tmp_path / "out"))
     wait_for_workers(process)
-    time.sleep(0.8 * trial)
+    time.sleep(seconds)
     assert process.poll() is None, "the run must be long enough to be ended"
     _, left, said = ended(process, signal.SIGTERM)
     assert (left, process.returncode) == ([], TERMINATED)

@@ -76,6 +76,7 @@ def interval(value: float, half: float, *, low: float = 0.0, confidence: float =
     )
 
 
+@functools.cache
 def attack(name: str, shift: float, *, records: int = PRIVATE, threat: str = SEEN) -> Attack:
     """Scores of members are normal and lie ``shift`` standard deviations above the others'."""
     half = 1.5 / math.sqrt(records)
@@ -217,6 +218,7 @@ def by_class(recall: float, loss: float | None = None) -> ByClass:
     )
 
 
+@functools.cache
 def releases() -> tuple[ReleaseRow, ...]:
     """Forty of them; the recommended one is among the last five."""
     kinds = [("weights", mechanism, grade) for grade in ("proven", "published")
@@ -310,6 +312,7 @@ def conclusion(unprotected: Unprotected, best: ReleaseRow, **changes: Any) -> Co
     return Conclusion(**(parts | changes))
 
 
+@functools.cache
 def sensitivities() -> tuple[SensitivityRow, ...]:
     """One row for each grade."""
     rows = (
@@ -324,6 +327,7 @@ def sensitivities() -> tuple[SensitivityRow, ...]:
     )
 
 
+@functools.cache
 def features() -> tuple[Features, ...]:
     """Pixels against SimCLR."""
     rows = (("pixels", 784, 0.902, 0.741, 0.735), ("SimCLR features", 128, ACCURACY, 0.93, 0.702))
@@ -360,6 +364,7 @@ def exposure(best: ReleaseRow) -> Exposure:
     )
 
 
+@functools.cache
 def outlier() -> Outlier:
     """The published release, refuted by one record."""
     claimed = claim(1.0, "published")

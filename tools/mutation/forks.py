@@ -44,7 +44,22 @@ class ForkServer:
 
         ``command`` is what would follow ``python``, and ``deadline`` is monotonic.
         """
-        self._ask({"command": command, "cache": str(cache), "cpu": cpu, "output": output})
+        asked = {"command": command, "cache": str(cache), "cpu": cpu, "output": output}
+        return self._ended(asked, deadline)
+
+    def run_in(
+        self, folder: Path, command: Sequence[str], *, output: str, errors: str, deadline: float
+    ) -> int | None:
+        """The exit code of a command in a folder, without limits but the deadline.
+
+        What it prints goes to the files ``output`` and ``errors``, which may be one.
+        """
+        asked = {"command": command, "folder": str(folder), "output": output, "errors": errors}
+        return self._ended(asked, deadline)[0]
+
+    def _ended(self, asked: Mapping[str, Any], deadline: float) -> tuple[int | None, float]:
+        """Asks for a process, and waits for its end."""
+        self._ask(asked)
         child = int(self._answer()["pid"])
         late = not self._ready(deadline)
         if late:
