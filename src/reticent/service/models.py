@@ -148,8 +148,18 @@ class ProtectedModel(Model):
 
     kind = "protected"
 
-    def __init__(self, served: ServedAnswers, name: str, *, ledger: Any = None) -> None:
+    def __init__(
+        self,
+        served: ServedAnswers,
+        name: str,
+        *,
+        ledger: Any = None,
+        schema: Schema | None = None,
+    ) -> None:
+        from reticent.protect.public_facts import SCHEMA, document_of_schema
+
         self._served = served
+        self.schema = schema
         self._ledger = ledger
         self._waiting = 0
         self._purged = -math.inf
@@ -165,6 +175,7 @@ class ProtectedModel(Model):
             },
             "guarantee": self.guarantee.to_dict(),
             "each": self.each.to_dict(),
+            **({} if schema is None else {SCHEMA: document_of_schema(schema)}),
         }  # fmt: skip
 
     @property

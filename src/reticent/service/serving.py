@@ -28,7 +28,8 @@ from reticent.validation import InputError, count, positive
 
 if TYPE_CHECKING:
     from reticent.data import Dataset, Schema
-    from reticent.protect.answers import AnswerPlan, PrivateAnswers
+    from reticent.protect.answers import PrivateAnswers
+    from reticent.protect.answers.files import PlanFile
     from reticent.service.application import ASGI
     from reticent.service.raw import RawInputs
     from reticent.training.encoders.base import Encoder
@@ -40,18 +41,25 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateTable:
-    """Where the private records are, for a head that is fitted when the service starts."""
+    """Where the private records are, for a head that is fitted when the service starts.
+
+    Of a plan with a schema they are a raw table, and nothing else is said of them.
+    """
 
     path: Path
-    label: str
+    label: str | None = None
     person: str | None = None
     embedding: str | None = None
     encoder: str | None = None
 
-    def read(self, classes: tuple[str, ...]) -> Dataset:
-        """The records with their features."""
+    def read(self, classes: tuple[str, ...], schema: Schema | None = None) -> Dataset:
+        """The records with their features, prepared by the plan's schema where it has one."""
+        if schema is not None:
+            return self._read_raw(schema)
         from reticent.data import read_table
 
+        if self.label is None:
+            raise InputError("--label must be said with --private, unless the plan has a schema")
         data = read_table(
             self.path,
             label=self.label,
@@ -65,6 +73,14 @@ class PrivateTable:
         from reticent.training.encoders.named import encoder_of
 
         return cached_features(data, encoder_of(self.encoder))
+
+    def _read_raw(self, schema: Schema) -> Dataset:
+        from reticent.training.encoders.schema_texts import read_with_schema
+
+        for name in ("label", "person", "embedding", "encoder"):
+            if getattr(self, name) is not None:
+                raise InputError(f"--{name} must not be given: the plan's schema says it all")
+        return read_with_schema(self.path, schema)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +160,9 @@ class ServeSpec:
 
         if self.plan is None or self.fit is None or self.ledger is None or self.data_set is None:
             raise InputError("answers must have a plan, a fit, a ledger and a data set, got fewer")
-        plan, classes = load_plan(self.plan)
-        answers = private_head(plan, classes, self.fit, self.private)
+        file = load_plan(self.plan)
+        plan = file.plan
+        answers = private_head(file, self.fit, self.private)
         ledger = Ledger.open(self.ledger)
         try:
             served = ServedAnswers(answers, ledger, account=self.data_set)
@@ -153,7 +170,8 @@ class ServeSpec:
             ledger.close()
             raise
         plan.noise.release(np.zeros((1, plan.public.classes)))  # compiled now, on no one's values
-        model = ProtectedModel(served, self.name, ledger=ledger)
+        _load_encoders(file.schema)
+        model = ProtectedModel(served, self.name, ledger=ledger, schema=file.schema)
         clients = model.book.clients
         return model, Door(clients, rate=rate, data_set=self.data_set, also=model.refresh)
 
@@ -199,19 +217,18 @@ def _load_encoders(schema: Schema | None) -> None:
             vectors_not_kept(column.kind, ["text"])
 
 
-def private_head(
-    plan: AnswerPlan, classes: tuple[str, ...], fit: Path, private: PrivateTable | None
-) -> PrivateAnswers:
+def private_head(file: PlanFile, fit: Path, private: PrivateTable | None) -> PrivateAnswers:
     """A head that answers by a plan: fitted here and proven, or taken from a file and declared."""
     from reticent.protect.answers import private_answers
     from reticent.protect.answers.files import answers_from_file, refuse_readable_by_others
     from reticent.protect.table import HeadSpec, fit_head, kept_each
     from reticent.training.fit_file import fit_path, load_fit
 
+    plan, classes, schema = file
     refuse_readable_by_others(fit_path(fit))
     if private is None:
-        return answers_from_file(fit, plan)
-    data = private.read(classes)
+        return answers_from_file(fit, plan, schema=schema)
+    data = private.read(classes, schema)
     numbers = plan.public
     each = kept_each(data, numbers.max_records_per_person)
     if each != numbers.max_records_per_person:
@@ -231,7 +248,7 @@ def private_head(
     width = data.features.shape[1] + (1 if numbers.intercept else 0)
     if start.shape != numbers.shape or width != numbers.shape[1]:
         raise InputError("plan, fit and records must have the same features and classes, got other")
-    return private_answers(fit_head(data, spec, start=start), plan)
+    return private_answers(fit_head(data, spec, start=start), plan, schema=schema)
 
 
 def built(spec: ServeSpec) -> ASGI:
@@ -258,7 +275,7 @@ def refuse_early(spec: ServeSpec) -> None:
     assert spec.fit is not None
     assert spec.ledger is not None
     assert spec.data_set is not None
-    plan, _ = load_plan(spec.plan)
+    plan = load_plan(spec.plan).plan
     refuse_readable_by_others(fit_path(spec.fit))
     with Ledger.open(spec.ledger) as ledger:
         AnswerBook(ledger, terms_of(plan, spec.data_set))
