@@ -5,6 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from reticent.data import Dataset
+from reticent.protect import ReleaseRequest, release_table
+from reticent.service.application import application
+from reticent.service.client import Service
+from reticent.service.door import Door, RateLimit
+from reticent.service.models import ReleasedModel
 from tests.service.conftest import running
 from tests.service.raw_services import (
     SIDE,
@@ -164,3 +170,31 @@ def test_the_rows_are_what_the_encoder_makes(both):
     rows = np.asarray(features(inputs), np.float32).astype(float)
     told = logits(infer(released, question(released.kind)[0]))
     assert np.ravel(released.asker.ask(rows)["logits"]).tolist() == told
+
+
+def test_several_labels_are_a_tensor_of_whole_numbers():
+    """Zero or one for each label of each row."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, size=(60, 3))
+    data = Dataset(
+        name="d",
+        source="s",
+        inputs=rng.normal(size=(60, 5)),
+        labels=labels,
+        classes=("a", "b", "c"),
+    )
+    request = ReleaseRequest.of(
+        epsilon=4, delta=1e-5, relation="add-remove", records=60, bound=3.0, penalty=0.1
+    )
+    model = ReleasedModel(release_table(data, request), "model")
+    with running(application(model, Door(None, rate=RateLimit(1e9)))) as url:
+        asker = Service(url)
+        rows = rng.normal(size=(2, 5))
+        native = asker.ask(rows)["labels"]
+        body = {"inputs": [tensor("input", "FP64", [2, 5], rows.tolist())]}
+        told = asker.call("POST", INFER, json.dumps(body).encode())["outputs"]
+        (found,) = [one for one in told if one["name"] == "labels"]
+        assert (found["datatype"], found["shape"]) == ("INT64", [2, 3])
+        assert found["data"] == np.ravel(native).tolist()
+        outputs = asker.call("GET", "/v2/models/model")["outputs"]
+        assert {"name": "labels", "datatype": "INT64", "shape": [-1, 3]} in outputs

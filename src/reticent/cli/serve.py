@@ -16,7 +16,8 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.protect.answers import AnswerPlan
-    from reticent.service.serving import Listen, ServeSpec
+    from reticent.service.listening import Listen
+    from reticent.service.serving import ServeSpec
 
 ReleasedModel = Annotated[
     Path | None,
@@ -141,7 +142,8 @@ def serve(
     are made by ``reticent client``.
     """
     _need_service()
-    from reticent.service.serving import Listen, PrivateTable, ServeSpec
+    from reticent.service.listening import Listen
+    from reticent.service.serving import PrivateTable, ServeSpec
 
     if (released is None) == (answers is None):
         raise InputError("serve must be given a released model or --answers PLAN, got both or none")
@@ -192,7 +194,8 @@ def _refuse_beside_answers(spec: ServeSpec, no_keys: bool) -> None:
 
 
 def _start(spec: ServeSpec, listen: Listen) -> None:
-    from reticent.service.serving import released_model, serve
+    from reticent.service.listening import run
+    from reticent.service.serving import prepared, released_model
 
     if spec.released is not None:
         print_line(f"{spec.released}: {released_model(spec.released, spec.name).guarantee}")
@@ -202,10 +205,11 @@ def _start(spec: ServeSpec, listen: Listen) -> None:
     print_line(f"detector: {spec.detector().says}")
     scheme = "http" if listen.tls_cert is None else "https"
     with listen.bound() as socket:
+        made = prepared(spec, listen)
         at = socket.getsockname()
         print_line(f"listening on {scheme}://{at[0]}:{at[1]}, processes: {listen.workers}")
         sys.stdout.flush()  # whoever started it may wait for the address
-        serve(spec, listen, socket)
+        run(made, listen, socket)
 
 
 def _say_plan(spec: ServeSpec) -> None:

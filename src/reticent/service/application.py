@@ -266,7 +266,8 @@ def _native_document(answer: Answer, each: Guarantee | None) -> dict[str, Any]:
 
 
 def _metadata(model: Model) -> dict[str, Any]:
-    types = {"labels": ("BYTES", [-1]), "values": ("FP64", [-1]), "logits": ("FP64", [-1, -1])}
+    labels = ("BYTES", [-1]) if model.labels is None else ("INT64", [-1, model.labels])
+    types = {"labels": labels, "values": ("FP64", [-1]), "logits": ("FP64", [-1, -1])}
     return {
         "name": model.name,
         "platform": "reticent",
@@ -281,8 +282,13 @@ def _metadata(model: Model) -> dict[str, Any]:
 def _outputs(answer: Answer, names: frozenset[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     if "labels" in names and answer.labels is not None:
-        data = [str(label) for label in answer.labels]
-        found.append(_output("labels", "BYTES", [len(data)], data))
+        if isinstance(answer.labels[0], list):  # several labels, 0 or 1 each
+            flat = [label for row in answer.labels for label in row]
+            shape = [len(answer.labels), len(answer.labels[0])]
+            found.append(_output("labels", "INT64", shape, flat))
+        else:
+            data = [str(label) for label in answer.labels]
+            found.append(_output("labels", "BYTES", [len(data)], data))
     if "values" in names and answer.values is not None:
         found.append(_output("values", "FP64", [len(answer.values)], answer.values))
     if "logits" in names and answer.logits is not None:

@@ -57,6 +57,8 @@ class Model(ABC):
     gives: frozenset[str]
     """Which of labels, values and logits an answer holds."""
     certificate: dict[str, Any]
+    labels: int | None = None
+    """How many labels an answer says 0 or 1 of; None where it names one class."""
     raw: RawInputs | None = None
     """The encoder of raw inputs, where one is packaged."""
     schema: Schema | None = None
@@ -106,6 +108,8 @@ class ReleasedModel(Model):
         self.schema = release.schema
         self._classifies = release.recipe.task == "classification"
         self.gives = frozenset(("labels", "logits") if self._classifies else ("values",))
+        if release.recipe.to_dict().get("outputs") == "sigmoid":
+            self.labels = len(release.classes_)
 
     async def answer(
         self, caller: Caller, rows: Floats, *, key: str | None, names: list[bytes] | None = None

@@ -52,6 +52,10 @@ class RawKind:
         height, width, channels = map(int, found.groups())
         return cls(ImageShape(height=height, width=width, channels=channels))
 
+    def __str__(self) -> str:
+        """As ``named`` reads it."""
+        return TEXTS if self.shape is None else "x".join(map(str, self.shape.shape))
+
     @property
     def field(self) -> str:
         """Its name in a request."""
@@ -128,7 +132,7 @@ class RawInputs:
     def __init__(self, kind: RawKind, encoder: Encoder, *, features: int) -> None:
         self.kind = kind
         self._encoder = encoder
-        width = np.shape(encoder.encode(kind.example()))[-1]
+        width = np.shape(_tried(encoder, kind))[-1]
         if width != features:
             raise InputError(
                 f"--encoder must make the {features} features of the model, got {width}"
@@ -149,6 +153,14 @@ class RawInputs:
         """What each input is told apart by."""
         tag = self.kind.field.encode()
         return [hashlib.sha256(tag + b"\x00" + _bytes(one)).digest() for one in inputs]
+
+
+def _tried(encoder: Encoder, kind: RawKind) -> Array:
+    """What the encoder makes of an example; one that reads other inputs says so."""
+    try:
+        return encoder.encode(kind.example())
+    except InputError as error:
+        raise InputError(f"--raw must be what the --encoder reads, got {kind}: {error}") from None
 
 
 def texts_of(values: list[Any]) -> Array:

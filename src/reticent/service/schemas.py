@@ -83,7 +83,8 @@ def _records(columns: tuple[Column, ...]) -> Schema:
 
 def _cell(column: Column) -> Schema:
     """As JSON writes a value of the column, or the text that a file of the schema's form has."""
-    kind, forms = column.kind, [{"type": "string"}]
+    kind = column.kind
+    forms: list[Schema] = [{"type": "string"}]
     if isinstance(kind, Number):
         forms.insert(0, {"type": "number"})
     elif isinstance(kind, TrueFalse):

@@ -62,7 +62,8 @@ class Slot:
 
 def forms_of(model: Model) -> dict[str, tuple[Slot, ...]]:
     """The forms that a request may have, by name; two never have the same tensors."""
-    forms = {"features": (Slot(FEATURES, ("FP64", "FP32"), (model.features,), "features"),)}
+    features = Slot(FEATURES, ("FP64", "FP32"), (model.features,), "features")
+    forms: dict[str, tuple[Slot, ...]] = {"features": (features,)}
     if model.raw is not None:
         forms[model.raw.kind.field] = (_raw_slot(model.raw.kind),)
     if model.schema is not None:
