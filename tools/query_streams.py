@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.linear_model import LogisticRegression
 
 from reticent.arrays import Array, ArrayLike, Floats
 from reticent.attacks import BoundaryAttack, NoiseAttack, Records
 from reticent.attacks.synthesis import FeatureSpace, Search, SynthesisFailed, synthesized
 from reticent.attacks.targets import ModelTarget, Target
+from reticent.data.registry import load
 from reticent.service.detector import Detector
 
 MOST = 600
@@ -52,11 +53,15 @@ class Recorded(Target):
 class World:
     """A data set: members, public rows, benign rows, a model, and streams of queries."""
 
-    def __init__(self, rows: Floats, labels: Array, *, most: int = MOST) -> None:
+    def __init__(
+        self, rows: Floats, labels: Array, *, most: int = MOST, public: int | None = None
+    ) -> None:
+        """A third of the rows each, or so many public ones and the rest benign."""
         order = np.random.default_rng(0).permutation(len(rows))
         rows, labels = rows[order], labels[order]
         part = len(rows) // 3
-        self.public, self.benign_rows = rows[part : 2 * part], rows[2 * part :]
+        last = part + (part if public is None else public)
+        self.public, self.benign_rows = rows[part:last], rows[last:]
         self.rows, self.labels, self.most = rows, labels, most
         self.model = LogisticRegression(max_iter=300).fit(rows[:part], labels[:part])
         self.spread = float(self.public.std())
@@ -125,6 +130,22 @@ def breast_cancer() -> World:
     """A table of 30 columns with long tails."""
     rows, labels = load_breast_cancer(return_X_y=True)
     return World((rows - rows.mean(axis=0)) / rows.std(axis=0), labels)
+
+
+def diabetes() -> World:
+    """A table of 10 columns; half of its targets are high. Nothing is measured on it."""
+    rows, targets = load_diabetes(return_X_y=True)
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    return World(rows, (targets > np.median(targets)).astype(int), public=150)
+
+
+def some_mnist() -> World:
+    """570 digits in squares of 4 × 4 pixels, as few as the table of breast cancer has rows."""
+    data = load("mnist5k")
+    assert data.labels is not None
+    chosen = np.random.default_rng(7).permutation(len(data))[:570]
+    pixels = data.features[chosen].astype(float).reshape(-1, 7, 4, 7, 4).mean(axis=(2, 4))
+    return World(pixels.reshape(-1, 49), data.labels[chosen])
 
 
 def watched(world: World, stream: Stream, number: int) -> tuple[float, int | None]:

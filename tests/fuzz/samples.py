@@ -1,6 +1,7 @@
 """A valid file for every reader, how to change it, and how the program reads it."""
 
 import csv
+import dataclasses
 import gzip
 import io
 import json
@@ -18,6 +19,7 @@ from reticent.attacks.targets import AnsweredTarget
 from reticent.audit.user_code import open_input
 from reticent.cli.events import read_event
 from reticent.data.adult import _ATTRIBUTES
+from reticent.data.schema import Schema
 from reticent.guarantee import (
     Composed,
     GaussianEvent,
@@ -289,12 +291,15 @@ def _head() -> SoftmaxHead:
 
 
 def _write_plan(folder: Path) -> None:
+    """With a schema of five columns, as the head has features."""
+    columns = {name: {"type": "number", "range": [0, 1]} for name in "abcde"}
+    columns["label"] = {"role": "label", "classes": ["0", "1", "2"]}
+    schema = Schema.from_dict({"source": "a codebook", "records": 60, "columns": columns})
     plan = calibrated_answers(
-        numbers_of(_head()), epsilon=1.0, delta=1e-5, relation="add-remove", queries=20,
-        mechanism="exponential", filter="zcdp",
+        dataclasses.replace(numbers_of(_head()), bound=schema.bound), epsilon=1.0, delta=1e-5,
+        relation="add-remove", queries=20, mechanism="exponential", filter="zcdp",
     )  # fmt: skip
-    names = tuple(map(str, range(plan.public.classes)))
-    save_plan(plan, names, folder / "plan.json")
+    save_plan(plan, schema.classes, folder / "plan.json", schema=schema)
 
 
 def _write_release(folder: Path) -> None:

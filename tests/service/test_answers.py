@@ -169,7 +169,7 @@ def test_rate_limit_is_told_apart_from_the_budget(protected, tmp_path):
     assert service.ledger.account(DATA_SET).charges == 1
 
 
-def test_a_changed_budget_makes_it_not_ready(protected, where):
+def test_a_changed_budget_makes_it_not_ready(protected, where, caplog):
     service = protected(where)
     alice = service.client("alice")
     alice.ask(rows(1))
@@ -184,6 +184,9 @@ def test_a_changed_budget_makes_it_not_ready(protected, where):
     body = b'{"inputs": [[0, 0, 0, 0, 1]]}'
     assert refused(alice_once.call, "POST", "/v1/answers", body) == ("not-ready", 503)
     assert service.ledger.account(DATA_SET).charges == 1
+    told = [line for line in caplog.messages if line.startswith("not ready: ")]
+    assert len(told) == 1, told  # the operator is told why, and once
+    assert "budget of 'patients' must be" in told[0]
 
 
 def test_a_restored_database_is_not_ready(protected, tmp_path):

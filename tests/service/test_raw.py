@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from reticent.cli.main import run
-from reticent.protect import load
+from reticent.data import Dataset
+from reticent.protect import ReleaseRequest, Terms, load, release_table, save, use_encoder
+from reticent.protect.released_encoder import encoder_from
 from reticent.service.application import application
 from reticent.service.client import Service
 from reticent.service.raw import RawInputs, RawKind
@@ -131,6 +133,53 @@ def test_released_head_on_images(tmp_path, monkeypatch):
         for wrong in (images[:1] + 0.5, images[:1, :4], images[:1].astype(int) + 256):
             assert refused(anybody.ask_images, wrong) == ("invalid-raw", 422)
         assert refused(anybody.ask_images, images[:1] > 3) == ("invalid-raw", 422)
+
+
+ENCODERS = {
+    "minilm": ("texts", ["a good film", "a bad one"]),
+    "efficientnet-lite0": ("32x32x3", np.arange(2 * 32 * 32 * 3).reshape(2, 32, 32, 3) % 256),
+    "scattering": ("16x16x1", np.arange(2 * 16 * 16).reshape(2, 16, 16, 1) % 256),
+    "released": ("16x16x1", np.arange(2 * 16 * 16).reshape(2, 16, 16, 1) % 251),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENCODERS)
+def test_every_kind_of_encoder_is_served(name, tmp_path):
+    """What the service says of raw inputs is what the head says of their features."""
+    kind, inputs = ENCODERS[name]
+    inputs = np.array(inputs) if kind == "texts" else inputs.astype(np.uint8)
+    named = released_encoder(tmp_path) if name == "released" else name
+    encoder = encoder_from(named)
+    features = encoder.encode(inputs).astype(np.float64)
+    rows = np.random.default_rng(0).normal(size=(60, features.shape[1]))
+    data = Dataset(name="d", source="s", inputs=rows, labels=np.arange(60) % 2, classes=("a", "b"))
+    terms = Terms(
+        epsilon=4, delta=1e-5, relation="add-remove",
+        encoder=use_encoder(encoder, "same" if name == "released" else None),
+    )  # fmt: skip
+    head = release_table(data, ReleaseRequest(terms=terms, records=60, recipe="class-means"))
+    save(head, tmp_path / "head")
+    spec = ServeSpec(name="m", released=tmp_path / "head", encoder=named, raw=kind)
+    with running(application(*spec.model())) as url:
+        anybody = Service(url)
+        ask = anybody.ask_texts if kind == "texts" else anybody.ask_images
+        told = ask(inputs.tolist())
+        assert np.allclose(told["logits"], load(tmp_path / "head").logits(features), atol=1e-4)
+        composed = anybody.guarantee()["guarantee"]["epsilon"]
+        assert composed > 8 if name == "released" else composed == 4
+
+
+def released_encoder(folder):
+    """The OUT of a private pre-training, on a public encoder of images."""
+    images = np.random.default_rng(1).integers(0, 256, size=(60, 16, 16, 1)).astype(np.uint8)
+    np.savez(folder / "images.npz", images=images)
+    words = ["pretrain", "--private", str(folder / "images.npz"), "--embedding", "images"]
+    words += ["--encoder", "scattering", "--method", "prototypes", "--privacy", "proven"]
+    words += ["--epsilon", "8", "--delta", "1e-5", "--relation", "add-remove", "--records", "60"]
+    words += ["--components", "2", "--clusters", "2", "--out", str(folder / "encoder")]
+    assert run(words) == 0
+    return str(folder / "encoder")
 
 
 def too_few(images):

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 
 from reticent.cli.main import run
-from reticent.protect import load
+from reticent.data import Dataset
+from reticent.protect import ReleaseRequest, load, release_encoder, save
 from reticent.service.client import Service, ServiceError
-from reticent.service.serving import Listen, ServeSpec
+from reticent.service.listening import Listen
+from reticent.service.serving import ServeSpec
 from reticent.validation import InputError
 from tests.service.conftest import rows, running
 
@@ -41,13 +44,33 @@ def folder(tmp_path_factory):
     assert run(["protect", *table, *head, *TERMS, "--out", "released"]) == 0
     assert run(["client", "add", "keys.sqlite", "bob", "--create"]) == 0
     np.savez(here / "narrow.npz", features=np.random.default_rng(1).normal(size=(200, 4)))
+    forge(here)
+    unlabelled = Dataset(name="d", source="s", inputs=features)
+    small = {"recipe": "prototypes", "components": 2, "clusters": 2, "records": 120}
+    terms = {"epsilon": 8, "delta": 1e-5, "relation": "add-remove"}
+    save(release_encoder(unlabelled, ReleaseRequest.of(**terms, **small)), here / "encoder")
     return here
+
+
+def forge(folder):
+    """A copy of the released head whose certificate claims less than its noise gives."""
+    for ending in (".json", ".safetensors"):
+        (folder / f"forged{ending}").write_bytes((folder / f"released{ending}").read_bytes())
+    document = json.loads((folder / "forged.json").read_text())
+    document["guarantee"]["epsilon"] = 0.1
+    (folder / "forged.json").write_text(json.dumps(document))
 
 
 def key_of(capsys, database, name):
     capsys.readouterr()
     assert run(["client", "key", database, name, "--json", "--days", "2"]) == 0
     return json.loads(capsys.readouterr().out)["key"]
+
+
+def answering(plan="plan.json", fit="head", ledger="l.sqlite"):
+    """The words of a service of protected answers."""
+    given = {"--answers": plan, "--fit": fit, "--ledger": ledger, "--data-set": "people"}
+    return [word for pair in given.items() for word in pair]
 
 
 def spec_of(folder, **changes):
@@ -140,11 +163,6 @@ def test_a_released_model_is_free_and_says_what_predict_says(folder, capsys, mon
 
 def test_a_released_model_whose_certificate_does_not_hold_is_refused(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    for ending in (".json", ".safetensors"):
-        (folder / f"forged{ending}").write_bytes((folder / f"released{ending}").read_bytes())
-    document = json.loads((folder / "forged.json").read_text())
-    document["guarantee"]["epsilon"] = 0.1
-    (folder / "forged.json").write_text(json.dumps(document))
     with pytest.raises(InputError):
         ServeSpec(name="m", released=folder / "forged").model()
 
@@ -161,17 +179,44 @@ def test_a_released_model_whose_certificate_does_not_hold_is_refused(folder, mon
         (["released", "--answers", "plan.json"], "got both or none"),
         (["released", "--no-keys", "--public", "p.csv"], "p.csv"),
         (["released", "--no-keys", "--public", "narrow.npz"], "5 features of the model, got 4"),
+        (["released", "--no-keys", "--port", "99999"], "port must be 0 to 65535"),
+        (["released", "--keys", "none.sqlite"], "--keys must be a database of"),
+        (["nothing", "--no-keys"], "nothing.json must be a readable file"),
+        (["forged", "--no-keys"], "forged must match its certificate"),
+        (["encoder", "--no-keys"], "must be a model that predicts, got one of prototypes"),
+        (["released", "--no-keys", "--tls-cert", "no", "--tls-key", "no"], "--tls-cert must be"),
+        (["released", "--no-keys", "--tls-cert", "p.csv", "--tls-key", "p.csv"], "in PEM"),
+        (["released", "--no-keys", "--raw", "texts", "--encoder", "scattering"], "--raw must be"),
         ([], "got both or none"),
         (["--answers", "plan.json"], "--fit must be said"),
         (["--answers", "plan.json", "--fit", "head", "--ledger", "l.sqlite"], "--data-set must"),
+        (answering(plan="none.json"), "plan none.json must be a readable file"),
+        (answering(plan="p.csv"), "must be JSON"),
+        (answering(fit="none"), "none.fit.safetensors must be readable"),
+        (answering(ledger="none.sqlite"), "ledger must exist"),
+        (answering(ledger="p.csv"), "must be usable, got: file is not a database"),
+        (answering(ledger="postgresql://127.0.0.1:1/x"), "Connection refused"),
+        ([*answering(), "--private", "p.csv"], "--label must be said with --private"),
+        ([*answering(), "--private", "none.csv", "--label", "label"], "none.csv"),
     ],
 )
 def test_bad_input_is_one_line(folder, monkeypatch, capsys, options, line):
+    """Before it says that it listens."""
     monkeypatch.chdir(folder)
-    assert run(["serve", *options, "--port", "0"]) == 2
-    told = capsys.readouterr().err
-    assert line in told
-    assert len(told.splitlines()) == 1
+    port = [] if "--port" in options else ["--port", "0"]
+    assert run(["serve", *options, *port]) == 2
+    told = capsys.readouterr()
+    assert line in told.err
+    assert len(told.err.splitlines()) == 1
+    assert "listening" not in told.out
+
+
+def test_a_port_that_is_taken_is_one_line(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert run(["serve", "released", "--no-keys", "--port", port]) == 2
+    assert f"port {port} must be free to listen on" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

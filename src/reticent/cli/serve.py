@@ -16,7 +16,8 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.protect.answers import AnswerPlan
-    from reticent.service.serving import Listen, ServeSpec
+    from reticent.service.listening import Listen
+    from reticent.service.serving import ServeSpec
 
 ReleasedModel = Annotated[
     Path | None,
@@ -141,7 +142,8 @@ def serve(
     are made by ``reticent client``.
     """
     _need_service()
-    from reticent.service.serving import Listen, PrivateTable, ServeSpec
+    from reticent.service.listening import Listen
+    from reticent.service.serving import PrivateTable, ServeSpec
 
     if (released is None) == (answers is None):
         raise InputError("serve must be given a released model or --answers PLAN, got both or none")
@@ -152,9 +154,8 @@ def serve(
     table = None
     if private is not None:
         table = PrivateTable(
-            path=private, label=required_option("--label", label), person=person,
-            embedding=embedding, encoder=encoder,
-        )  # fmt: skip
+            path=private, label=label, person=person, embedding=embedding, encoder=encoder
+        )
     spec = ServeSpec(
         name=name, released=released, keys=keys, plan=answers, fit=fit, private=table,
         ledger=ledger, data_set=data_set, rate=rate, public=public,
@@ -193,7 +194,8 @@ def _refuse_beside_answers(spec: ServeSpec, no_keys: bool) -> None:
 
 
 def _start(spec: ServeSpec, listen: Listen) -> None:
-    from reticent.service.serving import released_model, serve
+    from reticent.service.listening import run
+    from reticent.service.serving import prepared, released_model
 
     if spec.released is not None:
         print_line(f"{spec.released}: {released_model(spec.released, spec.name).guarantee}")
@@ -203,10 +205,11 @@ def _start(spec: ServeSpec, listen: Listen) -> None:
     print_line(f"detector: {spec.detector().says}")
     scheme = "http" if listen.tls_cert is None else "https"
     with listen.bound() as socket:
+        made = prepared(spec, listen)
         at = socket.getsockname()
         print_line(f"listening on {scheme}://{at[0]}:{at[1]}, processes: {listen.workers}")
         sys.stdout.flush()  # whoever started it may wait for the address
-        serve(spec, listen, socket)
+        run(made, listen, socket)
 
 
 def _say_plan(spec: ServeSpec) -> None:
@@ -216,8 +219,10 @@ def _say_plan(spec: ServeSpec) -> None:
     from reticent.protect.plan_queries import EACH, ONCE, plan_queries
 
     assert spec.plan is not None
-    plan, _ = load_plan(spec.plan)
+    plan, _, schema = load_plan(spec.plan)
     print_line(_plan_line(plan))
+    if schema is not None:
+        print_line(f"raw records are prepared by the plan's schema: {len(schema.features)} columns")
     numbers = plan.public
     advice = plan_queries(
         Situation(
@@ -267,6 +272,15 @@ AnswerMechanism = Annotated[
 AnswerFilter = Annotated[
     str, typer.Option("--filter", help="The ledger's sum that is limited: zcdp, rdp, gdp or basic.")
 ]
+PlanSchema = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        help="The schema that the fit was made by: raw records are prepared by it, the private ones"
+        " and those of clients.",
+        show_default=False,
+    ),
+]
 PlanEach = Annotated[
     int | None,
     typer.Option(
@@ -287,6 +301,7 @@ def plan_answers(
     relation: RelationName = None,
     mechanism: AnswerMechanism = "exponential",
     filter: AnswerFilter = "zcdp",
+    schema: PlanSchema = None,
     max_records_per_person: PlanEach = None,
     ledger: AnswerLedger = None,
     data_set: AnswerDataSet = None,
@@ -296,9 +311,11 @@ def plan_answers(
 
     The noise of each answer is fixed here, for so many of them, from the public numbers of the fit.
     """
+    from reticent.data import Schema
     from reticent.files import writable_file
     from reticent.ledger import Ledger
     from reticent.protect.answers import calibrated_answers, set_answer_budget
+    from reticent.protect.answers.answers import refuse_other_schema
     from reticent.protect.answers.files import fit_numbers, save_plan
 
     chosen, neighbours = delta_of(delta, pure), relation_of(relation)
@@ -309,11 +326,13 @@ def plan_answers(
         numbers, epsilon=epsilon, delta=chosen, relation=neighbours, queries=queries,
         mechanism=mechanism, filter=filter,
     )  # fmt: skip
+    facts = None if schema is None else Schema.load(schema)
+    refuse_other_schema(facts, plan, classes)
     writable_file(out)
     if ledger is not None and data_set is not None:
         with Ledger.open(ledger, create=True) as book:
             set_answer_budget(book, data_set, plan)
-    save_plan(plan, classes, out)
+    save_plan(plan, classes, out, schema=facts)
     if json:
         print_json({"plan": str(out), "scale": plan.scale, "each": plan.reached_by_one})
         return

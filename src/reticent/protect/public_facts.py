@@ -54,6 +54,14 @@ def _following(schema: Schema) -> dict[str, tuple[Any, bool]]:
     }
 
 
+def inferred_facts(schema: Schema) -> tuple[str, ...]:
+    """The public numbers that are declared at most, where its facts are of the private records."""
+    if not schema.inferred:
+        return ()
+    following = _following(schema)
+    return (SCHEMA, *(name for name, (_, inferred) in following.items() if inferred))
+
+
 def misfits(schema: Schema | None, recipe: Recipe, classes: list[str], terms: Terms) -> list[str]:
     """Where a release is not one of records that its schema prepared."""
     if schema is None:

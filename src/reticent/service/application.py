@@ -15,22 +15,20 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from reticent.arrays import Array, Floats
+from reticent.arrays import Floats
 from reticent.guarantee import Guarantee
 from reticent.ledger.clients import Scope
 from reticent.service import problems, schemas
 from reticent.service.bodies import (
-    InferRequest,
+    Inputs,
     asked_answers,
     idempotency_key,
-    infer_request,
-    native_rows,
-    raw_rows,
+    native_inputs,
+    prepared_rows,
     read_object,
 )
 from reticent.service.detector import Detector
@@ -39,6 +37,8 @@ from reticent.service.metrics import Metrics
 from reticent.service.models import Answer, Model
 from reticent.service.operators import json_response, operators_routes
 from reticent.service.problems import Refused, documented
+from reticent.service.raw import EncodingQueue
+from reticent.service.tensors import InferRequest, forms_of, infer_request
 from reticent.validation import InputError
 from reticent.version import INSTALLED
 
@@ -80,7 +80,7 @@ def application(model: Model, door: Door, detector: Detector | None = None) -> A
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _unrouted)
     app.add_exception_handler(Exception, _failed)
-    asked = Asked(model, door, metrics, detector)
+    asked = Asked(model, door, metrics, detector, EncodingQueue())
     _native(app, asked)
     _inference_protocol(app, asked)
     operators_routes(app, model, door, metrics=metrics, detector=detector)
@@ -94,12 +94,16 @@ class Asked(NamedTuple):
     door: Door
     metrics: Metrics
     detector: Detector | None
+    encoding: EncodingQueue
 
-    async def answer(self, request: Request, rows_of: Callable[[Any], Floats]) -> Answer:
+    async def answer(
+        self, request: Request, inputs_of: Callable[[dict[str, Any]], Inputs]
+    ) -> Answer:
         """The one way to an answer: key, rate, body, model."""
         caller = await self.door.caller(request, Scope.ASK)
         key = idempotency_key(request)
-        rows, names = await self._rows(request, rows_of)
+        inputs = inputs_of(await read_object(request, self.model))
+        rows, names = await self._prepared(inputs)
         found = await self.model.answer(caller, rows, key=key, names=names)
         self.metrics.answers(found.charged, len(rows) - found.charged)
         if self.detector is not None and caller.client is not None:
@@ -107,21 +111,18 @@ class Asked(NamedTuple):
             asyncio.get_running_loop().call_soon(self._watched, caller.client.name, rows)
         return found
 
-    async def _rows(
-        self, request: Request, rows_of: Callable[[Any], Floats | Array]
-    ) -> tuple[Floats, list[bytes] | None]:
+    async def _prepared(self, inputs: Inputs) -> tuple[Floats, list[bytes] | None]:
         """Rows of numbers as they were sent, or of raw inputs by the model's schema or encoder.
 
         Names, where there are any, tell apart what the encoder was given.
         """
-        document = await read_object(request, self.model)
         schema, raw = self.model.schema, self.model.raw
-        if schema is not None and "records" in document:
-            return await asyncio.to_thread(raw_rows, document, schema), None  # texts take long
-        rows = rows_of(document)
-        if raw is None or rows.dtype == np.float64:
-            return rows, None
-        return await raw.encoded(rows), raw.names(rows)
+        if inputs.records is not None and schema is not None:
+            return await self.encoding.run(partial(prepared_rows, inputs.records, schema)), None
+        if inputs.raw is not None and raw is not None:
+            return await self.encoding.run(partial(raw.encoded, inputs.raw)), raw.names(inputs.raw)
+        assert inputs.rows is not None
+        return inputs.rows, None
 
     def _watched(self, client: str, rows: Floats) -> None:
         """The operator is told of an alarm, the client is not."""
@@ -152,7 +153,7 @@ def _native(app: FastAPI, asked: Asked) -> None:
     )
     async def answers(request: Request) -> Response:
         """One answer for each row, all or none of them."""
-        answer = await asked.answer(request, partial(native_rows, model=model))
+        answer = await asked.answer(request, partial(native_inputs, model=model))
         return json_response(_native_document(answer, model.each))
 
     @app.get(
@@ -214,7 +215,7 @@ def _inference_protocol(app: FastAPI, asked: Asked) -> None:
 
     @app.get(here, responses={**schemas.answered_with({"type": "object"}, "The model"), **_REFUSED})
     async def metadata(request: Request) -> Response:
-        """Names, types and shapes of what goes in and out."""
+        """Names, types and shapes of what goes in and out; a request has one form of inputs."""
         await door.caller(request, Scope.READ)
         return json_response(_metadata(model))
 
@@ -230,14 +231,14 @@ def _inference_protocol(app: FastAPI, asked: Asked) -> None:
         },
     )
     async def infer(request: Request) -> Response:
-        """One answer for each row of the tensor, all or none of them."""
+        """One answer for each row of the tensors, all or none of them."""
         found: list[InferRequest] = []
 
-        def rows_of(document: dict[str, Any]) -> Floats:
-            found.append(infer_request(document, features=model.features, outputs=model.gives))
-            return found[0].rows
+        def inputs_of(document: dict[str, Any]) -> Inputs:
+            found.append(infer_request(document, model))
+            return found[0].inputs
 
-        answer = await asked.answer(request, rows_of)
+        answer = await asked.answer(request, inputs_of)
         named = {} if found[0].id is None else {"id": found[0].id}
         outputs = _outputs(answer, found[0].outputs or model.gives)
         return json_response(
@@ -265,11 +266,12 @@ def _native_document(answer: Answer, each: Guarantee | None) -> dict[str, Any]:
 
 
 def _metadata(model: Model) -> dict[str, Any]:
-    types = {"labels": ("BYTES", [-1]), "values": ("FP64", [-1]), "logits": ("FP64", [-1, -1])}
+    labels = ("BYTES", [-1]) if model.labels is None else ("INT64", [-1, model.labels])
+    types = {"labels": labels, "values": ("FP64", [-1]), "logits": ("FP64", [-1, -1])}
     return {
         "name": model.name,
         "platform": "reticent",
-        "inputs": [{"name": "input", "datatype": "FP64", "shape": [-1, model.features]}],
+        "inputs": [slot.described() for slots in forms_of(model).values() for slot in slots],
         "outputs": [
             {"name": name, "datatype": types[name][0], "shape": types[name][1]}
             for name in sorted(model.gives)
@@ -280,8 +282,13 @@ def _metadata(model: Model) -> dict[str, Any]:
 def _outputs(answer: Answer, names: frozenset[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     if "labels" in names and answer.labels is not None:
-        data = [str(label) for label in answer.labels]
-        found.append(_output("labels", "BYTES", [len(data)], data))
+        if isinstance(answer.labels[0], list):  # several labels, 0 or 1 each
+            flat = [label for row in answer.labels for label in row]
+            shape = [len(answer.labels), len(answer.labels[0])]
+            found.append(_output("labels", "INT64", shape, flat))
+        else:
+            data = [str(label) for label in answer.labels]
+            found.append(_output("labels", "BYTES", [len(data)], data))
     if "values" in names and answer.values is not None:
         found.append(_output("values", "FP64", [len(answer.values)], answer.values))
     if "logits" in names and answer.logits is not None:

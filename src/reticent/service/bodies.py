@@ -28,10 +28,7 @@ _LETTERS_OF_A_NUMBER: Final = 40
 _LETTERS_OF_A_CELL: Final = 1024
 _ENVELOPE: Final = 16_384
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
-_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _NUMBERS: Final = frozenset((int, float))
-INPUT: Final = "input"
-DATATYPES: Final = ("FP64", "FP32")
 
 
 async def read_object(request: Request, model: Model) -> dict[str, Any]:
@@ -65,111 +62,28 @@ async def _read(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-def native_rows(document: dict[str, Any], model: Model) -> Floats | Array:
-    """The rows of ``{"inputs": [[…], …]}``; or raw ``texts`` or ``images``, where it takes them."""
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """What a request asks about, checked: rows of features, raw texts or images, or raw records."""
+
+    rows: Floats | None = None
+    raw: Array | None = None
+    records: list[dict[str, Any]] | None = None
+
+
+def native_inputs(document: dict[str, Any], model: Model) -> Inputs:
+    """Of ``{"inputs": [[…], …]}``; or raw texts, images or records, where the model takes them."""
+    if model.schema is not None and "records" in document:
+        return Inputs(records=_records(document))
     if model.raw is not None and set(document) == {model.raw.kind.field}:
-        return model.raw.kind.read(document[model.raw.kind.field], MOST_ROWS)
+        return Inputs(raw=model.raw.kind.read(document[model.raw.kind.field], MOST_ROWS))
     if set(document) != {"inputs"}:
         raise Refused(problems.WRONG_FIELDS)
-    return _rows(document["inputs"], model.features)
+    return Inputs(rows=feature_rows(document["inputs"], model.features))
 
 
-def raw_rows(document: dict[str, Any], schema: Schema) -> Floats:
-    """The rows of ``{"records": [{…}, …]}``, each prepared by the schema as ``predict`` does it."""
-    from reticent.data.schema.json_records import json_cells
-    from reticent.data.schema.prepare import prepared_cells
-    from reticent.training.encoders.schema_texts import vectors_not_kept
-
-    records: Any = document["records"]
-    fits = (
-        set(document) == {"records"}
-        and isinstance(records, list)
-        and 1 <= len(records) <= MOST_ROWS
-        and all(isinstance(record, dict) for record in records)
-    )
-    if not fits:
-        raise Refused(problems.WRONG_RECORDS)
-    try:
-        cells = json_cells(records, schema.form)
-        data = prepared_cells(cells, schema, purpose="queries", encode=vectors_not_kept)
-    except InputError:
-        raise Refused(problems.WRONG_RECORDS) from None
-    return data.features.astype(np.float64, copy=False)
-
-
-@dataclass(frozen=True)
-class InferRequest:
-    """A request of the Open Inference Protocol, version 2."""
-
-    rows: Floats
-    id: str | None
-    outputs: frozenset[str] | None
-    """Those that are asked for; None for all."""
-
-
-def infer_request(
-    document: dict[str, Any], *, features: int, outputs: frozenset[str]
-) -> InferRequest:
-    """The one tensor of such a request, with its id and the outputs that it names."""
-    known = {"id", "parameters", "inputs", "outputs"}
-    named = document.get("id")
-    tensors: Any = document.get("inputs")
-    fits = (
-        set(document) <= known
-        and (named is None or (isinstance(named, str) and _ID.fullmatch(named)))
-        and isinstance(document.get("parameters", {}), dict)
-        and isinstance(tensors, list)
-        and len(tensors) == 1
-        and isinstance(tensors[0], dict)
-    )
-    if not fits:
-        raise Refused(problems.WRONG_FIELDS)
-    wanted = _outputs(document.get("outputs"), outputs)
-    return InferRequest(_tensor(tensors[0], features), named, wanted)
-
-
-def _outputs(asked: Any, known: frozenset[str]) -> frozenset[str] | None:
-    if asked is None:
-        return None
-    fits = isinstance(asked, list) and all(
-        isinstance(one, dict)
-        and set(one) <= {"name", "parameters"}
-        and isinstance(one.get("name"), str)
-        and isinstance(one.get("parameters", {}), dict)
-        for one in asked
-    )
-    names = frozenset(one["name"] for one in asked) if fits else frozenset()
-    if not fits or not names <= known:
-        raise Refused(problems.WRONG_FIELDS)
-    return names or None
-
-
-def _tensor(tensor: dict[str, Any], features: int) -> Floats:
-    if (
-        not {"name", "shape", "datatype", "data"} <= set(tensor)
-        or not set(tensor) <= {"name", "shape", "datatype", "data", "parameters"}
-        or tensor["name"] != INPUT
-        or tensor["datatype"] not in DATATYPES
-        or not isinstance(tensor.get("parameters", {}), dict)
-    ):
-        raise Refused(problems.WRONG_FIELDS)
-    shape, data = tensor["shape"], tensor["data"]
-    fits = isinstance(shape, list) and len(shape) == 2 and all(type(one) is int for one in shape)
-    if not fits or not 1 <= shape[0] <= MOST_ROWS or shape[1] != features:
-        raise Refused(problems.WRONG_ROWS)
-    if not isinstance(data, list):
-        raise Refused(problems.WRONG_ROWS)
-    if data and type(data[0]) is not list:  # flat, row by row
-        if len(data) != shape[0] * shape[1]:
-            raise Refused(problems.WRONG_ROWS)
-        data = [data[at : at + features] for at in range(0, len(data), features)]
-    rows = _rows(data, features)
-    if len(rows) != shape[0]:
-        raise Refused(problems.WRONG_ROWS)
-    return rows
-
-
-def _rows(values: Any, features: int) -> Floats:
+def feature_rows(values: Any, features: int) -> Floats:
+    """Rows of so many numbers, 1 to 64 of them."""
     fits = (
         isinstance(values, list)
         and 1 <= len(values) <= MOST_ROWS
@@ -181,6 +95,33 @@ def _rows(values: Any, features: int) -> Floats:
     if not fits:
         raise Refused(problems.WRONG_ROWS)
     return np.array(values, dtype=np.float64)
+
+
+def _records(document: dict[str, Any]) -> list[dict[str, Any]]:
+    records: Any = document["records"]
+    fits = (
+        set(document) == {"records"}
+        and isinstance(records, list)
+        and 1 <= len(records) <= MOST_ROWS
+        and all(isinstance(record, dict) for record in records)
+    )
+    if not fits:
+        raise Refused(problems.WRONG_RECORDS)
+    return list(records)
+
+
+def prepared_rows(records: list[dict[str, Any]], schema: Schema) -> Floats:
+    """Rows of raw records, each prepared by the schema as ``predict`` does it."""
+    from reticent.data.schema.json_records import json_cells
+    from reticent.data.schema.prepare import prepared_cells
+    from reticent.training.encoders.schema_texts import vectors_not_kept
+
+    try:
+        cells = json_cells(records, schema.form)
+        data = prepared_cells(cells, schema, purpose="queries", encode=vectors_not_kept)
+    except InputError:  # its text may hold what was sent
+        raise Refused(problems.WRONG_RECORDS) from None
+    return data.features.astype(np.float64, copy=False)
 
 
 def idempotency_key(request: Request) -> str | None:

@@ -58,13 +58,15 @@ class Service:
         """The same of raw images: whole numbers 0 to 255, height × width × channels."""
         return self._ask({"images": np.asarray(images).tolist()}, idempotency_key)
 
-    def ask_records(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Answers to 1 to 64 raw records of a model that was made by a schema.
+    def ask_records(
+        self, records: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
+    ) -> dict[str, Any]:
+        """Answers to 1 to 64 raw records, where the service has a schema for them.
 
         Each is a mapping from the names of columns to cells: texts as a file has them, numbers,
         truth values, None for a gap.
         """
-        return self._ask({"records": [dict(record) for record in records]}, None)
+        return self._ask({"records": [dict(record) for record in records]}, idempotency_key)
 
     def _ask(self, document: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
         headers = {"Idempotency-Key": idempotency_key or secrets.token_urlsafe(24)}

@@ -7,6 +7,7 @@ revoked, or has expired, opens nothing after a second in any process.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from reticent.ledger.errors import LedgerError
 from reticent.service import problems
 from reticent.service.problems import Refused
 
+LOG: Final = logging.getLogger("reticent.service")
 FRESH_SECONDS: Final = 0.5
 _LONGEST_KEY: Final = 200
 _CALLERS_KEPT: Final = 10_000
@@ -86,6 +88,7 @@ class Door:
         self._also = also
         self._rate = rate
         self._seen: _Seen | None = None
+        self._reason = ""
         self._reading: asyncio.Task[_Seen] | None = None
 
     async def caller(self, request: Request, scope: Scope) -> Caller:
@@ -115,10 +118,18 @@ class Door:
             self._reading = asyncio.create_task(asyncio.to_thread(self._read))
         try:
             self._seen = await asyncio.shield(self._reading)
-        except LedgerError:
+        except LedgerError as error:
             self._seen = None
+            self._say(f"not ready: {error}")
             raise Refused(problems.NOT_READY) from None
+        self._say("")
         return self._seen
+
+    def _say(self, reason: str) -> None:
+        """Tell the operator once; clients are told the same, whatever it is."""
+        if reason != self._reason:
+            LOG.warning("%s", reason or "ready again")
+        self._reason = reason
 
     def _read(self) -> _Seen:
         at = time.monotonic()

@@ -57,6 +57,8 @@ class Model(ABC):
     gives: frozenset[str]
     """Which of labels, values and logits an answer holds."""
     certificate: dict[str, Any]
+    labels: int | None = None
+    """How many labels an answer says 0 or 1 of; None where it names one class."""
     raw: RawInputs | None = None
     """The encoder of raw inputs, where one is packaged."""
     schema: Schema | None = None
@@ -106,6 +108,8 @@ class ReleasedModel(Model):
         self.schema = release.schema
         self._classifies = release.recipe.task == "classification"
         self.gives = frozenset(("labels", "logits") if self._classifies else ("values",))
+        if release.recipe.to_dict().get("outputs") == "sigmoid":
+            self.labels = len(release.classes_)
 
     async def answer(
         self, caller: Caller, rows: Floats, *, key: str | None, names: list[bytes] | None = None
@@ -148,8 +152,18 @@ class ProtectedModel(Model):
 
     kind = "protected"
 
-    def __init__(self, served: ServedAnswers, name: str, *, ledger: Any = None) -> None:
+    def __init__(
+        self,
+        served: ServedAnswers,
+        name: str,
+        *,
+        ledger: Any = None,
+        schema: Schema | None = None,
+    ) -> None:
+        from reticent.protect.public_facts import SCHEMA, document_of_schema
+
         self._served = served
+        self.schema = schema
         self._ledger = ledger
         self._waiting = 0
         self._purged = -math.inf
@@ -165,6 +179,7 @@ class ProtectedModel(Model):
             },
             "guarantee": self.guarantee.to_dict(),
             "each": self.each.to_dict(),
+            **({} if schema is None else {SCHEMA: document_of_schema(schema)}),
         }  # fmt: skip
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,11 +24,13 @@ from reticent.validation import InputError
 MOST_TEXT: Final = 2000
 """Characters of one text."""
 MOST_ENCODING: Final = 64
-"""Requests of one process that wait for the encoder; more are refused at once."""
+"""Requests of one process that wait for an encoder; more are refused at once."""
 TEXTS: Final = "texts"
 IMAGES: Final = "images"
 _SHAPE = re.compile(r"([1-9]\d{0,3})x([1-9]\d{0,3})x([13])")
-_PIXEL: Final = frozenset((int,))
+INTEGERS: Final = frozenset((int,))
+"""JSON numbers without a point; truth values are none."""
+NUMBERS: Final = frozenset((int, float))
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class RawKind:
         height, width, channels = map(int, found.groups())
         return cls(ImageShape(height=height, width=width, channels=channels))
 
+    def __str__(self) -> str:
+        """As ``named`` reads it."""
+        return TEXTS if self.shape is None else "x".join(map(str, self.shape.shape))
+
     @property
     def field(self) -> str:
         """Its name in a request."""
@@ -56,11 +63,11 @@ class RawKind:
 
     @property
     def most_bytes(self) -> int:
-        """Of one input in JSON: a character is 12 bytes at most, a pixel 4 and its brackets."""
+        """Of one input in JSON: a character is 12 bytes at most, a number of a pixel 7 (255.0)."""
         if self.shape is None:
             return 12 * MOST_TEXT + 8
         height, width, channels = self.shape.shape
-        return height * width * (5 * channels + 4) + 4 * height + 8
+        return height * width * (7 * channels + 4) + 4 * height + 8
 
     def example(self) -> Array:
         """An input that is nobody's, to see what the encoder makes of it."""
@@ -69,28 +76,25 @@ class RawKind:
         return np.zeros((1, *self.shape.shape), np.uint8)
 
     def read(self, values: Any, most: int) -> Array:
-        """The inputs of a request, which are checked here and nowhere else."""
+        """The inputs of a native request, which are checked here and nowhere else."""
         if not isinstance(values, list) or not 1 <= len(values) <= most:
             raise Refused(problems.WRONG_RAW)
-        found = [self._one(value) for value in values]
-        return np.array(found) if self.shape is None else np.stack(found)
-
-    def _one(self, value: Any) -> Any:
         if self.shape is None:
-            fits = isinstance(value, str) and 1 <= len(value) <= MOST_TEXT and "\x00" not in value
-            if not fits:
-                raise Refused(problems.WRONG_RAW)
-            return value
-        height, width, channels = self.shape.shape
-        if not _nested(value, height):
+            return texts_of(values)
+        return self.images_of(elements(values, (len(values), *self.shape.shape)), INTEGERS)
+
+    def images_of(self, pixels: list[Any] | None, types: frozenset[type]) -> Array:
+        """Images whose pixels stand in one list: whole numbers of 0 to 255, of these JSON types."""
+        assert self.shape is not None
+        fits = (
+            pixels is not None
+            and set(map(type, pixels)) <= types
+            and 0 <= min(pixels) <= max(pixels) <= 255
+            and all(pixel == int(pixel) for pixel in pixels)
+        )
+        if not fits:
             raise Refused(problems.WRONG_RAW)
-        for line in value:
-            if not _nested(line, width) or not all(_nested(pixel, channels) for pixel in line):
-                raise Refused(problems.WRONG_RAW)
-        numbers = [number for line in value for pixel in line for number in pixel]
-        if not set(map(type, numbers)) <= _PIXEL or not 0 <= min(numbers) <= max(numbers) <= 255:
-            raise Refused(problems.WRONG_RAW)
-        return np.array(numbers, np.uint8).reshape(height, width, channels)
+        return np.array(pixels, np.uint8).reshape(-1, *self.shape.shape)
 
     def schema(self, most: int) -> dict[str, Any]:
         """As a JSON schema."""
@@ -104,31 +108,38 @@ class RawKind:
         return {"type": "array", "items": one, "minItems": 1, "maxItems": most}
 
 
+class EncodingQueue:
+    """Work that takes long, in threads, for so many requests of a process at once."""
+
+    def __init__(self, most: int = MOST_ENCODING) -> None:
+        self._most = most
+        self._waiting = 0
+
+    async def run(self, work: Callable[[], Floats]) -> Floats:
+        """What the work gives; a request beyond the limit is refused at once."""
+        if self._waiting >= self._most:
+            raise Refused(problems.OVERLOADED, {"Retry-After": "1"})
+        self._waiting += 1
+        try:
+            return await asyncio.to_thread(work)
+        finally:
+            self._waiting -= 1
+
+
 class RawInputs:
     """An encoder that is packaged with the model, and which inputs it takes."""
 
     def __init__(self, kind: RawKind, encoder: Encoder, *, features: int) -> None:
         self.kind = kind
         self._encoder = encoder
-        self._waiting = 0
-        width = np.shape(encoder.encode(kind.example()))[-1]
+        width = np.shape(_tried(encoder, kind))[-1]
         if width != features:
             raise InputError(
                 f"--encoder must make the {features} features of the model, got {width}"
             )
 
-    async def encoded(self, inputs: Array) -> Floats:
-        """Features of each input, in a thread of their own."""
-        if self._waiting >= MOST_ENCODING:
-            raise Refused(problems.OVERLOADED, {"Retry-After": "1"})
-        self._waiting += 1
-        try:
-            return await asyncio.to_thread(self._encoded, inputs)
-        finally:
-            self._waiting -= 1
-
-    def _encoded(self, inputs: Array) -> Floats:
-        """One by one: the features of an input are a function of it alone."""
+    def encoded(self, inputs: Array) -> Floats:
+        """Features of each input, one by one: they are a function of it alone."""
         try:
             rows = [self._encoder.encode(inputs[one : one + 1]) for one in range(len(inputs))]
         except InputError:  # its text may hold what was sent
@@ -144,9 +155,36 @@ class RawInputs:
         return [hashlib.sha256(tag + b"\x00" + _bytes(one)).digest() for one in inputs]
 
 
+def _tried(encoder: Encoder, kind: RawKind) -> Array:
+    """What the encoder makes of an example; one that reads other inputs says so."""
+    try:
+        return encoder.encode(kind.example())
+    except InputError as error:
+        raise InputError(f"--raw must be what the --encoder reads, got {kind}: {error}") from None
+
+
+def texts_of(values: list[Any]) -> Array:
+    """Texts of 1 to 2,000 characters."""
+    for value in values:
+        fits = isinstance(value, str) and 1 <= len(value) <= MOST_TEXT and "\x00" not in value
+        if not fits:
+            raise Refused(problems.WRONG_RAW)
+    return np.array(values)
+
+
+def elements(values: Any, shape: Sequence[int]) -> list[Any] | None:
+    """What nested lists of this shape hold, row by row; None where they have another.
+
+    >>> elements([[1, 2], [3, 4]], (2, 2))
+    [1, 2, 3, 4]
+    """
+    level = [values]
+    for length in shape:
+        if any(type(one) is not list or len(one) != length for one in level):
+            return None
+        level = [inner for one in level for inner in one]
+    return level
+
+
 def _bytes(value: Any) -> bytes:
     return str(value).encode() if isinstance(value, str) else value.tobytes()
-
-
-def _nested(value: Any, length: int) -> bool:
-    return isinstance(value, list) and len(value) == length

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from reticent.service.bodies import DATATYPES, INPUT, MOST_ROWS
+from reticent.data.schema import Category, Column, Date, Number, NumberList, TrueFalse
+from reticent.service.bodies import MOST_ROWS
 from reticent.service.models import Model
+from reticent.service.raw import MOST_TEXT, TEXTS
+from reticent.service.tensors import JSON_TYPES, Slot, forms_of
 
 Schema = dict[str, Any]
 
@@ -64,16 +67,36 @@ def native_request(model: Model) -> Schema:
         kind = model.raw.kind
         forms.append(object_of([kind.field], **{kind.field: kind.schema(MOST_ROWS)}))
     if model.schema is not None:
-        columns = [column.name for column in model.schema.features]
-        forms.append(object_of(["records"], records=_records(columns)))
+        forms.append(object_of(["records"], records=_records(model.schema.features)))
     return forms[0] if len(forms) == 1 else {"oneOf": forms}
 
 
-def _records(columns: list[str]) -> Schema:
-    """Objects with a cell for each column."""
-    cell: Schema = {"type": ["string", "number", "boolean", "null", "array"]}
-    record = {"type": "object", "required": columns, "properties": dict.fromkeys(columns, cell)}
+def _records(columns: tuple[Column, ...]) -> Schema:
+    """Objects with a cell for each column; others in them are not read."""
+    record = {
+        "type": "object",
+        "required": [column.name for column in columns],
+        "properties": {column.name: _cell(column) for column in columns},
+    }
     return {"type": "array", "items": record, "minItems": 1, "maxItems": MOST_ROWS}
+
+
+def _cell(column: Column) -> Schema:
+    """As JSON writes a value of the column, or the text that a file of the schema's form has."""
+    kind = column.kind
+    forms: list[Schema] = [{"type": "string"}]
+    if isinstance(kind, Number):
+        forms.insert(0, {"type": "number"})
+    elif isinstance(kind, TrueFalse):
+        forms.insert(0, {"type": "boolean"})
+    elif isinstance(kind, Category) and not kind.other:
+        forms.insert(0, {"enum": list(kind.values)})
+    elif isinstance(kind, Date):
+        forms.insert(0, {"type": "string", "format": "date"})
+    elif isinstance(kind, NumberList):
+        of = {"minItems": kind.length, "maxItems": kind.length}
+        forms.insert(0, {"type": "array", "items": {"type": "number"}, **of})
+    return {"anyOf": forms if column.gap.refused else [*forms, {"type": "null"}]}
 
 
 def native_answer() -> Schema:
@@ -100,31 +123,57 @@ def native_answer() -> Schema:
 
 
 def infer_request(model: Model) -> Schema:
-    """A request of the Open Inference Protocol with one tensor."""
-    tensor = object_of(
-        ["name", "shape", "datatype", "data"],
-        name={"const": INPUT},
-        shape={
-            "type": "array",
-            "prefixItems": [
-                {"type": "integer", "minimum": 1, "maximum": MOST_ROWS},
-                {"const": model.features},
-            ],
-            "minItems": 2,
-            "maxItems": 2,
-        },
-        datatype={"enum": list(DATATYPES)},
-        parameters={"type": "object"},
-        data={"type": "array"},
-    )
+    """A request of the Open Inference Protocol with the tensors of one form, in any order."""
     named = object_of(["name"], name={"enum": sorted(model.gives)}, parameters={"type": "object"})
+    forms = [_tensors(slots) for slots in forms_of(model).values()]
     return object_of(
         ["inputs"],
         id={"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"},
         parameters={"type": "object"},
-        inputs={"type": "array", "items": tensor, "minItems": 1, "maxItems": 1},
+        inputs=forms[0] if len(forms) == 1 else {"anyOf": forms},
         outputs={"type": "array", "items": named},
     )
+
+
+def _tensors(slots: tuple[Slot, ...]) -> Schema:
+    return {
+        "type": "array",
+        "prefixItems": [_tensor(slot) for slot in slots],
+        "items": {"anyOf": [_tensor(slot) for slot in slots]},
+        "minItems": len(slots),
+        "maxItems": len(slots),
+    }
+
+
+def _tensor(slot: Slot) -> Schema:
+    """One of each datatype; elements stand in one list, or nested as the shape says."""
+    kinds = {
+        "FP64": {"type": "number"}, "FP32": {"type": "number"}, "INT64": {"type": "integer"},
+        "UINT8": {"type": "integer", "minimum": 0, "maximum": 255}, "BOOL": {"type": "boolean"},
+        "BYTES": {"type": "string"},
+    }  # fmt: skip
+    assert set(kinds) == set(JSON_TYPES)
+    if slot.form == TEXTS:
+        kinds["BYTES"] = {"type": "string", "minLength": 1, "maxLength": MOST_TEXT}
+    rows: Schema = {"type": "integer", "minimum": 1, "maximum": MOST_ROWS}
+    found = [
+        object_of(
+            ["name", "shape", "datatype", "data"],
+            name={"const": slot.name},
+            shape={
+                "type": "array",
+                "prefixItems": [rows, *({"const": one} for one in row)],
+                "minItems": 1 + len(row),
+                "maxItems": 1 + len(row),
+            },
+            datatype={"const": datatype},
+            parameters={"type": "object"},
+            data={"type": "array", "items": {"anyOf": [kinds[datatype], {"type": "array"}]}},
+        )
+        for datatype in slot.datatypes
+        for row in slot.rows_of(datatype)
+    ]
+    return found[0] if len(found) == 1 else {"anyOf": found}
 
 
 def infer_answer() -> Schema:

@@ -7,51 +7,55 @@ by themselves: a head whose answers are *proven* is fitted in the process that a
 from __future__ import annotations
 
 import functools
-import ipaddress
-import os
 import re
-import signal
 import socket
 import sys
-import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reticent.ledger.clients import Clients
 from reticent.service.detector import Detector
 from reticent.service.door import Door, RateLimit
+from reticent.service.listening import Listen, run
 from reticent.service.models import Model, ProtectedModel, ReleasedModel
-from reticent.validation import InputError, count, positive
+from reticent.validation import InputError, positive
 
 if TYPE_CHECKING:
     from reticent.data import Dataset, Schema
-    from reticent.protect.answers import AnswerPlan, PrivateAnswers
+    from reticent.protect.answers import PrivateAnswers
+    from reticent.protect.answers.files import PlanFile
     from reticent.service.application import ASGI
     from reticent.service.raw import RawInputs
     from reticent.training.encoders.base import Encoder
 
-DRAIN_SECONDS: Final = 30
-BACKLOG: Final = 2048
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateTable:
-    """Where the private records are, for a head that is fitted when the service starts."""
+    """Where the private records are, for a head that is fitted when the service starts.
+
+    Of a plan with a schema they are a raw table, and nothing else is said of them.
+    """
 
     path: Path
-    label: str
+    label: str | None = None
     person: str | None = None
     embedding: str | None = None
     encoder: str | None = None
 
-    def read(self, classes: tuple[str, ...]) -> Dataset:
-        """The records with their features."""
+    def read(self, classes: tuple[str, ...], schema: Schema | None = None) -> Dataset:
+        """The records with their features, prepared by the plan's schema where it has one."""
+        if schema is not None:
+            return self._read_raw(schema)
         from reticent.data import read_table
 
+        if self.label is None:
+            raise InputError("--label must be said with --private, unless the plan has a schema")
         data = read_table(
             self.path,
             label=self.label,
@@ -65,6 +69,14 @@ class PrivateTable:
         from reticent.training.encoders.named import encoder_of
 
         return cached_features(data, encoder_of(self.encoder))
+
+    def _read_raw(self, schema: Schema) -> Dataset:
+        from reticent.training.encoders.schema_texts import read_with_schema
+
+        for name in ("label", "person", "embedding", "encoder"):
+            if getattr(self, name) is not None:
+                raise InputError(f"--{name} must not be given: the plan's schema says it all")
+        return read_with_schema(self.path, schema)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +135,7 @@ class ServeSpec:
             _load_encoders(model.schema)
             if self.keys is None:
                 return model, Door(None, rate=rate)
-            from reticent.ledger.storage import Storage
-
-            return model, Door(Clients(Storage.open(self.keys, create=False)), rate=rate)
+            return model, Door(_key_database(self.keys), rate=rate)
         return self._protected(rate)
 
     def detector(self) -> Detector:
@@ -144,8 +154,9 @@ class ServeSpec:
 
         if self.plan is None or self.fit is None or self.ledger is None or self.data_set is None:
             raise InputError("answers must have a plan, a fit, a ledger and a data set, got fewer")
-        plan, classes = load_plan(self.plan)
-        answers = private_head(plan, classes, self.fit, self.private)
+        file = load_plan(self.plan)
+        plan = file.plan
+        answers = private_head(file, self.fit, self.private)
         ledger = Ledger.open(self.ledger)
         try:
             served = ServedAnswers(answers, ledger, account=self.data_set)
@@ -153,7 +164,8 @@ class ServeSpec:
             ledger.close()
             raise
         plan.noise.release(np.zeros((1, plan.public.classes)))  # compiled now, on no one's values
-        model = ProtectedModel(served, self.name, ledger=ledger)
+        _load_encoders(file.schema)
+        model = ProtectedModel(served, self.name, ledger=ledger, schema=file.schema)
         clients = model.book.clients
         return model, Door(clients, rate=rate, data_set=self.data_set, also=model.refresh)
 
@@ -167,7 +179,25 @@ def released_model(path: Path, name: str) -> ReleasedModel:
         raise InputError(
             f"{path} must have a certificate that holds, got: {verification.problems[0]}"
         )
+    if release.recipe.task not in ("classification", "regression"):
+        raise InputError(
+            f"{path} must be a model that predicts, got one of {release.recipe.name}; an encoder is"
+            " served with a head on it: --raw and --encoder"
+        )
     return ReleasedModel(release, name)
+
+
+def _key_database(where: str) -> Clients:
+    from reticent.ledger.errors import LedgerError
+    from reticent.ledger.storage import Storage
+
+    try:
+        return Clients(Storage.open(where, create=False))
+    except LedgerError as error:
+        reason = str(error).partition(";")[0].replace("ledger must", "it must")
+        raise InputError(
+            f"--keys must be a database of `reticent client add --create`: {reason}"
+        ) from None
 
 
 def packaged_encoder(name: str, released: Path | None) -> Encoder:
@@ -199,19 +229,18 @@ def _load_encoders(schema: Schema | None) -> None:
             vectors_not_kept(column.kind, ["text"])
 
 
-def private_head(
-    plan: AnswerPlan, classes: tuple[str, ...], fit: Path, private: PrivateTable | None
-) -> PrivateAnswers:
+def private_head(file: PlanFile, fit: Path, private: PrivateTable | None) -> PrivateAnswers:
     """A head that answers by a plan: fitted here and proven, or taken from a file and declared."""
     from reticent.protect.answers import private_answers
     from reticent.protect.answers.files import answers_from_file, refuse_readable_by_others
     from reticent.protect.table import HeadSpec, fit_head, kept_each
     from reticent.training.fit_file import fit_path, load_fit
 
+    plan, classes, schema = file
     refuse_readable_by_others(fit_path(fit))
     if private is None:
-        return answers_from_file(fit, plan)
-    data = private.read(classes)
+        return answers_from_file(fit, plan, schema=schema)
+    data = private.read(classes, schema)
     numbers = plan.public
     each = kept_each(data, numbers.max_records_per_person)
     if each != numbers.max_records_per_person:
@@ -231,7 +260,7 @@ def private_head(
     width = data.features.shape[1] + (1 if numbers.intercept else 0)
     if start.shape != numbers.shape or width != numbers.shape[1]:
         raise InputError("plan, fit and records must have the same features and classes, got other")
-    return private_answers(fit_head(data, spec, start=start), plan)
+    return private_answers(fit_head(data, spec, start=start), plan, schema=schema)
 
 
 def built(spec: ServeSpec) -> ASGI:
@@ -258,7 +287,7 @@ def refuse_early(spec: ServeSpec) -> None:
     assert spec.fit is not None
     assert spec.ledger is not None
     assert spec.data_set is not None
-    plan, _ = load_plan(spec.plan)
+    plan = load_plan(spec.plan).plan
     refuse_readable_by_others(fit_path(spec.fit))
     with Ledger.open(spec.ledger) as ledger:
         AnswerBook(ledger, terms_of(plan, spec.data_set))
@@ -274,82 +303,18 @@ def _built_in_worker(spec: ServeSpec) -> ASGI:
         raise SystemExit(3) from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listen:
-    """Where a service listens; beyond this machine only over TLS, or behind a proxy that has it."""
+def prepared(spec: ServeSpec, listen: Listen) -> Callable[[], ASGI]:
+    """What makes the application in a process; what it would refuse is refused here, before.
 
-    host: str = "127.0.0.1"
-    port: int = 8600
-    workers: int = 1
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    behind_proxy: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse plain HTTP beyond this machine."""
-        count("workers", self.workers)
-        if (self.tls_cert is None) != (self.tls_key is None):
-            raise InputError("--tls-cert and --tls-key must be said together, got one of them")
-        if not _is_loopback(self.host) and self.tls_cert is None and not self.behind_proxy:
-            raise InputError(
-                f"host must be this machine's own without TLS, got {self.host}; give --tls-cert "
-                "and --tls-key, or --behind-proxy where a proxy has the certificate"
-            )
-
-    def bound(self) -> socket.socket:
-        """A socket that waits for connections."""
-        try:
-            family, kind, number, _, address = socket.getaddrinfo(
-                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            found = socket.socket(family, kind, number)
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind(address)
-            found.listen(BACKLOG)  # whoever connects before the workers are there waits for them
-        except (OSError, OverflowError) as error:
-            raise InputError(
-                f"{self.host} port {self.port} must be free to listen on, got: {error}"
-            ) from None
-        found.set_inheritable(True)
-        return found
+    One process builds it now. Several are started afresh and build it by themselves.
+    """
+    if listen.workers == 1:
+        app = built(spec)
+        return lambda: app
+    refuse_early(spec)
+    return functools.partial(_built_in_worker, spec)
 
 
 def serve(spec: ServeSpec, listen: Listen, listening: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM; then finish what was begun."""
-    import uvicorn
-    from uvicorn.supervisors import Multiprocess
-
-    options: dict[str, Any] = {
-        "log_level": "warning",
-        "access_log": False,  # paths and queries are what clients typed
-        "server_header": False,
-        "timeout_graceful_shutdown": DRAIN_SECONDS,
-        "ssl_certfile": None if listen.tls_cert is None else str(listen.tls_cert),
-        "ssl_keyfile": None if listen.tls_key is None else str(listen.tls_key),
-        "proxy_headers": False,
-        "workers": listen.workers,
-    }
-    # The command line ends slow programs at once. This one finishes what was begun, and that is its
-    # end in good order: uvicorn raises the signals that it took again when it is done.
-    signal.set_wakeup_fd(-1)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _taken)
-    if listen.workers == 1:
-        uvicorn.Server(uvicorn.Config(built(spec), **options)).run(sockets=[listening])
-        return
-    refuse_early(spec)
-    config = uvicorn.Config(functools.partial(_built_in_worker, spec), factory=True, **options)
-    with tempfile.TemporaryDirectory(prefix="reticent-metrics-") as folder:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # workers add up what they count
-        Multiprocess(config, sockets=[listening]).run()
-
-
-def _taken(_number: int, _frame: object) -> None:
-    """A signal that uvicorn has followed already."""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    run(prepared(spec, listen), listen, listening)

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from reticent.arrays import Array, Floats, frozen
-from reticent.guarantee import Grade, Guarantee
+from reticent.data.schema import Schema
+from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.answers.counting import AnswerCounter
 from reticent.protect.answers.plan import AnswerPlan
@@ -22,6 +23,7 @@ from reticent.protect.certified_head import (
 )
 from reticent.protect.head_numbers import MeanNumbers, PublicNumbers
 from reticent.protect.noisy_query import minted, noisy_rows, still_minted
+from reticent.protect.public_facts import inferred_facts
 from reticent.protect.recipes.mean import EXACT_SUM, MEAN
 from reticent.protect.recipes.weights import CERTIFIED
 from reticent.protect.recipes.weights import STATED as HEAD_STATED
@@ -215,25 +217,31 @@ def private_answers(
     mean: Release | None = None,
     inferred: Collection[str] = (),
     charge: Charge | None = None,
+    schema: Schema | None = None,
 ) -> PrivateAnswers:
     """A certified head that answers by a plan, graded proven.
 
     ``charge`` is called with the event before each answer (``charge_answers`` charges a ledger);
     if it raises, there is no answer. With ``mean`` the head was centred by that released mean and
     the plan was made for it too. ``inferred`` names public numbers that were read off the private
-    data: the claim is declared then. What else would make it unproven is refused in one line.
+    data: the claim is declared then, and so it is with a ``schema``, by which the rows were
+    prepared from a raw table, that has such a fact. What else would make it unproven is refused in
+    one line.
     """
     if type(plan) is not AnswerPlan:
         raise InputError(f"plan must be an AnswerPlan, got {describe(plan)}")
     plan = dataclasses.replace(plan)  # from its public numbers alone: what hangs on it stays behind
     final, steps = head_of(head)
-    terms = _terms(plan, (*inferred, *(() if mean is None else mean.terms.inferred)))
+    facts = () if schema is None else inferred_facts(schema)
+    terms = _terms(plan, (*inferred, *facts, *(() if mean is None else mean.terms.inferred)))
     refuse_unproven(final, terms)
     refuse_other_mean(final, mean, terms)
     fit, steps = certified_fit(final, steps)
     _refuse_other_plan(fit, plan, mean)
     plan.require_enough()
-    claims = claims_of(plan, (*terms.stated, *steps))
+    refuse_other_schema(schema, plan, tuple(map(str, fit.classes)))
+    known = () if schema is None else schema.stated
+    claims = claims_of(plan, (*terms.stated, *known, *steps))
     answers = PrivateAnswers(
         coordinates=np.frombuffer(fit.coordinates).reshape(fit.numbers.shape),
         classes=np.asarray(fit.classes),
@@ -292,6 +300,27 @@ def _refuse_other_plan(fit: CertifiedFit, plan: AnswerPlan, mean: Release | None
         raise InputError("plan must be made from the numbers of this head and mean, got others")
     if (None if mean is None else mean.event) != plan.before:
         raise InputError("plan must count the mean before the answers, and nothing else, got other")
+
+
+def refuse_other_schema(schema: Schema | None, plan: AnswerPlan, classes: tuple[str, ...]) -> None:
+    """A schema that does not prepare the rows of this plan's head; from public numbers alone."""
+    if schema is None:
+        return
+    if type(schema) is not Schema:
+        raise InputError(f"schema must be a Schema itself, got {describe(schema)}")
+    public, width = plan.public, len(schema.names)
+    if schema.task != "classification" or schema.classes != classes:
+        raise InputError("schema must have the classes of the head in their order, got others")
+    if width != public.features or schema.bound != public.bound:
+        raise InputError(
+            f"schema must be the one of the fit, whose rows have {public.features} features of"
+            f" norm {public.bound:.6g} at most, got {width} and {schema.bound:.6g}"
+        )
+    if schema.invalid == "leave-out" and plan.relation is not Relation.ADD_REMOVE:
+        raise InputError(
+            "schema must refuse invalid records where neighbours are replace-one, got leave-out: a"
+            " replaced record may be one that does not count"
+        )
 
 
 def claims_of(plan: AnswerPlan, steps: tuple[str, ...]) -> tuple[Guarantee, Guarantee]:

@@ -12,19 +12,21 @@ import json
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from reticent.arrays import Floats
+from reticent.data.schema import Schema
 from reticent.files import write_atomic
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.grade import as_relation
 from reticent.ledger.filters import as_filter
 from reticent.protect.answers.answer_mechanisms import space_of
-from reticent.protect.answers.answers import PrivateAnswers, claims_of
+from reticent.protect.answers.answers import PrivateAnswers, claims_of, refuse_other_schema
 from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.head_numbers import PublicNumbers, checked_head
+from reticent.protect.public_facts import SCHEMA, document_of_schema, schema_of_document
 from reticent.protect.terms import checked_each
 from reticent.strict_json import read
 from reticent.training.fit_file import fit_path, load_fit
@@ -37,8 +39,22 @@ FROM_FILE: Final = (
 )
 
 
-def save_plan(plan: AnswerPlan, classes: tuple[str, ...], path: Path) -> None:
-    """Write a plan with the names of its classes; all of it is public."""
+class PlanFile(NamedTuple):
+    """A plan, the names of its classes, and the schema of raw tables, where they have one."""
+
+    plan: AnswerPlan
+    classes: tuple[str, ...]
+    schema: Schema | None = None
+
+
+def save_plan(
+    plan: AnswerPlan, classes: tuple[str, ...], path: Path, *, schema: Schema | None = None
+) -> None:
+    """Write a plan with the names of its classes; all of it is public.
+
+    With ``schema`` raw records are prepared by it, the private ones and those of clients alike.
+    """
+    refuse_other_schema(schema, plan, classes)
     if plan.before is not None or plan.public.mean is not None:
         raise InputError("plan must be that of a head without a noisy mean to be kept, got one")
     public = {name: value for name, value in plan.public.to_dict().items() if name != "mean"}
@@ -54,12 +70,13 @@ def save_plan(plan: AnswerPlan, classes: tuple[str, ...], path: Path) -> None:
         "space": plan.space,
         "scale": plan.scale,
         "filter": None if plan.filter is None else str(plan.filter),
+        **({} if schema is None else {SCHEMA: document_of_schema(schema)}),
     }
     write_atomic(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
 
 
-def load_plan(path: Path) -> tuple[AnswerPlan, tuple[str, ...]]:
-    """A plan and the names of its classes; whether its noise is enough is computed anew."""
+def load_plan(path: Path) -> PlanFile:
+    """A plan with what stands beside it; whether its noise is enough is computed anew."""
     document = read(path, role="plan")
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise InputError(f"plan {path} must be of format {FORMAT}, got another file")
@@ -83,7 +100,9 @@ def load_plan(path: Path) -> tuple[AnswerPlan, tuple[str, ...]]:
         raise InputError(f"plan {path} must name each of its classes once, got others")
     with np.errstate(over="ignore", invalid="ignore"):  # numbers of a changed file: refused
         plan.require_enough()
-    return plan, tuple(classes)
+    schema = schema_of_document(document.get(SCHEMA))
+    refuse_other_schema(schema, plan, tuple(classes))
+    return PlanFile(plan, tuple(classes), schema)
 
 
 def fit_numbers(
@@ -106,7 +125,9 @@ def _read_fit(path: Path, max_records_per_person: int | None) -> tuple[PublicNum
     return public, head, coordinates
 
 
-def answers_from_file(path: Path, plan: AnswerPlan) -> PrivateAnswers:
+def answers_from_file(
+    path: Path, plan: AnswerPlan, *, schema: Schema | None = None
+) -> PrivateAnswers:
     """A head that was kept by ``save_fit``, answering by a plan: *declared*."""
     public, head, coordinates = _read_fit(path, plan.public.max_records_per_person)
     if public != plan.public or coordinates.shape != public.shape:
@@ -114,12 +135,14 @@ def answers_from_file(path: Path, plan: AnswerPlan) -> PrivateAnswers:
     if not np.isfinite(coordinates).all():
         raise InputError(f"{path} must hold finite numbers, got others")
     plan.require_enough()
+    refuse_other_schema(schema, plan, tuple(map(str, head.classes)))
+    known = () if schema is None else schema.stated
     return PrivateAnswers(
         coordinates=coordinates,
         classes=np.asarray(head.classes),
         centre=None,
         plan=plan,
-        claims=tuple(map(_taken_on_trust, claims_of(plan, ()))),  # type: ignore[arg-type]
+        claims=tuple(map(_taken_on_trust, claims_of(plan, known))),  # type: ignore[arg-type]
     )
 
 
