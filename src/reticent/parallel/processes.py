@@ -78,7 +78,7 @@ def map_threads(
 
 
 def begun(function: Callable[[Task], Row], task: Task, *, jobs: int) -> Callable[[], Row]:
-    """As ``parallel.begun``; where its worker was killed it is begun again when it is waited for."""
+    """As ``parallel.begun``; where its worker was killed it is begun again by whoever waits."""
     rows = [_runner(jobs)([joblib.delayed(function)(task)])]
 
     def wait() -> Row:

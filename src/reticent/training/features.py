@@ -98,7 +98,7 @@ class MappedRows:
         """Of all mapped rows, if they were held."""
         return 8 * self.shape[0] * self.shape[1]
 
-    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> Array:  # noqa: ARG002
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> Array:
         whole = np.empty(self.shape)
         for start in range(0, len(self), _HELD):
             whole[start : start + _HELD] = self._mapped(self._rows[start : start + _HELD])

@@ -50,9 +50,7 @@ def classified_records(
     return rows, labels
 
 
-def _checked_before(
-    estimator: BaseEstimator, X: MappedRows, y: ArrayLike
-) -> tuple[Floats, Array]:
+def _checked_before(estimator: BaseEstimator, X: MappedRows, y: ArrayLike) -> tuple[Floats, Array]:
     """Rows of a ``Dataset``, which looked at them when it was made; they are not held here."""
     labels = np.asarray(y)
     if labels.shape != (len(X),):
