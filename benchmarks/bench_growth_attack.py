@@ -1,0 +1,52 @@
+"""How the time of ``run`` grows with shadow models, scored records, pairs and the grid of ε."""
+
+import json
+import sys
+
+from benchmarks.bench_growth import exponent
+from benchmarks.growth_job import EPSILON
+from benchmarks.harness import Cell, Result
+from benchmarks.process_tree import ONE_THREAD, used_by
+
+NAME = "growth_attack"
+TITLE = "Growth of run with shadow models, scored records, pairs and the grid of ε"
+
+SHAPE, QUICK_SHAPE = (1_000, 16, 4), (120, 4, 3)
+STEPS = {
+    "shadow models": (10, 20, 40, 80),
+    "scored records": (1_000, 2_000, 4_000, 8_000),
+    "pairs m of Algorithm 2": (50, 100, 200, 400),
+    "ε in the grid": (1, 2, 4, 8),
+}
+QUICK_STEPS = {"shadow models": (10, 20)}
+COLUMNS = ("grows", "from … to", "CPU s", "time ~ size^", "seconds for each more")
+
+
+def run(quick: bool) -> Result:
+    """One process for each axis, the smallest size first."""
+    shape, steps = (QUICK_SHAPE, QUICK_STEPS) if quick else (SHAPE, STEPS)
+    rows = [_row(axis, sizes, shape) for axis, sizes in steps.items()]
+    records, features, classes = shape
+    note = (
+        f"{records:,} private records of {features} features in {classes} classes, and as many"
+        " others unless they grow; ε = "
+        f"{EPSILON:g}, Gaussian noise, 2 draws, 10 shadow models, 50 pairs where they do not grow."
+        " CPU time of the job in one process with one thread. A fixed part does not grow, so the"
+        " exponents are below 1; the last column is the slope between the two largest sizes."
+    )
+    return Result(columns=COLUMNS, rows=rows, note=note)
+
+
+def _row(axis: str, sizes: tuple[int, ...], shape: tuple[int, int, int]) -> list[Cell]:
+    asked = json.dumps({"axis": axis, "sizes": sizes, "shape": shape})
+    command = [sys.executable, "-m", "benchmarks.growth_attack_job", asked]
+    seconds = json.loads(used_by(command, **ONE_THREAD).printed)
+    row: list[Cell] = [
+        axis,
+        f"{sizes[0]:,} … {sizes[-1]:,}",
+        ", ".join(f"{one:.3g}" for one in seconds),
+        round(exponent(sizes, seconds), 2),
+        float(f"{(seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2]):.2g}"),
+    ]
+    print(*row, sep="  ", file=sys.stderr, flush=True)
+    return row
