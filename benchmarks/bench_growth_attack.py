@@ -11,12 +11,12 @@ from benchmarks.process_tree import ONE_THREAD, used_by
 NAME = "growth_attack"
 TITLE = "Growth of run with shadow models, scored records, pairs and the grid of ε"
 
-SHAPE, QUICK_SHAPE = (1_000, 16, 4), (120, 4, 3)
+SHAPE, QUICK_SHAPE = (500, 8, 3), (120, 4, 3)
 STEPS = {
-    "shadow models": (10, 20, 40, 80),
-    "scored records": (1_000, 2_000, 4_000, 8_000),
-    "pairs m of Algorithm 2": (50, 100, 200, 400),
-    "ε in the grid": (1, 2, 4, 8),
+    "shadow models": (10, 30, 90),
+    "scored records": (500, 1_500, 4_500),
+    "pairs m of Algorithm 2": (50, 150, 450),
+    "ε in the grid": (1, 3, 9),
 }
 QUICK_STEPS = {"shadow models": (10, 20)}
 COLUMNS = ("grows", "from … to", "CPU s", "time ~ size^", "seconds for each more")

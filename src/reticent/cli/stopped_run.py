@@ -42,8 +42,13 @@ class StoppedRun:
         """Within it what takes long is kept, and begins where an earlier run ended."""
         from reticent.run.kept_fits import kept_fits
 
-        with kept_fits(self._fits):
-            yield
+        try:
+            with kept_fits(self._fits):
+                yield
+        except BaseException:
+            if self._key is not None:
+                self._key.leave()
+            raise
         self._spend()  # before anything is written
 
     def _charged_once(self, charge: Charger) -> RunCharge:

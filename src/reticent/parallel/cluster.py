@@ -27,9 +27,10 @@ _CLOSED: Final = {
     "RAY_task_events_report_interval_ms": "0",  # no records of tasks and of what failed
     "RAY_task_oom_retries": str(RETRIES),  # Ray's own bound is none
     "RAY_enable_metrics_collection": "0",
+    "RAY_worker_niceness": "0",  # as loky's: Ray would let everybody else go first
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or a warning about devices
 }
-"""Settings that keep Ray closed; what the user has set stays."""
+"""Settings of a Ray of our own, most of which keep it closed; what the user has set stays."""
 _LOOPBACK: Final = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """With 0 a Ray of our own listens to this machine alone, as it does on those systems."""
 _HANDLED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

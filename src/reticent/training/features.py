@@ -96,9 +96,9 @@ class MappedRows:
     @property
     def nbytes(self) -> int:
         """Of all mapped rows, if they were held."""
-        return 8 * self.shape[0] * self.shape[1]
+        return 8 * len(self) * int(self.shape[1])
 
-    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         whole = np.empty(self.shape)
         for start in range(0, len(self), _HELD):
             whole[start : start + _HELD] = self._mapped(self._rows[start : start + _HELD])
