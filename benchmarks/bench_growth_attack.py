@@ -1,12 +1,14 @@
 """How the time of ``run`` grows with shadow models, scored records, pairs and the grid of ε."""
 
 import json
+import os
+import subprocess
 import sys
 
 from benchmarks.bench_growth import exponent
 from benchmarks.growth_job import EPSILON
 from benchmarks.harness import Cell, Result
-from benchmarks.process_tree import ONE_THREAD, used_by
+from benchmarks.process_tree import ONE_THREAD
 
 NAME = "growth_attack"
 TITLE = "Growth of run with shadow models, scored records, pairs and the grid of ε"
@@ -23,9 +25,17 @@ COLUMNS = ("grows", "from … to", "CPU s", "time ~ size^", "seconds for each mo
 
 
 def run(quick: bool) -> Result:
-    """One process for each axis, the smallest size first."""
+    """All in one process, one thread."""
     shape, steps = (QUICK_SHAPE, QUICK_STEPS) if quick else (SHAPE, STEPS)
-    rows = [_row(axis, sizes, shape) for axis, sizes in steps.items()]
+    command = [sys.executable, "-m", "benchmarks.growth_attack_job"]
+    done = subprocess.run(
+        [*command, json.dumps({"steps": steps, "shape": shape})],
+        env=os.environ | ONE_THREAD,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    rows = [_row(axis, sizes, found[axis]) for axis, sizes in steps.items()]
     records, features, classes = shape
     note = (
         f"{records:,} private records of {features} features in {classes} classes, and as many"
@@ -37,16 +47,11 @@ def run(quick: bool) -> Result:
     return Result(columns=COLUMNS, rows=rows, note=note)
 
 
-def _row(axis: str, sizes: tuple[int, ...], shape: tuple[int, int, int]) -> list[Cell]:
-    asked = json.dumps({"axis": axis, "sizes": sizes, "shape": shape})
-    command = [sys.executable, "-m", "benchmarks.growth_attack_job", asked]
-    seconds = json.loads(used_by(command, **ONE_THREAD).printed)
-    row: list[Cell] = [
+def _row(axis: str, sizes: tuple[int, ...], seconds: list[float]) -> list[Cell]:
+    return [
         axis,
         f"{sizes[0]:,} … {sizes[-1]:,}",
         ", ".join(f"{one:.3g}" for one in seconds),
         round(exponent(sizes, seconds), 2),
         float(f"{(seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2]):.2g}"),
     ]
-    print(*row, sep="  ", file=sys.stderr, flush=True)
-    return row

@@ -36,7 +36,7 @@ def run(quick: bool) -> Result:
 
 def protected(learner: str, shape: Shape, train: Path, folder: Path) -> list[Cell]:
     """One release."""
-    return _measured("protect", _options(shape, train, folder / learner) + ["--learner", learner])
+    return _measured("protect", [*_options(shape, train, folder / learner), "--learner", learner])
 
 
 def whole_run(shape: Shape, train: Path, test: Path, folder: Path) -> list[Cell]:

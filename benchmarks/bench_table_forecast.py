@@ -1,10 +1,10 @@
 """What a table of 1.3 million × 2,048 features in 1,000 classes would take, from what was measured.
 
 Nothing is run: the figures of ``growth``, ``growth_run``, ``large_table``, ``large_run`` and
-``mapped_table`` are read. A job's time is fitted in two ways to the twelve sizes of ``growth``: as a
-product of powers of records, features and classes, and as a sum of the kinds of work that there are
-(looks at the table, at its products with the classes, and at its second moment). Larger tables that
-were measured stand beside what is said of them.
+``mapped_table`` are read. A job's time is fitted in two ways to the twelve sizes of ``growth``: as
+a product of powers of records, features and classes, and as a sum of the kinds of work that there
+are (looks at the table, at its products with the classes, and at its second moment). Larger tables
+that were measured stand beside what is said of them.
 """
 
 import json

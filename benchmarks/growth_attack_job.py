@@ -1,4 +1,4 @@
-"""One axis of ``bench_growth_attack`` in a process of its own: prints CPU seconds as JSON."""
+"""The runs of ``bench_growth_attack`` in a process of their own: prints CPU seconds as JSON."""
 
 import json
 import sys
@@ -44,11 +44,15 @@ def seconds(axis: str, size: int, shape: tuple[int, int, int]) -> float:
 
 
 def main(asked: str) -> None:
-    """Every size once, after the first was done to import and compile."""
+    """Every size once, after one was done to import and compile."""
     said: dict[str, Any] = json.loads(asked)
-    axis, sizes, shape = said["axis"], said["sizes"], tuple(said["shape"])
-    seconds(axis, sizes[0], shape)
-    print(json.dumps([seconds(axis, size, shape) for size in sizes]))
+    steps, shape = said["steps"], tuple(said["shape"])
+    seconds("shadow models", 10, shape)
+    found: dict[str, list[float]] = {}
+    for axis, sizes in steps.items():
+        found[axis] = [seconds(axis, size, shape) for size in sizes]
+        print(axis, *found[axis], file=sys.stderr, flush=True)
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ def starts(monkeypatch):
     """Where each fit began."""
     seen, fit = [], module.fit_head
     monkeypatch.setattr(
-        module, "fit_head", lambda *given, start=None: (seen.append(start), fit(*given, start=start))[1]
+        module,
+        "fit_head",
+        lambda *given, start=None: (seen.append(start), fit(*given, start=start))[1],
     )
     return seen
 
