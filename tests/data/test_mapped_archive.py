@@ -112,11 +112,13 @@ def test_releases_of_a_mapped_table_are_those_of_one_in_memory(tmp_path, monkeyp
 
 def test_a_large_fit_does_not_hold_the_rows(tmp_path, mapped, monkeypatch):
     """Neither in float64 nor mapped: it looks at blocks."""
+    from reticent.protect import table as protect_table
     from reticent.training import linear_head
     from reticent.training.features import MappedRows
 
     monkeypatch.setattr(linear_head, "LARGEST_COPY", 0)
     monkeypatch.setattr(MappedRows, "__array__", _refused)
+    monkeypatch.setattr(protect_table, "kept_rows", _refused)
     data = table(written(tmp_path))
     spec = HeadSpec(records=RECORDS, bound=3.0, penalty=0.01)
     assert fit_head(data, spec).n_features_in_ == FEATURES

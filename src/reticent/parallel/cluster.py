@@ -33,6 +33,8 @@ _CLOSED: Final = {
 """Settings of a Ray of our own, most of which keep it closed; what the user has set stays."""
 _LOOPBACK: Final = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """With 0 a Ray of our own listens to this machine alone, as it does on those systems."""
+_LONGEST: Final = 20
+"""Of the path of temporary files: that of a socket within it has about a hundred characters."""
 _HANDLED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 Task = TypeVar("Task")
@@ -128,7 +130,8 @@ def joined(address: str | None) -> Iterator[Cluster]:
     if ray.is_initialized():  # by the caller, for purposes of its own: it stays
         yield Cluster(ray=ray)
         return
-    with tempfile.TemporaryDirectory(prefix="rr-", ignore_cleanup_errors=True) as folder:
+    short = None if len(tempfile.gettempdir()) < _LONGEST else "/tmp"
+    with tempfile.TemporaryDirectory(prefix="rr-", dir=short, ignore_cleanup_errors=True) as folder:
         _start(ray, address, folder)
         try:
             yield Cluster(ray=ray)
@@ -139,7 +142,8 @@ def joined(address: str | None) -> Iterator[Cluster]:
 def _start(ray: Any, address: str | None, folder: str) -> None:
     """Signals stay ours: Ray would end the program without a word, and leave files."""
     handlers = {number: signal.getsignal(number) for number in _HANDLED}
-    own = {"include_dashboard": False, "_temp_dir": folder}
+    # A folder within the folder: Ray opens its own to everybody, and ours is our owner's alone.
+    own = {"include_dashboard": False, "_temp_dir": os.path.join(folder, "r")}
     try:
         with warnings.catch_warnings(), _listening_to(ray, address):
             warnings.simplefilter("ignore")
