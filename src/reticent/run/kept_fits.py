@@ -39,14 +39,15 @@ class KeptFits:
     def start(self, key: str, shape: tuple[int, ...]) -> Floats | None:
         """Where an earlier fit ended; None where there was none."""
         found = self._kept.get(key)
-        usable = found is not None and found.shape == shape and found.dtype == np.float64
-        return found if usable and np.isfinite(found).all() else None
+        if found is None or found.shape != shape or found.dtype != np.float64:
+            return None
+        return found if np.isfinite(found).all() else None
 
     def keep(self, key: str, coordinates: Floats) -> None:
         """Write it beside the others."""
         self._kept[key] = coordinates
         content = io.BytesIO()
-        np.savez(content, **self._kept)
+        np.savez(content, allow_pickle=False, **self._kept)
         write_atomic(self._path, content.getvalue(), private=True)
 
 
