@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,20 @@ _WARM = 600
 _BLOCK = 8192
 
 
-def write_clusters(folder: Path, name: str, shape: tuple[int, int, int], seed: int) -> Path:
+def write_clusters(
+    folder: Path,
+    name: str,
+    shape: tuple[int, int, int],
+    seed: int,
+    *,
+    kind: type[np.floating[Any]] = np.float64,
+) -> Path:
     """Gaussian clusters, one for each class, as an .npz file: (records, features, classes)."""
     records, features, classes = shape
     centres = 0.35 * np.random.default_rng(0).standard_normal((classes, features))
     rng = np.random.default_rng([1, seed])
     y = rng.integers(classes, size=records)
-    X = np.empty((records, features))
+    X = np.empty((records, features), dtype=kind)
     for start in range(0, records, _BLOCK):
         block = y[start : start + _BLOCK]
         X[start : start + _BLOCK] = _rows(centres[block], rng)

@@ -1,5 +1,6 @@
 """Types of arrays that signatures name; arrays and mappings that stay as they are."""
 
+import mmap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -21,6 +22,18 @@ def frozen(array: Array) -> Array:
     plain = np.ascontiguousarray(array)
     copied: Array = np.frombuffer(plain.tobytes(), dtype=plain.dtype).reshape(plain.shape)
     return copied
+
+
+def is_file_backed(array: Array) -> bool:
+    """Whether the numbers are a file's own, mapped into memory (``np.memmap``), and no copy.
+
+    >>> is_file_backed(np.zeros(3))
+    False
+    """
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return isinstance(owner, mmap.mmap)
 
 
 Value = TypeVar("Value")

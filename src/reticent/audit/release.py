@@ -20,11 +20,12 @@ each, none falls with probability 1 − β (Bonferroni), however the audits depe
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 import numpy as np
 
-from reticent.arrays import ArrayLike, Floats
+from reticent.arrays import ArrayLike, Floats, Progress
 from reticent.attacks.released_weights import convex_head_of, noise_of
 from reticent.audit import pairs
 from reticent.audit.lower_bound import checked_beta, divided
@@ -33,6 +34,7 @@ from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import AdditiveMechanism
 from reticent.neighbours import LeaveOneOut
+from reticent.parallel import map_tasks
 from reticent.protect import Release
 from reticent.validation import InputError, count, float_rows
 
@@ -216,18 +218,32 @@ class ClaimsAudit:
         }
 
 
-def audit_together(claims: Mapping[str, AuditAt], *, beta: float = 0.05) -> ClaimsAudit:
+def audit_together(
+    claims: Mapping[str, AuditAt],
+    *,
+    beta: float = 0.05,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> ClaimsAudit:
     """Audit claims of any kind, each at β over their number.
 
     Args:
         claims: For each name a function from a risk to an audit, as ``lambda beta:
             audit_function(…, beta=beta)``.
         beta: The probability that any claim is refuted, if all are true.
+        jobs: How many are audited at a time; -1 takes every core.
+        progress: Told how many are audited.
     """
     if not claims:
         raise InputError("claims must be one or more to be audited, got none")
     each = divided(checked_beta(beta), len(claims))
-    return ClaimsAudit(audits={name: audit(each) for name, audit in claims.items()}, beta=beta)
+    told = None if progress is None else lambda done: progress(done, len(claims))
+    found = map_tasks(partial(_audited_at, each), claims.values(), jobs=jobs, on_done=told)
+    return ClaimsAudit(audits=dict(zip(claims, found, strict=True)), beta=beta)
+
+
+def _audited_at(beta: float, audit: AuditAt) -> ClaimAudit:
+    return audit(beta)
 
 
 def audit_releases(

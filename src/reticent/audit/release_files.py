@@ -42,6 +42,8 @@ class Effort:
     runs: int | None = None
     candidates: int | None = None
     progress: Progress | None = None
+    jobs: int = 1
+    """Releases that are audited at a time; -1 takes every core."""
 
     @property
     def on_head(self) -> dict[str, Any]:
@@ -53,7 +55,7 @@ class Effort:
     def on_queries(self) -> dict[str, Any]:
         """What the audit of noisy queries is told."""
         runs = LEARNER_RUNS if self.runs is None else self.runs
-        return {"runs": runs, "progress": self.progress}
+        return {"runs": runs, "progress": self.progress if self.jobs == 1 else None}
 
 
 def audit_files(
@@ -64,7 +66,8 @@ def audit_files(
     Everything is opened before the first audit begins.
     """
     claims = {name: _audit_of(name, found, read, effort) for name, found in releases.items()}
-    return audit_together(claims, beta=beta)
+    told = None if effort.jobs == 1 else effort.progress  # of one release runs are told of
+    return audit_together(claims, beta=beta, jobs=effort.jobs, progress=told)
 
 
 def _audit_of(name: str, released: Release, read: Read, effort: Effort) -> AuditAt:

@@ -31,6 +31,7 @@ from reticent.cli import (
     serve,
     train,
 )
+from reticent.cli.backend import with_backend
 from reticent.cli.quiet import with_quiet, with_verbosity
 from reticent.read_limit import DEFAULT, VARIABLE, size_of
 
@@ -71,7 +72,7 @@ def options(
 
 
 app.command("demo")(with_verbosity(demo.demo))
-app.command("run")(with_verbosity(run.run))
+app.command("run")(with_verbosity(with_backend(run.run)))
 app.command("plan")(with_quiet(plan.plan))
 app.command("calibrate")(with_quiet(calibrate.calibrate))
 app.command("account")(with_quiet(account.account))
@@ -84,8 +85,8 @@ app.command("predict")(with_quiet(released.predict))
 app.command("export")(with_quiet(export.export))
 app.command("verify")(with_quiet(released.verify))
 app.command("keygen")(with_quiet(keygen.keygen))
-app.command("attack")(with_verbosity(attack.attack))
-app.command("audit")(with_verbosity(audit.audit))
+app.command("attack")(with_verbosity(with_backend(attack.attack)))
+app.command("audit")(with_verbosity(with_backend(audit.audit)))
 app.command("report")(with_quiet(report.report))
 app.command("card")(with_quiet(card.card))
 app.command("compare")(with_quiet(compare.compare))
@@ -94,4 +95,4 @@ app.add_typer(ledger.app, name="ledger")
 app.command("plan-answers")(with_quiet(serve.plan_answers))
 app.command("serve")(with_quiet(serve.serve))
 app.add_typer(client.app, name="client")
-app.command("reproduce")(with_verbosity(reproduce.reproduce))
+app.command("reproduce")(with_verbosity(with_backend(reproduce.reproduce)))

@@ -17,6 +17,7 @@ from reticent.cli.audit_options import (
     Endpoint,
     EndToEnd,
     Function,
+    Jobs,
     Kind,
     Label,
     Mechanism,
@@ -35,6 +36,7 @@ from reticent.cli.audit_options import (
     Seed,
     Train,
 )
+from reticent.cli.backend import refuse_cluster
 from reticent.cli.endpoint import CoinFiles, Decimals, LabelsOnly, Top, audit_endpoint
 from reticent.cli.options import Delta, Json, Pure, delta_of
 from reticent.cli.output import print_json, print_line, print_warning
@@ -75,7 +77,7 @@ HELD = ("--label", "--classes", "--records")
 FORMS = {
     "RELEASED": _Form(
         needs=("--private",),
-        takes=("--schema", "--label", *_TABLE, "--runs", "--candidates"),
+        takes=("--schema", "--label", *_TABLE, "--runs", "--candidates", "--jobs"),
     ),
     "--function": _Form(
         needs=("--one", "--other", "--epsilon"),
@@ -144,6 +146,7 @@ def audit(
     runs: Runs = None,
     candidates: Candidates = None,
     seed: Seed = None,
+    jobs: Jobs = None,
     json: Json = False,
 ) -> None:
     """Try to refute a claim: of releases, a function, a training, a service, or protect itself.
@@ -165,13 +168,15 @@ def audit(
         "--mechanism": mechanism, "--penalty": penalty, "--norms": norms, "--centre": centre,
         "--max-records-per-person": max_records_per_person, "--pairs": pairs,
         "--members": members, "--nonmembers": nonmembers, "--top": top, "--decimals": decimals,
-        "--labels-only": labels_only or None,
+        "--labels-only": labels_only or None, "--jobs": jobs,
     }  # fmt: skip
     asked = {
         "RELEASED": released or None, "--function": function, "--train": train,
         "--end-to-end": end_to_end, "--endpoint": endpoint,
     }  # fmt: skip
     form = _form_of(asked, said)
+    if form != "RELEASED":
+        refuse_cluster(form)
     if form == "RELEASED":
         _finish_releases(_of_releases(list(released or ()), said, beta), json)
     elif form == "--end-to-end":
@@ -203,6 +208,7 @@ def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
 
 def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) -> ClaimsAudit:
     from reticent.audit.release_files import Effort, audit_files, refuse_persons
+    from reticent.parallel import workers_are_remote
     from reticent.protect import load
 
     names = [str(path) for path in paths]
@@ -222,7 +228,12 @@ def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) ->
             releases,
             lambda classes: form.read(said["--private"], classes=classes),
             beta=beta,
-            effort=Effort(runs=said["--runs"], candidates=said["--candidates"], progress=progress),
+            effort=Effort(
+                runs=said["--runs"],
+                candidates=said["--candidates"],
+                progress=progress,
+                jobs=said["--jobs"] or (-1 if workers_are_remote() else 1),
+            ),
         )
 
 

@@ -130,6 +130,13 @@ Candidates = Annotated[
         show_default=False,
     ),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        help="Releases that are audited at a time; -1 for every core. By default 1.",
+        show_default=False,
+    ),
+]
 NormsName = Annotated[
     str | None, typer.Option("--norms", help="clip or scale.", show_default=False)
 ]

@@ -55,6 +55,7 @@ from reticent.cli.private_table import (
 from reticent.cli.progress import stages
 from reticent.cli.protect import refuse_earlier
 from reticent.cli.quiet import is_quiet
+from reticent.cli.stopped_run import StoppedRun
 from reticent.cli.summary import print_summary, stop_refuted, written_by
 from reticent.cli.table_form import TableForm
 from reticent.cli.task_run import end_task, run_task_command, written_task
@@ -165,6 +166,7 @@ def run(
     with its certificate; that one release is charged to --ledger before it is made. Without
     --classes or --bound the value is read from the private data, and so is N with
     --records-from-data: then no release is more than declared, and none has a public page or card.
+    After a stop the same command starts from what was fitted before, and is charged once.
     """
     from reticent.files import folder_for
     from reticent.protect.sealed_pair import paths_of
@@ -193,7 +195,9 @@ def run(
     _refuse_silence(records, records_from_data, neighbours)
     signer = signer_of(sign)
     each = each_of(form.person, max_records_per_person)
-    charge = charger(ledger, data_set, open_account)
+    stopped = StoppedRun(
+        out, charger(ledger, data_set, open_account), charged_to=(ledger, data_set)
+    )
     refuse_earlier([*paths_of(out / KEPT), out / "results.json"], replace=replace)
     with folder_for(out) as target:
         data, unseen, around = _tables(form, private, test, public)
@@ -222,17 +226,23 @@ def run(
         _warn(roles, spec)
         command = shlex.join(["reticent", *sys.argv[1:]])
         if form.task != "classification":
-            task = run_task_command(
-                (roles, spec), form, learner, command=command, charge=charge, limits=limits
-            )
+            with stopped.following():
+                task = run_task_command(
+                    *((roles, spec), form, learner),
+                    command=command,
+                    charge=stopped.charge,
+                    limits=limits,
+                )
             written = written_task(task, target, sign=signer)
+            stopped.ended()
             end_task(task, (out, written), limits, json=json, charged=ledger is not None)
             return
         if not json:
             _say_time(roles, spec)
-        with stages() as stage:
-            finished = run_job(roles, spec, command=command, stage=stage, charge=charge)
+        with stages() as stage, stopped.following():
+            finished = run_job(roles, spec, command=command, stage=stage, charge=stopped.charge)
         written = written_by(finished, target, sign=signer)
+        stopped.ended()
     _print_run(finished.results, (out, written), json=json, charged=ledger is not None)
     stop_refuted(finished.results)
     stop_above(exceeded(finished.results, limits))

@@ -131,6 +131,10 @@ class ChargeKey:
         self._path.unlink(missing_ok=True)
         self._file.close()
 
+    def leave(self) -> None:
+        """It stays for the next process, which may take it from here on."""
+        self._file.close()
+
     def _write(self, content: str) -> None:
         self._file.seek(0)
         self._file.truncate()

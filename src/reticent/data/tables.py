@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from reticent.arrays import Array, Floats, Integers
+from reticent.arrays import Array, Floats, Integers, is_file_backed
 from reticent.data.columns import Columns, arrow_columns, is_number, no_length, open_columns
 from reticent.data.dataset import Dataset, where
 from reticent.data.frames import FRAME, frame_table
@@ -40,7 +40,9 @@ def read_table(  # noqa: PLR0913 - one argument for each role of a column
     it all other columns are features, in file order, or those of ``features``, in their order, or
     all but those of ``drop``. ``text_column`` names a column of texts, which
     are the inputs then; an empty one is a text as well. Features are float64, each the nearest to
-    its own cell, so that no record changes another; images stay bytes, or are float32.
+    its own cell, so that no record changes another; images stay bytes, or are float32. A large
+    array of an .npz file stays in the file (``archive``), as float32 where it is: whoever computes
+    makes float64 of it, block by block, and float32 numbers are float64 numbers.
     """
     roles = {"label": label, "person": person, "embedding": embedding, "text": text_column}
     chosen = _Chosen.of(features, drop, roles)
@@ -305,7 +307,7 @@ def _block(name: str, values: Array) -> tuple[tuple[str, ...], Array]:
         return (name,), _as(np.float64, values[:, None])
     if values.ndim == 2:
         names = tuple(f"{name}[{i}]" for i in range(values.shape[1]))
-        return names, _as(np.float64, values)
+        return names, values if is_file_backed(values) else _as(np.float64, values)
     images = values[..., None] if values.ndim == 3 else values  # grey ones have one channel
     return (), images if images.dtype == np.uint8 else _as(np.float32, images)
 

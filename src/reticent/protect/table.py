@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.arrays import Array, Floats, Integers
+from reticent.arrays import Array, Floats, Integers, is_file_backed
 from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
@@ -28,7 +28,7 @@ from reticent.protect.registry import (
 from reticent.protect.release import Charge, Release, released_by, with_names
 from reticent.protect.terms import Terms, checked_each
 from reticent.training import SoftmaxHead
-from reticent.training.features import Norms
+from reticent.training.features import Norms, doubles
 from reticent.validation import InputError, count
 
 WEIGHTS = WeightsRecipe.name
@@ -193,7 +193,8 @@ def release_table(
     _refuse_inferred_classes(data, "classes" in terms.inferred)
     learner_named(request.recipe, data.task)
     request = request.for_labels_of(data)
-    rows, labels = kept_rows(data, terms.max_records_per_person)
+    looked_at = _block_rows if RECIPES.is_own(request.recipe) else kept_rows
+    rows, labels = looked_at(data, terms.max_records_per_person)
     recipe = request.planned(rows.shape[1], len(data.classes))
     recipe.refuse_other_layout(data.inputs.shape[1:])
     plan = noise_plan(recipe, terms)
@@ -215,7 +216,8 @@ def release_table(
 def fit_head(data: Dataset, spec: HeadSpec, *, start: Floats | None = None) -> SoftmaxHead:
     """A softmax head at its certified optimum, unprotected."""
     _refuse_inferred_classes(data, spec.inferred_classes)
-    features, labels = private_rows(data, spec.max_records_per_person)
+    features, places = _block_rows(data, spec.max_records_per_person)
+    labels = class_names(data, places)
     return spec.unfitted(data.classes).fit(features, labels, start=start)
 
 
@@ -231,11 +233,16 @@ def kept_each(data: Dataset, max_records_per_person: int | None) -> int | None:
 
 def private_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Array]:
     """Features and labels of the rows that count, with each person's rows capped."""
+    rows, places = kept_rows(data, max_records_per_person)
+    return rows, class_names(data, places)
+
+
+def class_names(data: Dataset, places: Array) -> Array:
+    """The class of each record by its name, from its place among the classes."""
     if data.task != CLASSIFICATION:
         raise InputError(f"data must have one class for each record, got labels for {data.task}")
-    rows, places = kept_rows(data, max_records_per_person)
-    labels: Array = np.asarray(data.classes)[places]
-    return rows, labels
+    names: Array = np.asarray(data.classes)[places]
+    return names
 
 
 def kept_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Array]:
@@ -247,7 +254,18 @@ def kept_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats
     if data.persons is None:
         return data.features.astype(np.float64, copy=False), labels.copy()
     rows = rows_kept(data, max_records_per_person)
+    if len(rows) == len(data):
+        return data.features.astype(np.float64, copy=False), labels.copy()
     return data.features[rows].astype(np.float64, copy=False), labels[rows]
+
+
+def _block_rows(data: Dataset, max_records_per_person: int | None) -> tuple[Floats, Array]:
+    """``kept_rows``, block by block where all of them are in a file: no copy of it is made."""
+    if not is_file_backed(data.inputs) or data.inputs.ndim != 2:
+        return kept_rows(data, max_records_per_person)
+    if len(rows_kept(data, max_records_per_person)) < len(data):
+        return kept_rows(data, max_records_per_person)
+    return cast("Floats", doubles(data.features)), _labels(data).copy()
 
 
 def rows_kept(data: Dataset, max_records_per_person: int | None) -> Integers:

@@ -10,9 +10,10 @@ from reticent.data import Dataset
 from reticent.guarantee import Grade, Sensitivity
 from reticent.neighbours.head_sensitivity import published_head_sensitivity
 from reticent.neighbours.sampled import Draws, SampledPairs, sampled_head_pairs
-from reticent.protect.table import HeadSpec, fit_head, private_rows
+from reticent.protect.table import HeadSpec, private_rows
 from reticent.protect.weights import weights_recipe
 from reticent.results import SensitivityRow
+from reticent.run.kept_fits import fitted
 from reticent.run.spec import RunData, RunSpec
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
@@ -60,7 +61,7 @@ def unprotected_head(
         tell("penalty of the unprotected head", number, len(spec.penalties))
     best = max(scores, key=lambda penalty: scores[penalty])
     tell("unprotected head", 0, 1)
-    head = fit_head(data.private, head_spec(spec, best))
+    head = fitted(data.private, head_spec(spec, best))
     tell("unprotected head", 1, 1)
     return head
 
@@ -116,7 +117,7 @@ def sensitivities(data: RunData, spec: RunSpec, *, published: bool = True) -> Se
     grade = Grade.DECLARED if spec.inferred_from_data else Grade.PROVEN
     found, notes, fresh = {grade: theorem}, [], None
     if data.pool is not None or published:
-        head = fit_head(data.private, head_spec(spec, spec.penalty))
+        head = fitted(data.private, head_spec(spec, spec.penalty))
     if data.pool is None:
         notes.append("No sensitivity was sampled: that needs public records with labels.")
     else:

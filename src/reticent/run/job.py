@@ -156,7 +156,8 @@ def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
             " none"
         )
     kept = cap_rows_per_person(persons, each)
-    data = dataclasses.replace(data, private=data.private.take(kept), kept=kept)
+    if len(kept) < len(persons):  # a copy of a large table is made only where it must be
+        data = dataclasses.replace(data, private=data.private.take(kept), kept=kept)
     return data, dataclasses.replace(spec, max_records_per_person=each)
 
 

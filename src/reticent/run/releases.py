@@ -19,13 +19,14 @@ from reticent.mechanisms.registry import is_own_mechanism
 from reticent.protect import RECIPES, Release, ReleaseRequest, release_table, release_weights
 from reticent.protect.estimated import release_estimated
 from reticent.protect.plan import Advice, Situation, plan
-from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
+from reticent.protect.table import WEIGHTS, HeadSpec
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.results import ByClass, Interval
 from reticent.results.conversions import accuracy_of
 from reticent.results.recalls import by_class_of
 from reticent.run.heads import Sensitivities
+from reticent.run.kept_fits import fitted
 from reticent.run.spec import RunData, RunSpec
 
 Draw = Callable[..., Release]
@@ -213,9 +214,9 @@ def _request(spec: RunSpec, recipe: str, mechanism: str, epsilon: float) -> Rele
 def _weights(data: RunData, request: ReleaseRequest) -> Draw:
     """One fit, made with the first draw, and noised anew with each."""
     recipe = request.planned(data.features, len(data.private.classes))
-    fitted = cache(lambda: fit_head(data.private, HeadSpec.of(recipe, request.terms)))
+    head = cache(lambda: fitted(data.private, HeadSpec.of(recipe, request.terms)))
     schema = data.private.schema
-    return lambda **charged: release_weights(fitted(), **request.budget, schema=schema, **charged)
+    return lambda **charged: release_weights(head(), **request.budget, schema=schema, **charged)
 
 
 def _estimated(estimates: Sensitivities, grade: Grade, request: ReleaseRequest) -> Draw:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from reticent.arrays import ArrayLike, Floats
+from reticent.arrays import Array, ArrayLike, Floats, Floats32
 from reticent.validation import InputError
 
 Norms = Literal["clip", "scale"]
@@ -17,6 +18,7 @@ NORMS: tuple[Norms, ...] = ("clip", "scale")
 _UNIT = 2.0**-53
 _ROWS = 256
 """Rows that are mapped while they are in the cache; no row depends on it."""
+_HELD = 4096
 
 
 def as_norms(value: object) -> Norms:
@@ -76,8 +78,11 @@ class MappedRows:
 
     Each h is a function of its row alone, bit by bit, so it does not matter with which others, or
     how often, it is mapped. It has a length, a shape and blocks, as an array has; the block that
-    was asked for last is kept, since a sum over records looks at each block twice.
+    was asked for last is kept, since a sum over records looks at each block twice. Whoever needs
+    all of it at once gets a whole array (``np.asarray``), which takes the memory of one.
     """
+
+    ndim = 2
 
     def __init__(self, rows: Rows, mapped: Callable[[Floats], Floats]) -> None:
         self._rows = rows
@@ -88,7 +93,20 @@ class MappedRows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, block: slice) -> Floats:
+    @property
+    def nbytes(self) -> int:
+        """Of all mapped rows, if they were held."""
+        return 8 * len(self) * int(self.shape[1])
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        whole = np.empty(self.shape)
+        for start in range(0, len(self), _HELD):
+            whole[start : start + _HELD] = self._mapped(self._rows[start : start + _HELD])
+        return whole.astype(np.float64 if dtype is None else dtype, copy=False)
+
+    def __getitem__(self, block: slice | Array) -> Floats:
+        if not isinstance(block, slice):
+            return self._mapped(self._rows[block])
         if self._last is None or self._last[0] != block:
             self._last = None  # before the next one is made
             self._last = block, self._mapped(self._rows[block])
@@ -97,6 +115,13 @@ class MappedRows:
 
 Rows = Floats | MappedRows
 """Rows that are looked at block by block."""
+
+
+def doubles(rows: Floats | Floats32) -> MappedRows:
+    """The same numbers as float64, aligned and in C order, block by block: rows of a file."""
+    return MappedRows(
+        cast("Floats", rows), lambda block: np.array(block, dtype=np.float64, order="C")
+    )
 
 
 def public_map(

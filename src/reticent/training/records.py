@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from reticent.arrays import Array, ArrayLike, Floats, Integers
 from reticent.data.cells import plain_cells
+from reticent.training.features import MappedRows
 from reticent.validation import InputError, has_type
 
 
@@ -36,6 +37,8 @@ def classified_records(
     against the classes: what scikit-learn says of all labels together depends on the data set, and
     so does the one type that numpy gives to the labels of a list. They stay objects here.
     """
+    if isinstance(X, MappedRows):
+        return _checked_before(estimator, X, y)
     fewest = 0 if declared else 1
     cells = plain_cells(y) if declared and y is not None else y
     with without_private_values():
@@ -45,6 +48,15 @@ def classified_records(
         if not declared:
             check_classification_targets(labels)
     return rows, labels
+
+
+def _checked_before(estimator: BaseEstimator, X: MappedRows, y: ArrayLike) -> tuple[Floats, Array]:
+    """Rows of a ``Dataset``, which looked at them when it was made; they are not held here."""
+    labels = np.asarray(y)
+    if labels.shape != (len(X),):
+        raise InputError(f"y must have {len(X)} labels, got shape {labels.shape}")
+    vars(estimator)["n_features_in_"] = X.shape[1]
+    return cast("Floats", X), labels
 
 
 def indices_of(labels: Array, classes: Array) -> Integers:

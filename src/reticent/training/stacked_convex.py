@@ -10,7 +10,6 @@ rounding, as ``SoftmaxHead.fit`` does. A head that misses its tolerance is fitte
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from reticent.arrays import Array, ArrayLike, Flags, Floats, Integers
+from reticent.parallel import map_threads
 from reticent.randomness import seeded
 from reticent.training.difference_steps import (
     DifferenceSteps,
@@ -63,17 +63,19 @@ def fit_parts(
     """
     if not can_stack(head):
         raise InputError("head must be a SoftmaxHead without 'balanced' weights to be stacked")
-    models: list[SoftmaxHead] = []
-    with (
-        threadpool_limits(limits=1, user_api="blas"),
-        ThreadPoolExecutor(count("threads", threads)) as pool,
-    ):
+    models: list[SoftmaxHead] = []  # in the order in which groups end: they are counted
+
+    def take(fitted: list[SoftmaxHead]) -> None:
+        models.extend(fitted)
+        if on_done is not None:
+            on_done(len(models))
+
+    with threadpool_limits(limits=1, user_api="blas"):
         problem = _Problem.of(head, np.asarray(X), np.asarray(y), inside)
-        for fitted in pool.map(problem.fitted, groups(inside)):
-            models += fitted
-            if on_done is not None:
-                on_done(len(models))
-    return models
+        parts = map_threads(
+            problem.fitted, groups(inside), jobs=count("threads", threads), on_row=take
+        )
+    return [model for part in parts for model in part]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ z = (a·x, b·e_y) is released by the matrix Laplace mechanism (docs/theory.md H
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from reticent.protect.recipes.pure_recipe import PureRecipe
 from reticent.protect.recipes.statistics import class_sums, second_moment, total
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
-from reticent.training.features import MappedRows, Rows
+from reticent.training.features import MappedRows, Rows, doubles
 from reticent.validation import InputError, count
 
 MEAN, JOINT = "mean", "joint moment"
@@ -131,9 +131,9 @@ class MatrixLDARecipe(PureRecipe):
         public = self._map()
         unit = MappedRows(rows, lambda block: unit_rows(block, np.zeros(rows.shape[1])))
         short = shortened(unit, public)
-        mean = plan[MEAN].release(total(_doubles(short))) / self.records
+        mean = plan[MEAN].release(total(doubles(short))) / self.records
         mean /= max(float(np.linalg.norm(mean)), 1.0)
-        centred = MappedRows(_doubles(short), lambda block: unit_rows(block, mean))
+        centred = MappedRows(doubles(short), lambda block: unit_rows(block, mean))
         moment = joint_moment(centred, labels, self.classes)
         noisy = from_upper_triangle(plan[JOINT].release(upper_triangle(moment)))
         layer = self._layer(noisy, plan[JOINT].noise.std_in(self.order * (self.order + 1) // 2))
@@ -231,11 +231,6 @@ def _inverse(within: Floats, *, half_edge: float, trace: float) -> Floats:
     if not seen.all():
         clean[~seen] = max(trace - float(clean.sum()), 1e-3 * trace) / int(np.sum(~seen))
     return np.asarray((vectors / (clean + half_edge + 1e-6)) @ vectors.T)
-
-
-def _doubles(rows: Floats32) -> MappedRows:
-    """Rows in float64, block by block."""
-    return MappedRows(cast("Floats", rows), lambda block: block.astype(np.float64))
 
 
 def _factor(name: str) -> float:

@@ -1,15 +1,23 @@
 """Tasks give the same rows in the same order, however many run at once."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
-from reticent.parallel import begun, dismiss_workers, kill_workers, map_tasks, workers
+from reticent.parallel import (
+    begun,
+    dismiss_workers,
+    kill_workers,
+    map_tasks,
+    map_threads,
+    tasks_on,
+    workers,
+)
 from reticent.randomness import seeded
 from reticent.validation import InputError
 
@@ -46,12 +54,65 @@ def test_what_a_task_raises_is_raised_where_it_is_waited_for():
         begun(_divide, 0, jobs=2)()
 
 
-def test_a_worker_that_was_killed_is_told_in_one_line():
-    with pytest.raises(InputError, match="got a worker process that was killed: use 1 job"):
+@pytest.mark.slow
+def test_a_task_that_kills_every_worker_is_told_in_one_line():
+    with pytest.raises(InputError, match="a worker process that was killed, 4 times: use 1 job"):
         map_tasks(_die, range(2), jobs=2)
-    with pytest.raises(InputError, match="got a worker process that was killed"):
+    with pytest.raises(InputError, match="got a worker process that was killed, 4 times"):
         begun(_die, 0, jobs=2)()
     assert map_tasks(draw, range(2), jobs=2) == map_tasks(draw, range(2))
+
+
+def test_a_worker_that_is_killed_changes_nothing(tmp_path):
+    """The third task ends its worker, twice; the rows are those of nobody's death."""
+    seen = []
+    rows = map_tasks(partial(_draw_or_die, tmp_path), range(6), jobs=2, on_done=seen.append)
+    assert rows == map_tasks(draw, range(6))
+    assert seen == list(range(1, 7))
+    assert len(list(tmp_path.iterdir())) == DEATHS
+
+
+def test_a_task_that_was_begun_is_begun_again_where_its_worker_was_killed(tmp_path):
+    assert begun(partial(_draw_or_die, tmp_path), FATAL, jobs=2)() == draw(FATAL)
+    assert len(list(tmp_path.iterdir())) == DEATHS
+
+
+FATAL, DEATHS = 2, 2
+
+
+def _draw_or_die(folder, index):
+    deaths = len(list(folder.iterdir()))
+    if index == FATAL and deaths < DEATHS:
+        (folder / str(deaths)).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return draw(index)
+
+
+def test_threads_give_rows_in_the_order_of_tasks():
+    seen = []
+    rows = map_threads(draw, range(6), jobs=2, on_row=seen.append)
+    assert rows == seen == map_tasks(draw, range(6))
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        (("dask", None), "backend must be loky or ray, got 'dask'"),
+        (("loky", "here:6379"), "address must be said with the backend ray, got it with loky"),
+        (("ray", "auto"), "address must be HOST:PORT of a Ray cluster, got 'auto'"),
+        (("ray", "ray://here:10001"), "address must be HOST:PORT"),
+    ],
+)
+def test_backends_that_are_refused(given, rule):
+    backend, address = given
+    with pytest.raises(InputError, match=rule), tasks_on(backend, address=address):
+        pass
+
+
+def test_without_ray_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"pip install 'reticent\[ray\]'"), tasks_on("ray"):
+        pass
 
 
 def test_workers_that_were_dismissed_are_followed_by_others():
@@ -68,8 +129,6 @@ def test_workers_that_are_killed_are_gone_at_once():
     kill_workers()
     assert not any(_lives(pid) for pid in killed)
     kill_workers()  # nobody is there
-    with contextlib.suppress(InputError):  # this process may see only now that they are gone
-        map_tasks(_place, range(2), jobs=2)
     assert not killed & set(map_tasks(_place, range(2), jobs=2))
 
 
