@@ -103,6 +103,8 @@ def compare_protections(
     print_table(table.title, table.columns, table.rows)
     for note in table.notes:
         print_line(f"note: {note}")
+    for warning in found.warnings:
+        print_line(f"warning: {warning}")
     for path in written:
         print_line(f"written: {path}")
 
