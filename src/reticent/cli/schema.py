@@ -37,7 +37,13 @@ PrivateTable = Annotated[
         show_default=False,
     ),
 ]
-Label = Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        help="The column of labels; several that are true or false, comma-separated.",
+        show_default=False,
+    ),
+]
 Person = Annotated[
     str | None, typer.Option(help="The column that says whose record it is.", show_default=False)
 ]
@@ -72,8 +78,10 @@ def init(
     """Draft a schema from a table: roles, types, ranges and lists, each to be looked at.
 
     From a public table its ranges and lists are public facts. From the private one they are marked,
-    and every release by such a schema is declared, not proven.
+    and every release by such a schema is declared, not proven. A label with more than 20 different
+    numbers is drafted as a number to predict; yes/no, true/false, t/f and 0/1 as true or false.
     """
+    from reticent.cli.table_form import column_names
     from reticent.data.schema.column import PRIVATE
     from reticent.data.schema.draft import draft_schema
     from reticent.files import writable_file, write_atomic
@@ -88,7 +96,8 @@ def init(
     table = public or private
     assert table is not None
     where = PRIVATE if private is not None else source or f"the public table {table.name}"
-    draft = draft_schema(table, label=label, person=person, source=where)
+    names = column_names([label]) if label is not None else []
+    draft = draft_schema(table, label=names, person=person, source=where)
     write_atomic(out, draft.text.encode())
     if json:
         print_json({"schema": str(out), "notes": list(draft.notes), "source": where})
