@@ -71,8 +71,8 @@ def test_recalls_stand_beside_accuracies_and_a_class_that_vanishes_is_named():
     found = compared(rare(0.426, 0.4), rare(0.426, 0.035))
     balanced = row(found, "balanced accuracy of the release")
     assert balanced.change == pytest.approx((0.035 - 0.4) / 2)
-    assert row(found, "lowest recall of the release").other.startswith("rare 0.035 [")
-    assert row(found, "lowest recall without protection").one.startswith("rare 0.426 [")
+    assert row(found, "lowest recall of the release").other.startswith("class rare: 0.035 [")
+    assert row(found, "lowest recall without protection").one.startswith("class rare: 0.426 [")
     assert found.warnings == (
         "second run: Protection costs more than half of the recall of class rare (0.426 → 0.035).",
     )

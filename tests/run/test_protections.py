@@ -92,7 +92,7 @@ def test_recalls_stand_beside_the_accuracy(found):
     best, table = found.by_accuracy[0], found.table()
     worst = best.by_class.lowest
     shown = dict(zip(table.columns, table.rows[1], strict=True))
-    assert shown["lowest recall"] == f"{worst.label} {worst.recall.value:.3f}"
+    assert shown["lowest recall"] == f"{worst.label}: {worst.recall.value:.3f}"
     assert shown["balanced"] == f"{best.by_class.balanced_accuracy.value:.3f}"
 
 

@@ -108,8 +108,8 @@ def init(
         print_line(note, detail=True)
     if private is not None:
         print_warning(
-            "warning: every fact in it was taken from the private table: releases by it are declared, not"
-            " proven; replace facts by public ones, and say their source"
+            "warning: every fact in it was taken from the private table: releases by it are"
+            " declared, not proven; replace facts by public ones, and say their source"
         )
     print_line(f"written to {out}: look at every line, then reticent schema check {out}")
 

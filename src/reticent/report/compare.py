@@ -118,7 +118,7 @@ def _recalls(one: Results, other: Results) -> Iterator[Row]:
 
 
 def _lowest(found: ByClass | None) -> tuple[str, Interval] | None:
-    return None if found is None else (found.lowest.label, found.lowest.recall)
+    return None if found is None else (f"class {found.lowest.label}:", found.lowest.recall)
 
 
 def _notes(one: Results, other: Results) -> Iterator[str]:

@@ -83,11 +83,11 @@ class Protections(Value):
         """Rows as text, the most useful first."""
         before = max(self.unprotected_attacks, key=lambda attack: attack.auc.value)
         recalls = _recalls(self.unprotected_by_class)
-        free = ("none", "", "", "", str(self.unprotected), *recalls, str(before.auc))
+        free = ("none", "", "", str(self.unprotected), *recalls, str(before.auc))
         return Table(
-            title=f"Protections on {self.name} at ε = {self.epsilon:g}: {self.private:,} private"
-            f" records, {self.features:,} features",
-            columns=("protection", "grade", "δ", "neighbours", "accuracy", *RECALLS, "AUC"),
+            title=f"Protections on {self.name} at ε = {self.epsilon:g}, δ = {self.delta:g}:"
+            f" {self.private:,} private records, {self.features:,} features",
+            columns=("protection", "grade", "neighbours", "accuracy", *RECALLS, "AUC"),
             rows=(free, *(_shown(row) for row in self.by_accuracy)),
             notes=(*self.notes, *(f"{name}: {why}" for name, why in self.skipped.items())),
         )
@@ -95,9 +95,8 @@ class Protections(Value):
 
 def _shown(row: Protection) -> tuple[str, ...]:
     return (
-        row.recipe,
+        row.name,
         str(row.claim.grade),
-        f"{row.claim.delta:g}",
         str(row.claim.relation),
         str(row.accuracy),
         *_recalls(row.by_class),
@@ -110,7 +109,7 @@ def _recalls(found: ByClass | None) -> tuple[str, str]:
     if found is None:
         return "–", "–"
     worst = found.lowest
-    return f"{found.balanced_accuracy.value:.3f}", f"{worst.label} {worst.recall.value:.3f}"
+    return f"{found.balanced_accuracy.value:.3f}", f"{worst.label}: {worst.recall.value:.3f}"
 
 
 def read_protections(path: Path) -> Protections:
