@@ -75,7 +75,7 @@ def test_an_undeclared_import_is_found():
     assert undeclared(source) == ["nowhere", "pytest"]
 
 
-UNPINNED = {"mlflow-skinny"}
+UNPINNED = {"mlflow"}
 """Not installed where we test: the adapter is tried with what has its functions."""
 
 

@@ -127,6 +127,11 @@ def workers(jobs: int | None = None) -> int:
     return int(joblib.effective_n_jobs(_checked(jobs)))
 
 
+def cores() -> int:
+    """How many can really run at once: the cores that this process may use."""
+    return workers(-1)
+
+
 def _checked(jobs: int | None) -> int:
     if jobs is None:
         return 1
