@@ -36,8 +36,10 @@ def is_sigmoid(released: Release) -> bool:
 
 def moved_most(released: Release, rows: Floats, labels: Array) -> Floats:
     """How long the gradient of each record is at the released head, ‖x‖·‖σ − y‖."""
+    recipe = released.recipe
+    assert isinstance(recipe, WeightsRecipe)
     residual = special.expit(released.logits(rows)) - labels
-    mapped = released.recipe.mapped(released.tensors, rows)
+    mapped = recipe.mapped(released.tensors, rows)
     return np.asarray(np.linalg.norm(mapped, axis=1) * np.linalg.norm(residual, axis=1))
 
 
@@ -112,12 +114,12 @@ class SigmoidAudit:
         for group in ordered[: self.candidates]:
             other = self._solved(without_unit(self.released, self.world, group))
             yield pairs.WorstPair(absent=other, present=full, kind=kind)
-        one, other = self._built()
+        with_it, instead = self._built()
         kind = "with a unit built within the bound, and " + (
             "its opposite in its place" if replaced else "without it"
         )
-        absent = self._solved(other) if replaced else full
-        yield pairs.WorstPair(absent=absent, present=self._solved(one), kind=kind)
+        absent = self._solved(instead) if replaced else full
+        yield pairs.WorstPair(absent=absent, present=self._solved(with_it), kind=kind)
 
     def _built(self) -> tuple[World, World]:
         """The data with rows as long as the bound where there are fewest, every label against."""

@@ -147,7 +147,7 @@ def _opened_encoder(encoder: ReleasedEncoder | Release | str | None) -> Released
     if encoder is None:
         return None
     found = encoder_from(encoder) if isinstance(encoder, str) else encoder
-    release = getattr(found, "release", found)
+    release: Any = getattr(found, "release", found)
     if isinstance(encoder, str) and not isinstance(release, Release):
         raise InputError(
             f"encoder must be a released one, got {encoder!r}: give features of a public encoder as"
