@@ -160,6 +160,7 @@ def work_of(row: Mapping[str, float]) -> Work:
         shadows=int(row["shadows"]),
         measured=width * (records + test - test // 3),
         private=width * records,
+        releases=releases,
     )
 
 

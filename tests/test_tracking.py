@@ -1,6 +1,9 @@
 """A run in MLflow: its claim and its release, and what it measured only where that is asked for."""
 
+import json
+import shutil
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -89,3 +92,38 @@ def test_without_mlflow_one_line_says_so(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(InputError, match="mlflow must be installed"):
         log_run(folder)
+
+
+def test_a_plain_folder_takes_the_same_without_mlflow(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    place = tmp_path / "tracked"
+    log_run(folder, to=place)
+    claim = read_results(folder / "results.json").recommended.claim
+    params = json.loads((place / "params.json").read_text())
+    assert (params["epsilon"], params["grade"]) == (claim.epsilon, "declared")
+    assert json.loads((place / "tags.json").read_text()) == {"reticent.claim": claim.text}
+    files = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+    ends = (".json", ".safetensors", ".signature.json")
+    released = [f"artifacts/released/released{end}" for end in ends]
+    assert files == [*released, "params.json", "tags.json"]
+    with pytest.raises(InputError, match="new or an empty folder"):
+        log_run(folder, to=place)
+    whole = tmp_path / "internal"
+    log_run(folder, to=whole, internal=True)
+    assert set(json.loads((whole / "metrics.json").read_text())) == MEASURED
+    assert (whole / "artifacts" / "internal" / "figures" / "roc.svg").is_file()
+    assert whole.stat().st_mode & 0o077 == 0
+
+
+def test_runs_on_numbers_are_logged_with_their_measures(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(Path(__file__).parent / "cli" / "stored" / "regression.json", run / "results.json")
+    log_run(run, to=tmp_path / "place", internal=True)
+    found = json.loads((tmp_path / "place" / "metrics.json").read_text())
+    assert {"RMSE_points", "RMSE_points_unprotected", "R2", "utility_loss"} <= set(found)
+
+
+def test_mlflow_is_an_extra():
+    text = (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    assert "mlflow" in tomllib.loads(text)["project"]["optional-dependencies"]

@@ -2,15 +2,20 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_digits
 
+from reticent.audit.output_release import SigmoidAudit, worst_worlds
+from reticent.audit.transcripts import audit_release_queries
 from reticent.cli.main import main
+from reticent.protect import load
 from reticent.studies.task_tables import DIABETES, digits_schema
 
 BUDGET = ["--epsilon", "2", "--delta", "1e-5", "--relation", "add-remove"]
+ENDS = ("value", "low", "high")
 SMALL = ["--draws", "2", "--shadows", "12", "--jobs", "1", "--epsilons", "2"]
 
 
@@ -70,6 +75,38 @@ def several(folder):
     return digits(folder, {"even": label, "loop": label}, lambda d: (d % 2 == 0, d in (0, 6, 8, 9)))
 
 
+def public_texts(out, capsys):
+    told(["report", out / "results.json", "--public"], capsys)
+    card = told(["card", out / "results.json", "--public"], capsys)
+    tables = [path.read_text("utf-8-sig") for path in (out / "tables-public").glob("*.csv")]
+    return (out / "report-public.html").read_text(), card, "".join(tables)
+
+
+def assert_public_texts_hold_no_private_figure(out, capsys):
+    """Measures of the handed-over model on public test records, and nothing else."""
+    document = json.loads((out / "results.json").read_text())
+    release, free = document["releases"][0], document["unprotected"]
+    for text in public_texts(out, capsys):
+        assert "RMSE" not in text
+        assert "F1" not in text
+    document["facts"]["test_is_public"] = True
+    (out / "results.json").write_text(json.dumps(document))
+    page, card, tables = public_texts(out, capsys)
+    for one in release["kept_measures"]:
+        shown = f"{one['figure']['value']:.4g} ["
+        assert shown in card
+        assert shown in page
+    private = [one["figure"]["value"] for one in (*free["measures"], *release["measures"])]
+    private += [one["auc"]["value"] for one in (*free["attacks"], *release["attacks"])]
+    kept = {f"{one['figure'][end]:.4g}" for one in release["kept_measures"] for end in ENDS}
+    for value in {f"{one:.4g}" for one in private} - kept:
+        assert value not in card + tables
+    renamed = {**release["kept_measures"][0], "name": "a private word"}
+    release["kept_measures"] = [renamed, *release["kept_measures"][1:]]
+    (out / "results.json").write_text(json.dumps(document))
+    assert "a private word" not in "".join(public_texts(out, capsys))
+
+
 @pytest.mark.slow
 def test_a_number_goes_all_the_way(tmp_path, capsys):
     schema, private, test, raw = diabetes(tmp_path)
@@ -93,7 +130,7 @@ def test_a_number_goes_all_the_way(tmp_path, capsys):
     public = told(["card", out / "results.json", "--public"], capsys)
     assert "RMSE" not in public
     assert "internal: measures" in told(["report", out / "results.json"], capsys)
-    assert "card --public" in told(["report", out / "results.json", "--public"], capsys, code=2)
+    assert_public_texts_hold_no_private_figure(out, capsys)
 
 
 @pytest.mark.slow
@@ -104,6 +141,7 @@ def test_several_labels_go_all_the_way(tmp_path, capsys):
     job = ["run", "--private", private, "--test", test, "--schema", schema, "--out", out]
     printed = " ".join(told([*job, *BUDGET, *SMALL], capsys).split())
     assert "F1 of loop" in printed
+    assert_public_texts_hold_no_private_figure(out, capsys)
     answers = tmp_path / "answers.csv"
     told(["predict", out / "released", "--queries", raw, "--out", answers], capsys)
     rows = records_of(answers)
@@ -183,3 +221,62 @@ def test_other_commands_say_that_they_need_classes(table, tmp_path, capsys):
          tmp_path / "fit"], capsys, code=2,
     )  # fmt: skip
     assert "one column of classes" in line
+
+
+def released(table, folder, capsys, labels):
+    out = folder / "model"
+    told(["protect", "--private", table, *labels, *PUBLIC, "--out", out], capsys)
+    return out
+
+
+NUMBER, LABELS = ["--label", "y", "--target-range", "0,3"], ["--label", "p,q"]
+
+
+@pytest.mark.parametrize("labels", [NUMBER, LABELS], ids=["number", "labels"])
+def test_such_releases_are_attacked_and_audited_by_name(table, tmp_path, capsys, labels):
+    rows = table.read_text().splitlines()
+    sides = [tmp_path / "in.csv", tmp_path / "out.csv"]
+    sides[0].write_text("\n".join(rows[:21]) + "\n")
+    sides[1].write_text("\n".join([rows[0], *rows[21:]]) + "\n")
+    model = released(table, tmp_path, capsys, labels)
+    files = ["--members", sides[0], "--nonmembers", sides[1], *labels[:2], "--jobs", "1"]
+    asked = ["attack", "--target", model, *files, "--shadows", "12"]
+    found = json.loads(told([*asked, "--json"], capsys))
+    assert [one["name"] for one in found["attacks"]] == ["loss", "lira-online"]
+    assert found["claim"]["epsilon"] == 2
+    assert "loss" in told([*asked, "--attacks", "loss"], capsys)
+    other = told([*asked, "--attacks", "rmia-online"], capsys, code=2)
+    assert "among loss, lira-online" in other
+    for option in (["--labels-only"], ["--shadow", sides[0]], ["--slices"]):
+        line = told([*asked, *option], capsys, code=2)
+        assert option[0] in line
+        assert "loss and lira-online are made" in line
+    audit = ["audit", model, "--private", table, *labels[:2], "--runs", "20", "--json"]
+    found = json.loads(told(audit, capsys))
+    assert found["audit"]["verdict"] == "not refuted"
+
+
+def test_a_number_is_audited_by_a_record_that_moves_every_sum_as_far_as_one_can(
+    table, tmp_path, capsys
+):
+    model = load(released(table, tmp_path, capsys, NUMBER))
+    data = np.genfromtxt(table, delimiter=",", skip_header=1)
+    worlds = worst_worlds(model, (data[:, :4], data[:, 4]))
+    found = audit_release_queries(model, *worlds, runs=20)
+    assert found.tightness == pytest.approx(1.0, abs=0.02)
+    half = replace(model, scales={name: one / 8 for name, one in model.scales.items()})
+    assert audit_release_queries(half, *worlds, runs=400).refuted
+
+
+def test_several_labels_are_audited_exactly(table, tmp_path, capsys):
+    model = load(released(table, tmp_path, capsys, LABELS))
+    data = np.genfromtxt(table, delimiter=",", skip_header=1)
+    rows = [np.array([place]) for place in range(len(data))]
+    audit = SigmoidAudit(
+        released=model, world=(data[:, [0, 1, 4]], data[:, 2:4].astype(int)), groups=rows, runs=500
+    )
+    found = audit(0.05)
+    assert 0.3 < found.tightness <= 1
+    assert not found.refuted
+    half = replace(model, scales={"coordinates": model.scales["coordinates"] / 8})
+    assert replace(audit, released=half)(0.05).refuted

@@ -199,6 +199,29 @@ def test_every_command_of_long_work_can_be_told_how_much_to_say():
         assert {"--quiet", "--verbose"} <= options, name
 
 
+def test_every_command_can_be_quiet():
+    def leaves(command, path=()):
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            yield path, {option for one in command.params for option in one.opts}
+            return
+        for name, one in inner.items():
+            yield from leaves(one, (*path, name))
+
+    loud = [
+        path for path, options in leaves(typer.main.get_command(app)) if "--quiet" not in options
+    ]
+    assert loud == []
+
+
+def test_a_quiet_schema_says_the_verdict_alone(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    text = printed(["schema", "check", "table.toml", "--quiet"], WIDE, monkeypatch, capsys)
+    assert text == "nothing is read off the private table: releases can be proven\n"
+    key = ["client", "key", "keys.sqlite", "the clinic next door", "--quiet"]
+    assert len(printed(key, WIDE, monkeypatch, capsys).splitlines()) == 1
+
+
 def test_verbose_says_when_each_stage_begins(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", str(WIDE))

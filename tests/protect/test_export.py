@@ -10,9 +10,9 @@ from safetensors.numpy import load_file
 
 from reticent.data import Dataset
 from reticent.protect import ReleaseRequest, load, release_table, save, verify
-from reticent.protect.estimators import AdaSSPRegressor
 from reticent.protect.export import to_onnx, to_sklearn
 from reticent.protect.feature_names import feature_names, in_order
+from reticent.protect.public_facts import target_options
 from reticent.validation import InputError
 
 NAMES = ("age", "height", "weight", "pulse", "sugar", "salt")
@@ -101,17 +101,48 @@ def test_onnx_answers_as_the_release(released):
     assert np.abs(scores - released.logits(rows)).max() < 1e-9
 
 
-def test_onnx_of_a_regression():
+def numbers(learner):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(500, 4))
-    model = AdaSSPRegressor(
-        epsilon=20.0, delta=1e-5, relation="add-remove", records=500, bound=2.0, target_bound=1.0
-    ).fit(X, X[:, 0])
-    rows = 5 * rng.normal(size=(200, 4))
-    (values,) = onnxruntime.InferenceSession(to_onnx(model.released_)).run(None, {"x": rows})
-    assert np.abs(values - model.predict(rows)).max() < 1e-12
-    with pytest.raises(InputError, match="must be a linear classifier for scikit-learn"):
-        to_sklearn(model.released_)
+    data = Dataset(name="n", source="made here", inputs=X, labels=100 + 40 * X[:, 0])
+    asked = ReleaseRequest.of(**TERMS, recipe=learner, bound=2.0, **target_options(50.0, 150.0))
+    return release_table(data, asked)
+
+
+def several(**options):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, len(NAMES)))
+    data = Dataset(
+        name="l", source="made here", inputs=X, labels=(X[:, :3] > 0.3).astype(int),
+        classes=("a", "b", "c"),
+    )  # fmt: skip
+    request = ReleaseRequest.of(**TERMS, recipe="weights", **options)
+    return release_table(data, request.for_labels_of(data))
+
+
+@pytest.mark.parametrize("learner", ["adassp-regression", "functional-regression"])
+def test_a_regression_elsewhere(learner):
+    model, rows = numbers(learner), 5 * np.random.default_rng(4).normal(size=(200, 4))
+    (values,) = onnxruntime.InferenceSession(to_onnx(model)).run(None, {"x": rows})
+    assert np.abs(values - model.predict(rows)).max() < 1e-9
+    told = to_sklearn(model).predict(rows)
+    assert told.shape == (200,)
+    assert np.abs(told - model.predict(rows)).max() < 1e-9
+    assert told.min() >= 50
+    assert told.max() <= 150
+
+
+@pytest.mark.parametrize("options", [{"bound": 2.0}, {"bound": 2.0, "norms": "scale"}], ids=str)
+def test_several_labels_elsewhere(options):
+    model = several(**options)
+    told = to_sklearn(model)
+    assert np.array_equal(told.predict(queries()), model.predict(queries()))
+    chances = told.predict_proba(queries()) - model.predict_proba(queries())
+    assert np.abs(chances).max() < 1e-9
+    session = onnxruntime.InferenceSession(to_onnx(model))
+    labels, chances = session.run(["label", "probabilities"], {"x": queries()})
+    assert np.array_equal(labels, model.predict(queries()))
+    assert np.abs(chances - model.predict_proba(queries())).max() < 1e-12
 
 
 class Frame:

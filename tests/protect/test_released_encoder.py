@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from reticent.data import Dataset
 from reticent.guarantee import Grade
@@ -24,6 +25,7 @@ from reticent.protect import (
     use_encoder,
     verify,
 )
+from reticent.protect.estimators import AdaSSPRegressor, ClassMeansHead
 from reticent.protect.released_encoder import fingerprint_of
 from reticent.training.encoders.cache import cached_features
 from reticent.validation import InputError
@@ -214,3 +216,47 @@ def test_persons_are_the_unit_where_they_are_named():
     named = table(labels=None, classes=(), persons=np.arange(300) // 3)
     request = ReleaseRequest.of(**BUDGET, recipe="prototypes", **SMALL)
     assert release_encoder(named, request).terms.unit == "one person with at most 1 record"
+
+
+def estimator(released, **changes):
+    public = BUDGET | {"epsilon": 1.0, "classes": ("no", "yes"), "encoder": released}
+    return ClassMeansHead(**(public | {"encoder_people": "same"} | changes))
+
+
+def test_an_estimator_learns_on_a_released_encoder(released, tmp_path):
+    names = np.array(["no", "yes"])[LABELS]
+    save(released, tmp_path / "encoder")
+    for given in (released, ReleasedEncoder(released), str(tmp_path / "encoder")):
+        fitted = clone(estimator(given)).fit(ROWS, names)
+        told = fitted.released_
+        assert told.terms.encoder.people == "same"
+        assert told.features == released.transform(ROWS[:1]).shape[1]
+        both = fitted.composed_guarantee_
+        assert 1.0 < both.epsilon <= 3.0
+        features = ReleasedEncoder(released).encode(ROWS).astype(np.float64)
+        assert np.array_equal(fitted.predict(ROWS), told.predict(features))
+        assert fitted.guarantee_.grade is Grade.PROVEN
+        save(told, tmp_path / "head")
+        assert verify(tmp_path / "head").holds
+    assert estimator(None, encoder_people=None).fit(ROWS, names).composed_guarantee_ is None
+
+
+def test_a_regression_learns_on_one_too(released):
+    public = BUDGET | {"bound": 2.0, "target_bound": 3.0, "encoder": released}
+    model = AdaSSPRegressor(**public, encoder_people="other").fit(ROWS, ROWS[:, 0])
+    assert model.predict(ROWS).shape == (300,)
+    assert model.composed_guarantee_.epsilon == 2.0
+
+
+def test_estimators_say_what_an_encoder_must_be(released, monkeypatch):
+    names = np.array(["no", "yes"])[LABELS]
+    with pytest.raises(InputError, match="encoder_people must be said"):
+        estimator(released, encoder_people=None).fit(ROWS, names)
+    with pytest.raises(InputError, match="reticent protect --encoder"):
+        estimator("scattering").fit(ROWS, names)
+    head = estimator(released).fit(ROWS, names).released_
+    with pytest.raises(InputError, match="must be a release of an encoder"):
+        estimator(head).fit(ROWS, names)
+    monkeypatch.setattr("reticent.protect.estimators.is_own", lambda recipe: False)
+    with pytest.raises(InputError, match="of the package's own recipes"):
+        estimator(released).fit(ROWS, names)

@@ -4,6 +4,7 @@ import pytest
 
 from reticent.guarantee import Grade
 from reticent.report.compare import compared
+from reticent.results import ByClass, Recall
 from tests.report.documents import SAMPLE, recommending, ungraded, with_release
 from tests.report.sample import facts, interval
 
@@ -48,6 +49,39 @@ def test_the_strongest_attack_is_the_one_with_the_largest_auc():
     assert after.other.startswith("released-weights 0.")
     silent = with_release(SAMPLE(), attacks=())
     assert row(compared(SAMPLE(), silent), "strongest after").other == "–"
+
+
+def rare(before, after):
+    def by_class(value):
+        recalls = (
+            Recall(label="9", test=80, recall=interval(0.9, 0.01), loss=interval(0.0, 0.01)),
+            Recall(
+                label="rare", test=20, recall=interval(value, 0.02),
+                loss=interval(1 - value / before, 0.02),
+            ),
+        )  # fmt: skip
+        return ByClass(balanced_accuracy=interval((0.9 + value) / 2, 0.01), recalls=recalls)
+
+    run = with_release(SAMPLE(), by_class=by_class(after))
+    free = run.unprotected.model_copy(update={"by_class": by_class(before)})
+    return run.model_copy(update={"unprotected": free})
+
+
+def test_recalls_stand_beside_accuracies_and_a_class_that_vanishes_is_named():
+    found = compared(rare(0.426, 0.4), rare(0.426, 0.035))
+    balanced = row(found, "balanced accuracy of the release")
+    assert balanced.change == pytest.approx((0.035 - 0.4) / 2)
+    assert row(found, "lowest recall of the release").other.startswith("class rare: 0.035 [")
+    assert row(found, "lowest recall without protection").one.startswith("class rare: 0.426 [")
+    assert found.warnings == (
+        "second run: Protection costs more than half of the recall of class rare (0.426 → 0.035).",
+    )
+    assert found.to_dict()["warnings"] == list(found.warnings)
+
+
+def test_a_run_without_recalls_has_a_gap():
+    older = with_release(SAMPLE(), by_class=None)
+    assert row(compared(older, rare(0.5, 0.4)), "balanced accuracy of the release").one == "–"
 
 
 def test_intervals_that_meet_are_said():

@@ -55,12 +55,34 @@ def test_work_is_counted_from_public_sizes():
 
 def test_more_work_takes_longer_and_more_processes_less(monkeypatch):
     monkeypatch.setattr(duration, "workers", lambda jobs: jobs)
+    monkeypatch.setattr(duration, "cores", lambda: 8)
     small = work_of(dict(zip(bench_run_time.COLUMNS, [200, 3, 2, 1, 1, 2, 10], strict=False)))
     alone = expected_seconds(WORK, jobs=1, slowness=1.0)
     assert alone == pytest.approx(ALWAYS + sum(stage_seconds(WORK).values()))
     assert expected_seconds(small, jobs=1, slowness=1.0) < alone
     assert expected_seconds(WORK, jobs=8, slowness=1.0) < alone
     assert expected_seconds(WORK, jobs=1, slowness=3.0) == pytest.approx(3 * alone)
+
+
+def test_only_what_runs_in_parallel_is_divided(monkeypatch):
+    """By the cores that there are, by the tasks that there are, and never below the longest one."""
+    monkeypatch.setattr(duration, "workers", lambda jobs: jobs)
+    monkeypatch.setattr(duration, "cores", lambda: 2)
+    alone, stages = expected_seconds(WORK, jobs=1, slowness=1.0), stage_seconds(WORK)
+    two = expected_seconds(WORK, jobs=2, slowness=1.0)
+    assert two == expected_seconds(WORK, jobs=16, slowness=1.0)  # there are two cores
+    shared = stages["attacks"] + stages["audits"]
+    serial = alone - shared
+    assert two >= serial + duration.WORKER_START + shared / 2
+    assert two <= serial + duration.WORKER_START + shared
+    monkeypatch.setattr(duration, "cores", lambda: 1)
+    assert expected_seconds(WORK, jobs=2, slowness=1.0) == pytest.approx(alone)
+    monkeypatch.setattr(duration, "cores", lambda: 1000)
+    many = expected_seconds(WORK, jobs=1000, slowness=1.0)
+    audits = stages["audits"] / WORK.audits
+    first = STAGES["attacks"].first(WORK.measured)
+    one = first + (stages["attacks"] - first) / WORK.releases
+    assert many == pytest.approx(serial + duration.WORKER_START + one + audits)
 
 
 def test_a_slower_machine_is_measured_as_one():

@@ -10,6 +10,7 @@ from reticent.data import Dataset
 from reticent.protect.registry import classifiers
 from reticent.report.protections import protections_page, write_protections
 from reticent.results.protections import read_protections
+from reticent.results.recalls import by_class_of, with_losses
 from reticent.run.protections import LONGEST, PLACES, ProtectionsSpec, compare_protections
 from reticent.validation import InputError
 
@@ -80,6 +81,37 @@ def test_bad_numbers_are_refused():
         compare_protections(data(20, 0), data(1, 1), spec())
 
 
+def test_recalls_stand_beside_the_accuracy(found):
+    for row in found.rows:
+        assert [recall.label for recall in row.by_class.recalls] == ["no", "yes"]
+        recalls = [recall.recall.value for recall in row.by_class.recalls]
+        assert row.by_class.balanced_accuracy.value == pytest.approx(np.mean(recalls))
+        before = found.unprotected_by_class.balanced_accuracy.value
+        lost = 1 - row.by_class.balanced_accuracy.value / before
+        assert row.by_class.balanced_loss.value == pytest.approx(lost)
+    best, table = found.by_accuracy[0], found.table()
+    worst = best.by_class.lowest
+    shown = dict(zip(table.columns, table.rows[1], strict=True))
+    assert shown["lowest recall"] == f"{worst.label}: {worst.recall.value:.3f}"
+    assert shown["balanced"] == f"{best.by_class.balanced_accuracy.value:.3f}"
+
+
+def test_a_protection_that_loses_a_class_is_named_with_it(found):
+    labels = np.where(np.arange(100) < 5, "rare", "most")
+    before = by_class_of([np.ones(100, dtype=bool)], labels, ("most", "rare"))
+    after = by_class_of([labels == "most"], labels, ("most", "rare"))
+    rows = tuple(
+        row.model_copy(update={"by_class": with_losses(after if place == 0 else before, before)})
+        for place, row in enumerate(found.rows)
+    )
+    lost = found.model_copy(update={"rows": rows, "unprotected_by_class": before})
+    assert lost.warnings == (
+        f"{rows[0].name}: Protection costs more than half of the recall of class rare"
+        " (1.000 → 0.000).",
+    )
+    assert lost.warnings[0] in protections_page(lost)
+
+
 def test_the_command(tmp_path, capsys):
     files = []
     for name, table in (("train", data(200, 0)), ("test", data(100, 1))):
@@ -94,5 +126,9 @@ def test_the_command(tmp_path, capsys):
     assert run([*asked, "--protections", "lda,functional", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [row["recipe"] for row in document["rows"]] == ["lda", "functional"]
+    assert run([*asked, "--protections", "lda"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "balanced" in printed
+    assert "lowest recall" in printed
     assert run([*asked, "--protections", "hope"]) == BAD_INPUT
     assert "protections must be among" in capsys.readouterr().err

@@ -34,6 +34,7 @@ from reticent.studies import (
     scattering_step,
     slides_table,
     smoothing,
+    task_plan_fit,
     task_tables,
 )
 from reticent.studies.lu import alpha, findings, oaro
@@ -61,6 +62,7 @@ SPECS = {
     "end-to-end": (end_to_end.SPECS["built"],),
     "end-to-end-schema": (end_to_end.SPECS["schema"],),
     "schema-adult": (raw_tables.SPECS["adult"],),
+    "task-plan-tables": (task_plan_fit.SPECS["tables"],),
     **{f"tasks-{name}": (spec,) for name, spec in task_tables.SPECS.items()},
     "lu-alpha-location": (alpha.SPECS["location"],),
     "lu-findings": (findings.SPECS["all"],),

@@ -52,6 +52,14 @@ def open_target(name: str, *, classes: Sequence[Any] | None = None) -> Target:
     return ModelTarget(released)
 
 
+def released_at(name: str) -> Path | None:
+    """The file of the release that the text names, or of the one in that folder; else None."""
+    path = Path(line("target", name))
+    if path.is_dir():
+        path = _inside(path)
+    return path if _is_release(path) and not fit_path(path).is_file() else None
+
+
 def fitted_head(path: str | Path) -> SoftmaxHead:
     """The head of a fit file, standing where it was fitted; it predicts and cannot be released."""
     head, coordinates = load_fit(path)

@@ -107,11 +107,7 @@ class OutputShadows:
         own = records.outcomes(model)
         few = "one σ for all records" if len(self.inside) < ENOUGH_SHADOWS else "a σ each"
         return {
-            LOSS: Scores(
-                attack="loss",
-                threat=Threat(access=_access(records)),
-                values=records.log_likelihoods(own),
-            ),
+            LOSS: loss_scores(model, records),
             LIRA: Scores(
                 attack="LiRA, online",
                 threat=Threat(access=_access(records), knows=shadow_threat("online", False).knows),
@@ -134,6 +130,15 @@ class OutputShadows:
             }
             found.append((values, self.inside[place]))
         return found
+
+
+def loss_scores(model: Any, records: OutputRecords) -> Scores:
+    """The loss attack, which needs no shadows: squared errors, or the loss of all labels."""
+    return Scores(
+        attack="loss",
+        threat=Threat(access=_access(records)),
+        values=records.log_likelihoods(records.outcomes(model)),
+    )
 
 
 def _asked(task: tuple[Train, OutputRecords, Flags, int]) -> Floats:

@@ -260,7 +260,7 @@ def adversary(  # noqa: PLR0913 - as for attack_model
     inner, outer = _named("members", members, names), _named("others", others, names)
     own = None if shadow is None else _named("shadow", shadow, names)
     population_records = None if population is None else _named("population", population, names)
-    _refuse_same(inner, outer)
+    refuse_same(inner, outer)
     records = inner.joined(outer)
     if isinstance(seen, AnsweredTarget) and records.inputs.ndim > 1:
         seen = RecordedTarget(seen, records)
@@ -316,7 +316,7 @@ def _named(role: str, records: Records, classes: Array) -> Records:
         raise InputError(f"{role} must have labels of the target's classes: {error}") from None
 
 
-def _refuse_same(inner: Records, outer: Records) -> None:
+def refuse_same(inner: Records, outer: Records) -> None:
     """Where all of one side are on the other too, nothing can be told."""
     sides = {"members": set(inner.keys), "others": set(outer.keys)}
     common = sides["members"] & sides["others"]
@@ -372,9 +372,9 @@ def _confidences(known: AttackContext) -> Floats | None:
     return np.asarray(shown.probabilities(known.records.inputs).max(axis=1))
 
 
-def _notes(known: AttackContext, inside: Flags) -> tuple[str, ...]:
-    """What a reader must know about the records."""
-    keys, notes = known.records.keys, []
+def notes_on_copies(records: Records, inside: Flags) -> tuple[str, ...]:
+    """Records that stand on both sides, and copies on one of them."""
+    keys, notes = records.keys, []
     sides = [{keys[row] for row in np.flatnonzero(side)} for side in (inside, ~inside)]
     if both := len(sides[0] & sides[1]):
         notes.append(f"{both} records are among the members and among the others")
@@ -383,6 +383,12 @@ def _notes(known: AttackContext, inside: Flags) -> tuple[str, ...]:
             f"{copies} records are copies of others on their side: intervals take each for a record"
             " of its own and are too narrow"
         )
+    return tuple(notes)
+
+
+def _notes(known: AttackContext, inside: Flags) -> tuple[str, ...]:
+    """What a reader must know about the records."""
+    keys, notes = known.records.keys, list(notes_on_copies(known.records, inside))
     shared = 0 if known.shadow is None else len(set(known.shadow.keys) & set(keys))
     if shared:
         notes.append(f"{shared} of the scored records are shadow data too")

@@ -85,12 +85,12 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
         released, X, y, candidates=candidates, class_weight=class_weight, persons=persons
     )
     if runs is None:
-        runs = _usual_runs(pair, pairs.runs_for_half(noise, pair, released.guarantee, beta))
+        runs = usual_runs(pair, pairs.runs_for_half(noise, pair, released.guarantee, beta))
     audit = pairs.audit_pair(noise, pair, released.guarantee, draw=draw, beta=beta, runs=runs)
     return replace(audit, fresh=most)
 
 
-def _usual_runs(pair: pairs.WorstPair, needed: int | None) -> int:
+def usual_runs(pair: pairs.WorstPair, needed: int | None) -> int:
     """As many as finding halved noise needs, where that can be afforded."""
     affordable = min(MOST_RUNS, MOST_NUMBERS // pair.absent.size)
     return min(_USUAL_RUNS, affordable) if needed is None or needed > affordable else needed

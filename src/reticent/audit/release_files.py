@@ -9,6 +9,7 @@ import numpy as np
 from reticent.arrays import Array, Floats, Integers, Progress
 from reticent.audit.canaries import CanaryKind
 from reticent.audit.one_training import TrainingAudit, margin_scores, one_run_audit
+from reticent.audit.output_release import SigmoidAudit, is_sigmoid, worst_worlds
 from reticent.audit.pairs import rows_of_units
 from reticent.audit.release import AuditAt, ClaimsAudit, audit_release, audit_together
 from reticent.audit.transcripts import audit_release_queries
@@ -17,7 +18,13 @@ from reticent.data import Dataset
 from reticent.guarantee import Guarantee, Relation
 from reticent.protect import Release, release_records
 from reticent.protect.registry import RECIPES, classifiers
-from reticent.protect.table import cap_rows_per_person, kept_each, private_rows, rows_kept
+from reticent.protect.table import (
+    cap_rows_per_person,
+    kept_each,
+    kept_rows,
+    private_rows,
+    rows_kept,
+)
 from reticent.protect.terms import Terms, records_touched, unit_of
 from reticent.randomness import seeded
 from reticent.training.records import indices_of
@@ -73,10 +80,13 @@ def audit_files(
 def _audit_of(name: str, released: Release, read: Read, effort: Effort) -> AuditAt:
     if released.recipe.task == "encoding":
         return _audit_of_encoder(name, released, read, effort)
+    if released.recipe.task == "regression" or is_sigmoid(released):
+        return _audit_of_outputs(name, released, read, effort)
     if released.recipe.task != "classification":
         raise InputError(
-            f"{name} must hold a classifier, got a {released.recipe.task}: audit its recipe in"
-            " Python, reticent.audit.transcripts.audit_release_queries"
+            f"{name} must hold a classifier, a regression or an encoder, got a"
+            f" {released.recipe.task}: audit its recipe in Python,"
+            " reticent.audit.transcripts.audit_release_queries"
         )
     names = [str(label) for label in released.classes_]
     data, each = read(names), released.terms.max_records_per_person
@@ -92,6 +102,29 @@ def _audit_of(name: str, released: Release, read: Read, effort: Effort) -> Audit
         )
     worlds = (rows, labels), neighbour_of(released, rows, labels, persons=persons)
     return lambda beta: audit_release_queries(released, *worlds, beta=beta, **effort.on_queries)
+
+
+def _audit_of_outputs(name: str, released: Release, read: Read, effort: Effort) -> AuditAt:
+    """By all noisy sums of a regression, or by the optimum of a sigmoid head in both worlds."""
+    data, each = read(None), released.terms.max_records_per_person
+    refuse_persons(name, released, named=data.persons is not None)
+    world = kept_rows(data, each)
+    persons = None if data.persons is None else data.persons[rows_kept(data, each)]
+    _refuse_other_width(released, world[0])
+    groups = rows_of_units(persons, len(world[0]), each)
+    recipe = released.recipe
+    if is_sigmoid(released) and recipe.to_dict().get("mean_bound") is None:
+        return SigmoidAudit(released=released, world=world, groups=groups, **effort.on_head)
+    worlds = worst_worlds(released, world)
+    return lambda beta: audit_release_queries(released, *worlds, beta=beta, **effort.on_queries)
+
+
+def _refuse_other_width(released: Release, rows: Floats) -> None:
+    if rows.shape[1] != released.features:
+        raise InputError(
+            f"private must have the {released.features} features of the release, got"
+            f" {rows.shape[1]}"
+        )
 
 
 def _audit_of_encoder(name: str, released: Release, read: Read, effort: Effort) -> AuditAt:

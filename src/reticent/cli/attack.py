@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from reticent.attacks.registry import ATTACKS
+from reticent.cli.attack_output import print_attacked, print_rest, step_of
 from reticent.cli.endpoint import KEY_VARIABLE, Decimals, LabelsOnly, Top, open_endpoint
 from reticent.cli.gate import FailAbove, stop_above
 from reticent.cli.options import Json
-from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.output import print_json
 from reticent.cli.private_table import (
     DropColumns,
     Each,
@@ -28,6 +28,13 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import stages
 from reticent.cli.table_form import TableForm
+from reticent.cli.task_attack import (
+    Form,
+    attack_task,
+    form_of_task,
+    opened_task,
+    refuse_for_task,
+)
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -35,11 +42,6 @@ if TYPE_CHECKING:
     from reticent.attacks.targets import Target
     from reticent.audit.attack_run import Attacked, AttackPlan
     from reticent.data import Dataset
-    from reticent.results.gate import Excess
-    from reticent.results.steps import AttackStep
-
-RATE = 0.01
-"""The false positive rate at which the table gives the true positive rate."""
 
 Endpoint = Annotated[
     str | None,
@@ -149,12 +151,13 @@ def attack(
 
     Membership is used to measure the attacks, and never given to one of them. Shadow models are
     trained on --shadow; those of online attacks on random halves of the records themselves. With
-    --person the first rows of each person count, as in fit and protect.
+    --person the first rows of each person count, as in fit and protect. Of a released regression,
+    or of several labels, loss (the squared error) and lira-online are made.
     """
     from reticent.attacks.open_target import described
     from reticent.audit import write_scores
     from reticent.audit.attack_report import FPRS
-    from reticent.audit.attack_run import AttackPlan, View, attack_model
+    from reticent.audit.attack_run import AttackPlan, View
     from reticent.audit.user_code import this_folder_importable
     from reticent.results.gate import attack_limits_of, exceeded_by_attacks
 
@@ -169,10 +172,11 @@ def attack(
     )
     limits = attack_limits_of(fail_above or (), fprs=FPRS)
     _refuse_early(scores_out)
+    told = opened_task(target) if endpoint is None else None
     with this_folder_importable():
-        opened = _opened(target, endpoint, classes, labels_only=labels_only)
+        opened: Any = told or _opened(target, endpoint, classes, labels_only=labels_only)
     tables = TableForm.of_release(
-        getattr(getattr(opened, "model", None), "schema", None),
+        getattr(getattr(opened, "model", opened), "schema", None),
         schema,
         label=label,
         person=person,
@@ -182,22 +186,20 @@ def attack(
         features=features,
         drop=drop,
     )
-    tables = tables.or_label("label")
-    form = _Form(tables, each_of(tables.person, max_records_per_person))
-    if tables.schema is None and embedding is None and text is None:
-        _refuse_other_order(tables.said_label(), members, nonmembers, shadow, population)
-    inner = _records(members, opened, form)
-    outer = _records(nonmembers, opened, form, start=len(inner))
-    with stages() as stage, this_folder_importable():
-        found = attack_model(
-            opened,
-            inner,
-            outer,
-            shadow=None if shadow is None else _records(shadow, opened, form),
-            population=None if population is None else _records(population, opened, form),
-            plan=plan,
-            stage=stage,
-        )
+    files = _Files(members, nonmembers, shadow, population)
+    if told is not None:
+        refuse_for_task(
+            told,
+            {"--shadow": shadow, "--population": population, "--classes": classes, "--top": top,
+             "--decimals": decimals, "--labels-only": labels_only,
+             "--shadow-model": shadow_model, "--slices": slices},
+        )  # fmt: skip
+        form = Form(form_of_task(tables, [told]), each_of(tables.person, max_records_per_person))
+        found = attack_task(told, (members, nonmembers), form, plan)
+    else:
+        tables = tables.or_label("label")
+        form = Form(tables, each_of(tables.person, max_records_per_person))
+        found = _attacked(opened, files, form, plan)
     if scores_out is not None:
         write_scores(
             scores_out,
@@ -207,11 +209,38 @@ def attack(
         )
     above = exceeded_by_attacks(found, limits)
     if json:
-        print_json(_step(opened, found, slices, above).model_dump(mode="json"))
+        print_json(step_of(opened, found, slices, above).model_dump(mode="json"))
     else:
-        _print(found, described(opened), plan)
-        _print_rest(found, slices, scores_out)
+        print_attacked(found, described(opened), plan)
+        print_rest(found, slices, scores_out)
     stop_above(above)
+
+
+class _Files(NamedTuple):
+    """Records that are scored, and those of the adversary's own."""
+
+    members: Path
+    nonmembers: Path
+    shadow: Path | None
+    population: Path | None
+
+
+def _attacked(target: Target, files: _Files, form: Form, plan: AttackPlan) -> Attacked:
+    """All attacks of the plan on a model of classes."""
+    from reticent.audit.attack_run import attack_model
+    from reticent.audit.user_code import this_folder_importable
+
+    tables = form.tables
+    if tables.schema is None and tables.embedding is None and tables.text is None:
+        _refuse_other_order(tables.said_label(), *files)
+    inner = _records(files.members, target, form)
+    outer = _records(files.nonmembers, target, form, start=len(inner))
+    own = {
+        name: None if path is None else _records(path, target, form)
+        for name, path in (("shadow", files.shadow), ("population", files.population))
+    }
+    with stages() as stage, this_folder_importable():
+        return attack_model(target, inner, outer, **own, plan=plan, stage=stage)
 
 
 def _shadow_model(name: str | None) -> Any:
@@ -267,14 +296,7 @@ def _refuse_other_order(label: str, first: Path, *files: Path | None) -> None:
             )
 
 
-class _Form(NamedTuple):
-    """How records are read, and how many of a person count."""
-
-    tables: TableForm
-    max_records_per_person: int | None
-
-
-def _records(path: Path, target: Target, form: _Form, *, start: int = 0) -> Records:
+def _records(path: Path, target: Target, form: Form, *, start: int = 0) -> Records:
     """Features and labels of a file; labels alone do where the target's answers were written."""
     from reticent.attacks import Records
     from reticent.attacks.open_target import labels_alone
@@ -305,94 +327,3 @@ def _in_order_of(target: Target, data: Dataset) -> Dataset:
         return data
     rows = in_order(data.inputs, data.columns, model.columns)
     return data if rows is data.inputs else replace(data, inputs=rows, columns=model.columns)
-
-
-def _step(target: Target, found: Attacked, slices: bool, above: Sequence[Excess]) -> AttackStep:
-    """The values of a run, for ``reticent card --attack``."""
-    from reticent.attacks.open_target import claimed, described
-    from reticent.results.conversions import attacks_of, claim_of
-    from reticent.results.steps import AttackStep
-
-    claim = claimed(target)
-    parts = found.slices if slices else None
-    return AttackStep(
-        target=described(target),
-        claim=None if claim is None else claim_of(claim),
-        attacks=attacks_of(found),
-        left_out=found.skipped,
-        notes=found.notes,
-        confidence=found.confidence,
-        strongest=found.strongest,
-        leaks=found.leaks,
-        verdict=found.verdict,
-        above=tuple(excess.to_dict() for excess in above),
-        slices=None
-        if parts is None
-        else tuple(vars(part) | {"auc": part.auc.to_dict()} for part in parts.slices),
-        too_small_slices=() if parts is None else tuple(parts.too_small),
-    )
-
-
-def _print(found: Attacked, target: str, plan: AttackPlan) -> None:
-    from reticent.audit.attack_report import rate_name
-
-    first = next(iter(found.reports.values()))
-    measured = first.tpr_at_fpr.keys() & {RATE}
-    columns = ["attack", "AUC", "TPR − FPR", *(rate_name(rate) for rate in measured)]
-    rows = [
-        (name, *(report.row()[column] for column in columns[1:]))
-        for name, report in found.reports.items()
-    ]
-    title = f"{target}: {first.members:,} members, {first.others:,} others"
-    print_table(title, columns, rows, detail=True)
-    print_line(
-        f"intervals: {100 * plan.confidence:g} % for all {len(rows)} attacks together; 0.5 and 0"
-        " are guessing",
-        detail=True,
-    )
-    for reason in () if measured else first.refused[:1]:
-        print_line(f"not measured: {reason}", detail=True)
-    threats = {name: str(report.threat) for name, report in found.reports.items()}
-    for threat, names in _grouped(threats):
-        print_line(f"{names}: {threat}", detail=True)
-
-
-def _grouped(texts: dict[str, str]) -> list[tuple[str, str]]:
-    """Each text once, with the attacks that it is about."""
-    names: dict[str, list[str]] = {}
-    for name, text in texts.items():
-        names.setdefault(text, []).append(name)
-    return [(text, ", ".join(group)) for text, group in names.items()]
-
-
-def _print_rest(found: Attacked, slices: bool, scores_out: Path | None) -> None:
-    for reason, names in _grouped(found.skipped):
-        print_line(f"left out: {names}: {reason}", detail=True)
-    for note in found.notes:
-        print_line(f"note: {note}", detail=True)
-    if slices:
-        _print_slices(found)
-    if scores_out is not None:
-        print_line(f"scores written to {scores_out}: private, for they say who may be a member")
-    print_line(f"verdict: {found.verdict}")
-
-
-def _print_slices(found: Attacked) -> None:
-    rows = [
-        (f"{part.by} {part.name}", str(part.members), str(part.others), str(part.auc),
-         f"{part.corrected:.2g}", "leaks" if part.leaks else "no leak found")
-        for part in found.slices.slices
-    ]  # fmt: skip
-    print_table(
-        f"{found.strongest} by slice; p-values by Holm's rule",
-        ("slice", "members", "others", "AUC", "p", "verdict"),
-        rows,
-        detail=True,
-    )
-    print_line(
-        f"a slice leaks where p ≤ {1 - found.each:.2g}: the strongest of {len(found.reports)}"
-        " attacks was chosen",
-        detail=True,
-    )
-    if found.slices.too_small:
-        print_line(f"too few records: {', '.join(found.slices.too_small)}", detail=True)

@@ -51,6 +51,7 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import progress_line
 from reticent.cli.table_form import TableForm, common_schema
+from reticent.cli.task_attack import form_of_task
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -218,9 +219,9 @@ def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) ->
     below = {str(one.recipe.to_dict().get("base") or "") for one in releases.values()} - {""}
     if len(below) == 1 and said["--encoder"] is None:
         said = {**said, "--encoder": below.pop()}
-    form = _form(said, common_schema(list(releases.values())))
-    if any(one.recipe.task != "encoding" for one in releases.values()):
-        form.said_label()
+    form = form_of_task(
+        _form(said, common_schema(list(releases.values()))), list(releases.values())
+    )
     for name, released in releases.items():  # before the table is read: persons may be texts
         refuse_persons(name, released, named=form.person is not None)
     with progress_line("runs") as progress:

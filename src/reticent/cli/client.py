@@ -13,6 +13,7 @@ import typer
 from reticent.cli.endpoint import KEY_VARIABLE
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.quiet import with_quiet
 from reticent.cli.released import refuse_no_csv, write_answers
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def _clients(where: str, *, create: bool = False) -> Iterator[Clients]:
 
 
 @app.command("add")
+@with_quiet
 def add(
     database: Where,
     name: Name,
@@ -90,6 +92,7 @@ def add(
 
 
 @app.command("key")
+@with_quiet
 def key(
     database: Where,
     name: Name,
@@ -106,10 +109,11 @@ def key(
         print_json({"key": text, **kept.to_dict()})
         return
     typer.echo(text)
-    print_line("shown once: the database holds its SHA-256")
+    print_line("shown once: the database holds its SHA-256", detail=True)
 
 
 @app.command("revoke")
+@with_quiet
 def revoke(database: Where, key: Prefix, json: Json = False) -> None:
     """End a key; every process of a service follows within a second."""
     with _clients(database) as clients:
@@ -122,6 +126,7 @@ def revoke(database: Where, key: Prefix, json: Json = False) -> None:
 
 
 @app.command("limit")
+@with_quiet
 def limit(database: Where, name: Name, answers: Limit = None, json: Json = False) -> None:
     """Change a client's share; what it used stays used."""
     with _clients(database) as clients:
@@ -133,6 +138,7 @@ def limit(database: Where, name: Name, answers: Limit = None, json: Json = False
 
 
 @app.command("list")
+@with_quiet
 def show(database: Where, json: Json = False) -> None:
     """Clients with what they used, and their keys."""
     with _clients(database) as clients:
@@ -167,6 +173,7 @@ def show(database: Where, json: Json = False) -> None:
 
 
 @app.command("ask")
+@with_quiet
 def ask(address: Address, queries: AskedRows, out: AnswersOut = None, json: Json = False) -> None:
     """Ask a service about each row of a table; its key, if it wants one, is in RETICENT_API_KEY.
 

@@ -13,7 +13,7 @@ Other = Annotated[Path, typer.Argument(help="results.json of another.")]
 
 
 def compare(one: One, other: Other, json: Json = False) -> None:
-    """Two runs side by side: data, claims, accuracies, attacks, audits, and their differences.
+    """Two runs side by side: data, claims, accuracies, recalls, attacks, audits, differences.
 
     What is printed is as private as the two documents.
     """
@@ -28,3 +28,5 @@ def compare(one: One, other: Other, json: Json = False) -> None:
     print_table("Two runs", ("", "first", "second", "difference"), rows)
     for note in found.notes:
         print_line(f"note: {note}")
+    for warning in found.warnings:
+        print_line(f"warning: {warning}")

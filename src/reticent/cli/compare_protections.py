@@ -1,7 +1,10 @@
 """``reticent compare-protections``: every place for noise on one data set, on one plot."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +23,9 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import progress_line
 from reticent.protect.registry import classifiers
+
+if TYPE_CHECKING:
+    from reticent.results.protections import Protections
 
 Test = Annotated[
     Path,
@@ -99,10 +105,17 @@ def compare_protections(
     if json:
         print_json(found.model_dump(mode="json"))
         return
+    print_protections(found, written)
+
+
+def print_protections(found: Protections, written: Sequence[Path]) -> None:
+    """A row for each protection, notes, and which of them lose a class."""
     table = found.table()
     print_table(table.title, table.columns, table.rows)
     for note in table.notes:
-        print_line(f"note: {note}")
+        print_line(f"note: {note}", detail=True)
+    for warning in found.warnings:
+        print_line(f"warning: {warning}")
     for path in written:
         print_line(f"written: {path}")
 

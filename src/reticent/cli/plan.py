@@ -171,7 +171,7 @@ def plan(
 def print_task_plan(
     facts: Schema, terms: Terms, said: tuple[Path, int | None, dict[str, Any]], *, json: bool
 ) -> None:
-    """What to use for a number, or for several labels; no loss is predicted for these."""
+    """What to use for a number, or for several labels, and what it will cost."""
     from reticent.protect.task_plan import plan_task
 
     path, records, idle = said
@@ -190,7 +190,7 @@ def print_task_plan(
     print_line(f"use: {advice.learner}, {advice.mechanism} noise, for {facts.task}")
     for line in advice.lines:
         print_line(line)
-    print_line("utility loss: not predicted here (measured for classes only)")
+    print_line(advice.loss_line)
     budget = f"--delta {terms.delta}" if terms.delta else "--pure"
     print_line(
         f"next: reticent protect --private FILE --schema {path} --epsilon {terms.epsilon} {budget}"

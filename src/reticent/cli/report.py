@@ -49,18 +49,13 @@ def report(
     document = read_any_results(results)
     if not public and released is not None:
         raise InputError("--released must be said with --public, got it alone")
+    if public and released is None:
+        released = release_beside(results, document)
     if isinstance(document, TaskResults):
         from reticent.report.task_page import write_task_report
 
-        if public:
-            raise InputError(
-                f"--public must be of a run on classes, got {document.facts.task}: card --public"
-                " writes a text that can be published"
-            )
-        written = write_task_report(document, out or results.parent)
+        written = write_task_report(document, out or results.parent, released=released)
     else:
-        if public and released is None:
-            released = release_beside(results, document)
         written = write_report(document, out or results.parent, public=public, released=released)
     page = next(path for path in written if path.suffix == ".html")
     if json:

@@ -9,6 +9,7 @@ import typer
 
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table, print_warning
+from reticent.cli.quiet import with_quiet
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +38,13 @@ PrivateTable = Annotated[
         show_default=False,
     ),
 ]
-Label = Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        help="The column of labels; several that are true or false, comma-separated.",
+        show_default=False,
+    ),
+]
 Person = Annotated[
     str | None, typer.Option(help="The column that says whose record it is.", show_default=False)
 ]
@@ -60,6 +67,7 @@ TablePath = Annotated[
 
 
 @app.command()
+@with_quiet
 def init(
     public: PublicTable = None,
     private: PrivateTable = None,
@@ -72,8 +80,10 @@ def init(
     """Draft a schema from a table: roles, types, ranges and lists, each to be looked at.
 
     From a public table its ranges and lists are public facts. From the private one they are marked,
-    and every release by such a schema is declared, not proven.
+    and every release by such a schema is declared, not proven. A label with more than 20 different
+    numbers is drafted as a number to predict; yes/no, true/false, t/f and 0/1 as true or false.
     """
+    from reticent.cli.table_form import column_names
     from reticent.data.schema.column import PRIVATE
     from reticent.data.schema.draft import draft_schema
     from reticent.files import writable_file, write_atomic
@@ -88,22 +98,24 @@ def init(
     table = public or private
     assert table is not None
     where = PRIVATE if private is not None else source or f"the public table {table.name}"
-    draft = draft_schema(table, label=label, person=person, source=where)
+    names = column_names([label]) if label is not None else []
+    draft = draft_schema(table, label=names, person=person, source=where)
     write_atomic(out, draft.text.encode())
     if json:
         print_json({"schema": str(out), "notes": list(draft.notes), "source": where})
         return
     for note in draft.notes:
-        print_line(note)
+        print_line(note, detail=True)
     if private is not None:
         print_warning(
-            "every fact in it was taken from the private table: releases by it are declared, not"
-            " proven; replace facts by public ones, and say their source"
+            "warning: every fact in it was taken from the private table: releases by it are"
+            " declared, not proven; replace facts by public ones, and say their source"
         )
     print_line(f"written to {out}: look at every line, then reticent schema check {out}")
 
 
 @app.command()
+@with_quiet
 def example(name: ExampleName = "adult", out: ExampleOut = None) -> None:
     """Print a schema that comes with the package, or write raw tables to try everything on.
 
@@ -133,6 +145,7 @@ def _write_tickets(out: Path | None) -> None:
 
 
 @app.command()
+@with_quiet
 def check(schema: SchemaPath, table: TablePath = None, json: Json = False) -> None:
     """Say what each column becomes, what follows, and what is still read off the private table.
 
@@ -160,30 +173,33 @@ def _print(schema: Schema, notes: tuple[str, ...]) -> None:
         (column.name, column.words(), column.source if column.kind is not None else "–")
         for column in schema.columns
     ]
-    print_table(schema.title or "Columns", ("column", "becomes", "by"), rows)
+    print_table(schema.title or "Columns", ("column", "becomes", "by"), rows, detail=True)
     print_line(
         f"a record becomes {len(schema.names)} features of norm at most {schema.bound:.6g}, the"
-        " bound that follows"
+        " bound that follows",
+        detail=True,
     )
     if schema.classes:
-        print_line(f"classes: {', '.join(schema.classes)}")
+        print_line(f"classes: {', '.join(schema.classes)}", detail=True)
     if schema.records is not None:
-        print_line(f"records: about {schema.records}, by {schema.records_source}")
+        print_line(f"records: about {schema.records}, by {schema.records_source}", detail=True)
     for note in notes:
-        print_line(f"note: {note}")
+        print_line(f"note: {note}", detail=True)
     if schema.inferred:
         print_line(f"read off the private table: {', '.join(schema.inferred)}")
         print_line("so every release is declared, not proven")
     else:
         print_line("nothing is read off the private table: releases can be proven")
-    print_line(f"sha256: {schema.sha256[:HASH_SHOWN]}…, all of it with --json")
+    print_line(f"sha256: {schema.sha256[:HASH_SHOWN]}…, all of it with --json", detail=True)
 
 
 def _print_table(table: Path, schema: Schema, found: Inspected) -> None:
-    print_line()
-    print_line(f"{table.name}, computed from its records: keep it private")
-    for line in (*found.problems, *found.notes):
+    print_line(detail=True)
+    print_line(f"{table.name}, computed from its records: keep it private", detail=True)
+    for line in found.problems:
         print_line(f"  - {line}")
+    for line in found.notes:
+        print_line(f"  - {line}", detail=True)
     if found.invalid:
         outcome = "the table is refused" if schema.invalid == "refuse" else "they do not count"
         print_line(f"invalid records: {found.invalid}; {outcome}")

@@ -46,7 +46,7 @@ class TableForm:
         """The form of a command's options; beside a schema nothing that it holds is said."""
         typed = said.pop("classes", None)
         said |= {"classes": None if typed is None else listed(typed)}
-        columns = {name: _names(said.pop(name, None)) for name in ("features", "drop")}
+        columns = {name: column_names(said.pop(name, None)) for name in ("features", "drop")}
         around, spread = said.pop("public", None), said.pop("target_range", None)
         if schema is None:
             named = said | _label_columns(said.get("label"), spread)
@@ -203,7 +203,7 @@ def _loaded(path: Path) -> Schema:
 
 def _label_columns(typed: str | None, spread: str | None) -> dict[str, Any]:
     """--label as one column or several, and the range of a number."""
-    names = _names([typed]) if typed is not None else []
+    names = column_names([typed]) if typed is not None else []
     if spread is None:
         one = names[0] if names and len(names) == 1 else None
         return {"label": one, "labels": names or []}
@@ -228,7 +228,7 @@ def range_of(typed: str) -> tuple[float, float]:
     return low, high
 
 
-def _names(typed: list[str] | None) -> list[str] | None:
+def column_names(typed: list[str] | None) -> list[str] | None:
     """Columns that were typed, comma-separated and by turns; quotes hold a comma together."""
     if not typed:
         return None

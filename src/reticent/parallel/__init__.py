@@ -89,6 +89,11 @@ def workers(jobs: int | None = None) -> int:
     return cluster.workers(number)
 
 
+def cores() -> int:
+    """How many can really run at once: the cores that this process, or the cluster, may use."""
+    return workers(-1)
+
+
 def workers_are_remote() -> bool:
     """Whether tasks go to a cluster (``tasks_on``)."""
     return current_cluster() is not None

@@ -4,9 +4,11 @@ The estimators hold public numbers and check records; what is learned, and its p
 recipe's (``protect.recipes``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +28,7 @@ from reticent.protect.recipes.network import NetworkRecipe
 from reticent.protect.recipes.noisy_gradient import GradientRecipe
 from reticent.protect.recipes.pure_class_means import PureClassMeansRecipe
 from reticent.protect.recipes.regression import RegressionRecipe
+from reticent.protect.registry import is_own
 from reticent.protect.release import Charge, Release, release_records
 from reticent.protect.terms import Terms, inferred_sources
 from reticent.training.public_step import Enclosing, enclosing
@@ -36,6 +39,9 @@ from reticent.training.records import (
     without_private_values,
 )
 from reticent.validation import InputError
+
+if TYPE_CHECKING:
+    from reticent.protect.released_encoder import ReleasedEncoder
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,6 +66,8 @@ class _Releasing(BaseEstimator):  # type: ignore[misc]
     max_records_per_person: int | None
     inferred: Collection[str]
     charge: Charge | None
+    encoder: ReleasedEncoder | Release | str | None
+    encoder_people: str | None
     released_: Release
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -87,9 +95,21 @@ class _Releasing(BaseEstimator):  # type: ignore[misc]
         """The guarantee of the fit, which is one release."""
         return self._released().guarantee
 
+    @property
+    def composed_guarantee_(self) -> Guarantee | None:
+        """What the fit and the released encoder below it promise together; None without one."""
+        from reticent.protect.released_encoder import composed_guarantee
+
+        return composed_guarantee(self._released())
+
     def predict(self, X: ArrayLike) -> Array:
         """What the released model predicts for each row."""
-        return self._released().predict(X)
+        return self._released().predict(self._encoded(X))
+
+    def _encoded(self, X: ArrayLike) -> ArrayLike:
+        """Features of rows by the released encoder, each row by itself; the rows without one."""
+        encoder = _opened_encoder(self.encoder)
+        return X if encoder is None else encoder.encode(np.asarray(X)).astype(np.float64)
 
     def __sklearn_tags__(self) -> Tags:
         """Two fits differ: each draws its own noise."""
@@ -98,12 +118,15 @@ class _Releasing(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _terms(self) -> Terms:
+        from reticent.protect.released_encoder import use_encoder
+
         return Terms(
             epsilon=self.epsilon,
             delta=self.delta,
             relation=as_relation(self.relation),
             max_records_per_person=self.max_records_per_person,
             sources=inferred_sources(self.inferred),
+            encoder=use_encoder(_opened_encoder(self.encoder), self.encoder_people),
         )
 
     def _set_classes(self, classes: Array) -> None:
@@ -112,6 +135,31 @@ class _Releasing(BaseEstimator):  # type: ignore[misc]
     def _released(self) -> Release:
         check_is_fitted(self, "released_")
         return self.released_
+
+
+def _opened_encoder(encoder: ReleasedEncoder | Release | str | None) -> ReleasedEncoder | None:
+    """A released encoder of the package's own recipes, or that of a path, built anew.
+
+    Another may look at several rows at a time. A public one is refused, with what to do.
+    """
+    from reticent.protect.released_encoder import ReleasedEncoder, encoder_from
+
+    if encoder is None:
+        return None
+    found = encoder_from(encoder) if isinstance(encoder, str) else encoder
+    release: Any = getattr(found, "release", found)
+    if isinstance(encoder, str) and not isinstance(release, Release):
+        raise InputError(
+            f"encoder must be a released one, got {encoder!r}: give features of a public encoder as"
+            " X, or use reticent protect --encoder"
+        )
+    built = ReleasedEncoder(release)  # refuses what makes no features
+    if not is_own(built.release.recipe):
+        raise InputError(
+            f"encoder must be of the package's own recipes, got {built.release.recipe.name}: use"
+            " reticent protect --encoder, whose release is declared"
+        )
+    return built
 
 
 class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
@@ -130,6 +178,9 @@ class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
         inferred: The names of public numbers that were read off the private records: with any of
             them the guarantee is declared.
         charge: Called with the event of the whole fit before a sum is formed.
+        encoder: A released encoder, or its path (OUT of ``reticent pretrain``): X is what it
+            takes, each row by itself.
+        encoder_people: Whose records made it: "same" (both guarantees add up) or "other".
 
     Attributes:
         released_: The released model with its guarantee.
@@ -147,6 +198,8 @@ class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
         max_records_per_person: int | None = None,
         inferred: Collection[str] = (),
         charge: Charge | None = None,
+        encoder: ReleasedEncoder | Release | str | None = None,
+        encoder_people: str | None = None,
     ) -> None:
         self.classes = classes
         self.records = records
@@ -157,13 +210,15 @@ class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
         self.max_records_per_person = max_records_per_person
         self.inferred = inferred
         self.charge = charge
+        self.encoder = encoder
+        self.encoder_people = encoder_people
 
     def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
         """The recipe, the terms, the rows, and the place of each row's label among the classes."""
         names = np.asarray(self.classes)
         if len(names) < 2 or len(set(names.tolist())) < len(names):
             raise InputError("classes must be at least two different ones, got others")
-        rows, targets = classified_records(self, X, y, declared=True)
+        rows, targets = classified_records(self, self._encoded(X), y, declared=True)
         terms = self._terms()
         return Prepared(
             recipe=self.recipe.planned(
@@ -182,11 +237,11 @@ class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability of each class by the released model."""
-        return self._released().predict_proba(X)
+        return self._released().predict_proba(self._encoded(X))
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """The scores of the released model; of two classes their difference."""
-        return self._released().decision_function(X)
+        return self._released().decision_function(self._encoded(X))
 
     def _set_classes(self, classes: Array) -> None:
         self.classes_ = classes
@@ -307,6 +362,8 @@ class MatrixLDAHead(Learner):
         max_records_per_person: int | None = None,
         inferred: Collection[str] = (),
         charge: Charge | None = None,
+        encoder: ReleasedEncoder | Release | str | None = None,
+        encoder_people: str | None = None,
         public_map: str = "",
         seed: int = 0,
     ) -> None:
@@ -320,6 +377,8 @@ class MatrixLDAHead(Learner):
             max_records_per_person=max_records_per_person,
             inferred=inferred,
             charge=charge,
+            encoder=encoder,
+            encoder_people=encoder_people,
         )
         self.public_map = public_map
         self.seed = seed
@@ -379,6 +438,8 @@ class PrivateNetwork(Learner):
         max_records_per_person: int | None = None,
         inferred: Collection[str] = (),
         charge: Charge | None = None,
+        encoder: ReleasedEncoder | Release | str | None = None,
+        encoder_people: str | None = None,
         architecture: str = "mlp",
         shape: str = "",
         batch: int | None = None,
@@ -402,6 +463,8 @@ class PrivateNetwork(Learner):
             max_records_per_person=max_records_per_person,
             inferred=inferred,
             charge=charge,
+            encoder=encoder,
+            encoder_people=encoder_people,
         )
         self.architecture = architecture
         self.shape = shape
@@ -436,6 +499,9 @@ class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
             protected; None where no persons are named, and the record is.
         inferred: The names of public numbers that were read off the private records.
         charge: Called with the event of the whole fit before a sum is formed.
+        encoder: A released encoder, or its path (OUT of ``reticent pretrain``): X is what it
+            takes, each row by itself.
+        encoder_people: Whose records made it: "same" (both guarantees add up) or "other".
         target_centre: The public middle of the targets' range.
 
     Attributes:
@@ -473,6 +539,8 @@ class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
         max_records_per_person: int | None = None,
         inferred: Collection[str] = (),
         charge: Charge | None = None,
+        encoder: ReleasedEncoder | Release | str | None = None,
+        encoder_people: str | None = None,
         target_centre: float = 0.0,
     ) -> None:
         self.bound = bound
@@ -486,12 +554,19 @@ class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
         self.max_records_per_person = max_records_per_person
         self.inferred = inferred
         self.charge = charge
+        self.encoder = encoder
+        self.encoder_people = encoder_people
 
     def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
         """The recipe, the terms, the rows and their targets."""
         with without_private_values():
             rows, targets = validate_data(
-                self, X, real_targets(y), dtype=np.float64, y_numeric=True, ensure_min_samples=0
+                self,
+                self._encoded(X),
+                real_targets(y),
+                dtype=np.float64,
+                y_numeric=True,
+                ensure_min_samples=0,
             )
         terms = self._terms()
         return Prepared(
@@ -515,7 +590,7 @@ class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
         """One number per row, by the released function."""
         released = self._released()
         with without_private_values():
-            rows = validate_data(self, X, dtype=np.float64, reset=False)
+            rows = validate_data(self, self._encoded(X), dtype=np.float64, reset=False)
         return released.predict(rows)
 
 

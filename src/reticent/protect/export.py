@@ -28,33 +28,78 @@ def to_sklearn(release: Release) -> Any:
 
     Its steps are scikit-learn's own (``StandardScaler`` that centres, ``Normalizer``,
     ``LogisticRegression``), and for rows that are clipped ``FunctionTransformer`` with
-    ``reticent.training.features.clip_rows``. Its last step's ``coef_`` and ``intercept_`` are the
-    model; a frame's columns are its caller's to arrange, as ``release.columns`` names them.
-    ``Normalizer`` squares what is in a row: rows beyond 1e±150 it does not scale as the release.
+    ``reticent.training.features.clip_rows``. Several labels are a ``OneVsRestClassifier`` with a
+    column for each; a number is a ``TransformedTargetRegressor`` around ``LinearRegression`` that
+    cuts answers to the label's range. The last step's ``coef_`` and ``intercept_`` are the model; a
+    frame's columns are its caller's to arrange, as ``release.columns`` names them. ``Normalizer``
+    squares what is in a row: rows beyond 1e±150 it does not scale as the release.
 
     Args:
-        release: A classifier with one linear layer, whose classes exclude each other.
+        release: A classifier, a regression or several labels, with one linear layer.
     """
-    from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
     recipe = release.recipe
-    if recipe.task != "classification" or recipe.layer(release.tensors) is None:
+    if recipe.layer(release.tensors) is None:
         raise InputError(
-            f"release must be a linear classifier for scikit-learn, got {recipe.name}, a"
-            f" {recipe.task}"
+            f"release must be a linear model for scikit-learn, got {recipe.name}, a {recipe.task}"
         )
-    if isinstance(recipe, WeightsRecipe) and recipe.outputs != "softmax":
-        raise InputError("release must have classes that exclude each other, got a sigmoid head")
+    if isinstance(recipe, NumberRecipe):
+        return make_pipeline(*_scaling(release), _number_model(release, recipe))
     weights, offsets = _affine(release)
     if isinstance(recipe, WeightsRecipe) and recipe.norms == "scale":
         weights = weights * recipe.bound  # Normalizer's rows have norm 1
+    if isinstance(recipe, WeightsRecipe) and recipe.outputs == "sigmoid":
+        return make_pipeline(*_scaling(release), _labels_model(weights, offsets))
     if len(weights) == 2:
         weights, offsets = weights[1:] - weights[:1], offsets[1:] - offsets[:1]
-    head = LogisticRegression()
-    head.classes_, head.n_features_in_ = np.array(release.classes_), release.features
-    head.coef_, head.intercept_, head.n_iter_ = weights, offsets, np.zeros(1, dtype=np.int32)
+    head = _logistic(weights, offsets, np.array(release.classes_))
     return make_pipeline(*_scaling(release), head)
+
+
+def _logistic(weights: Floats, offsets: Floats, classes: Any) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    head = LogisticRegression()
+    head.classes_, head.n_features_in_ = classes, weights.shape[1]
+    head.coef_, head.intercept_, head.n_iter_ = weights, offsets, np.zeros(1, dtype=np.int32)
+    return head
+
+
+def _labels_model(weights: Floats, offsets: Floats) -> Any:
+    """A binary model for each label; answers and probabilities have a column for each."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.preprocessing import LabelBinarizer
+
+    several = OneVsRestClassifier(LogisticRegression())
+    several.estimators_ = [
+        _logistic(weights[[k]], offsets[[k]], np.array([0, 1])) for k in range(len(weights))
+    ]
+    every = np.eye(len(weights), dtype=np.int64)
+    several.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(every)
+    several.n_features_in_ = weights.shape[1]
+    return several
+
+
+def _number_model(release: Release, recipe: NumberRecipe) -> Any:
+    """M + B·(w·u + b) of clipped rows x = R·u, cut to the range."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.linear_model import LinearRegression
+    from sklearn.preprocessing import FunctionTransformer
+
+    (weights,), (offset,) = _affine(release)
+    linear = LinearRegression()
+    linear.coef_ = weights * (recipe.target_bound / recipe.bound)
+    linear.intercept_ = recipe.target_centre + recipe.target_bound * float(offset)
+    linear.n_features_in_ = release.features
+    ends = (recipe.target_centre + side * recipe.target_bound for side in (-1.0, 1.0))
+    within = dict(zip(("a_min", "a_max"), ends, strict=True))
+    cut = FunctionTransformer(inverse_func=np.clip, inv_kw_args=within, check_inverse=False)
+    model = TransformedTargetRegressor(regressor=LinearRegression(), transformer=cut)
+    model.regressor_, model.transformer_ = linear, cut.fit(np.zeros((1, 1)))
+    model._training_dim = 1  # answers have one dimension, as targets had
+    return model
 
 
 def to_onnx(release: Release) -> bytes:
@@ -110,6 +155,8 @@ def _scaling(release: Release) -> list[Any]:
     from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
     recipe = release.recipe
+    if isinstance(recipe, NumberRecipe):
+        return [FunctionTransformer(clip_rows, kw_args={"bound": recipe.bound})]
     if not isinstance(recipe, WeightsRecipe):
         return [Normalizer()]
     steps: list[Any] = []

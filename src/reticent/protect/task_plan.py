@@ -1,22 +1,31 @@
 """What a release of numbers, or of several labels, will cost: from public numbers alone.
 
-No utility loss is predicted: none was measured over many tables for these. What follows from the
-recipe is its noise, and with how many records that noise would be small.
+The noise follows from the recipe, and with how many records it would be small. The loss that is
+predicted was fitted on public tables (``task_loss``).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from reticent.data.schema import Schema
 from reticent.protect.noise_scales import noise_plan
 from reticent.protect.penalty import LOGIT_NOISE
+from reticent.protect.plan import LossRange
 from reticent.protect.public_facts import target_options
 from reticent.protect.recipes.regression import TARGETS, RegressionRecipe
 from reticent.protect.recipes.statistics import STATISTICS
 from reticent.protect.recipes.weights import WeightsRecipe
+from reticent.protect.registry import REGRESSION
+from reticent.protect.task_loss import (
+    HELD,
+    LARGEST_RATIO,
+    labels_ratio,
+    predicted_task_loss,
+    regression_ratio,
+)
 from reticent.protect.terms import Terms
 from reticent.validation import InputError
 
@@ -33,11 +42,36 @@ class TaskAdvice:
     mechanism: str
     lines: tuple[str, ...]
     figures: dict[str, float]
+    ratio: float
+    """Noise to signal, ρ of ``task_loss``."""
+
+    @property
+    def loss(self) -> LossRange | None:
+        """The share of R², or of what is learnt beyond the commoner answers, that is lost."""
+        return predicted_task_loss(self.task, self.ratio)
+
+    @property
+    def loss_line(self) -> str:
+        """The prediction in one line, with what it rests on; or why there is none."""
+        what = "R²" if self.task == REGRESSION else "what is learnt beyond the commoner answers"
+        told = f"noise to signal {self.ratio:.2g}"
+        if self.loss is None:
+            return (
+                f"loss: no prediction, for the {told} is above {LARGEST_RATIO:g}, beyond what was"
+                f" measured; expect to lose most of {what}"
+            )
+        inside, all_cells = HELD[self.task]
+        return (
+            f"loss: {self.loss} of {what}, at {told}; a range fitted without its own table held in"
+            f" {inside} of {all_cells} measured cells"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The advice as plain values for a JSON file."""
         names = ("task", "learner", "mechanism", "figures")
-        return {name: getattr(self, name) for name in names} | {"lines": list(self.lines)}
+        loss = None if self.loss is None else asdict(self.loss)
+        more = {"lines": [*self.lines, self.loss_line], "noise_to_signal": self.ratio, "loss": loss}
+        return {name: getattr(self, name) for name in names} | more
 
 
 def plan_task(schema: Schema, terms: Terms, records: int) -> TaskAdvice:
@@ -78,6 +112,7 @@ def _regression(schema: Schema, terms: Terms, numbers: dict[str, Any]) -> TaskAd
             f" {ridge:.2g}; directions in which features vary less than that are not learnt",
         ),
         figures={"level_noise": level, "moment_noise": ridge, "records_for_level": needed},
+        ratio=regression_ratio(schema, recipe, terms),
     )
 
 
@@ -96,4 +131,5 @@ def _several(schema: Schema, terms: Terms, numbers: dict[str, Any]) -> TaskAdvic
             f" {LOGIT_NOISE:g}: the larger the penalty, the less is learnt",
         ),
         figures={"penalty": recipe.penalty, "logit_noise": LOGIT_NOISE, "records_per_label": each},
+        ratio=labels_ratio(schema, recipe),
     )

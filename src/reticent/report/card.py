@@ -15,7 +15,7 @@ from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import analytic_of, delta_of, epsilon_of, scale_of
 from reticent.report.publication import publishable, signature_of
-from reticent.report.recall_lines import public_recalls, recalls
+from reticent.report.recall_lines import public_measures, public_recalls, recalls
 from reticent.report.wording import (
     INTERNAL,
     LEFT_OUT,
@@ -215,6 +215,8 @@ def cost(evidence: Evidence, *, public: bool) -> list[str]:
     found = evidence.utility
     if public:
         shown = evidence.covered
+        if evidence.covered_measures:
+            return ["### Utility", *public_measures(evidence)]
         if shown is None:
             return []
         return ["### Utility", bullets([covered(shown)]), *public_recalls(evidence)]

@@ -1,12 +1,13 @@
 """Two runs side by side, and whether their figures may be compared at all."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reticent.guarantee.rounding import upper_text
 from reticent.report.markdown import plain
 from reticent.report.numbers import NOTHING, measured_of
-from reticent.results import Attack, Claim, Interval, ReleaseRow, Results
+from reticent.results import Attack, ByClass, Claim, Interval, ReleaseRow, Results
+from reticent.results.by_class import lost_classes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,8 @@ class Comparison:
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    """Of each run, the classes that its release loses."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as they stand in a JSON file."""
@@ -34,13 +37,22 @@ class Comparison:
             "rows": [dict(vars(row)) for row in self.rows],
             "comparable": not self.notes,
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
         }
 
 
 def compared(one: Results, other: Results) -> Comparison:
     """Facts, recommended release, claim, accuracy, loss, attacks and audits."""
     rows = (*_facts(one, other), *_promised(one, other), *_figures(one, other))
-    return Comparison(rows=rows, notes=tuple(_notes(one, other)))
+    lost = {
+        name: lost_classes(run.unprotected.by_class, run.recommended.by_class)
+        for name, run in (("first", one), ("second", other))
+    }
+    return Comparison(
+        rows=rows,
+        notes=tuple(_notes(one, other)),
+        warnings=tuple(f"{name} run: {plain(text)}" for name, text in lost.items() if text),
+    )
 
 
 def _facts(one: Results, other: Results) -> Iterator[Row]:
@@ -82,6 +94,7 @@ def _figures(one: Results, other: Results) -> Iterator[Row]:
     )
     yield _measured("accuracy of the release", first.accuracy, second.accuracy)
     yield _measured("utility loss", first.loss, second.loss)
+    yield from _recalls(one, other)
     verdicts = one.conclusion, other.conclusion
     yield Row(name="chosen attack", one=plain(verdicts[0].attack), other=plain(verdicts[1].attack))
     yield _measured("its AUC before", verdicts[0].before, verdicts[1].before)
@@ -90,6 +103,22 @@ def _figures(one: Results, other: Results) -> Iterator[Row]:
     yield _strongest("strongest after", first.attacks, second.attacks)
     yield Row(name="audit of the release", one=_audit(first), other=_audit(second))
     yield Row(name="audits of all releases", one=_audits(one), other=_audits(other))
+
+
+def _recalls(one: Results, other: Results) -> Iterator[Row]:
+    """Each class counted alike, and the class that is found least often."""
+    for name, of in (("without protection", "unprotected"), ("of the release", "recommended")):
+        first, second = (getattr(run, of).by_class for run in (one, other))
+        yield _maybe(
+            f"balanced accuracy {name}",
+            first and ("", first.balanced_accuracy),
+            second and ("", second.balanced_accuracy),
+        )
+        yield _maybe(f"lowest recall {name}", _lowest(first), _lowest(second))
+
+
+def _lowest(found: ByClass | None) -> tuple[str, Interval] | None:
+    return None if found is None else (f"class {found.lowest.label}:", found.lowest.recall)
 
 
 def _notes(one: Results, other: Results) -> Iterator[str]:
@@ -169,12 +198,19 @@ def _strongest(name: str, one: Iterable[Attack], other: Iterable[Attack]) -> Row
     """By AUC; the largest of several is above what any of them would show alone."""
     best = [max(attacks, key=lambda attack: attack.auc.value, default=None)
             for attacks in (one, other)]  # fmt: skip
-    cells = [NOTHING if a is None else f"{plain(a.name)} {a.auc}" for a in best]
-    if best[0] is None or best[1] is None:
-        return Row(name=name, one=cells[0], other=cells[1])
-    row = _measured(name, best[0].auc, best[1].auc)
-    return Row(name=name, one=cells[0], other=cells[1], difference=row.difference,
-               change=row.change)  # fmt: skip
+    return _maybe(name, *(None if a is None else (a.name, a.auc) for a in best))
+
+
+def _maybe(name: str, one: tuple[str, Interval] | None, other: tuple[str, Interval] | None) -> Row:
+    """A figure with whose it is, which one of the runs may not have."""
+    cells = [
+        NOTHING if cell is None else f"{plain(cell[0])} {cell[1]}".strip() for cell in (one, other)
+    ]
+    row = Row(name=name, one=cells[0], other=cells[1])
+    if one is None or other is None:
+        return row
+    measured = _measured(name, one[1], other[1])
+    return replace(row, difference=measured.difference, change=measured.change)
 
 
 def _audit(release: ReleaseRow) -> str:

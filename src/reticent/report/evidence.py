@@ -10,6 +10,7 @@ from reticent.protect.sealed_pair import paths_of
 from reticent.results import Attack, Audit, ByClass, Claim, Interval, ReleaseRow, Results
 from reticent.results.conversions import claim_of
 from reticent.results.steps import AttackStep, AuditStep
+from reticent.results.task_results import Measure
 from reticent.validation import InputError
 
 
@@ -47,7 +48,9 @@ class Checked:
     columns: tuple[str, ...] = ()
     """The names of its features."""
     classes: tuple[str, ...] = ()
-    """The names of its classes."""
+    """The names of its classes, or of its labels."""
+    unit: str = ""
+    """Of the number that it predicts, by its schema."""
     file: str | None = None
     """The name of its files, without a folder; None where it was never written."""
     signed_by: str | None = None
@@ -86,6 +89,8 @@ class Evidence:
     """The accuracy on public records that may be published."""
     covered_by_class: ByClass | None = None
     """Recalls on public records that may be published."""
+    covered_measures: tuple[Measure, ...] = ()
+    """Of a number or of several labels: measures on public records that may be published."""
     run: Results | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -178,6 +183,7 @@ def checked(released: Release | str | Path) -> Checked:
         formula=model.recipe.formula,
         columns=model.columns,
         classes=tuple(map(str, model.classes_)),
+        unit=_unit(model),
         file=file,
         signed_by=found.signed_by,
     )
@@ -237,6 +243,11 @@ def _differing(run: Evidence, file: Checked) -> list[str]:
         "list of assumptions": (run.claim.stated, file.claim.stated),
     }
     return [name for name, (one, other) in parts.items() if one != other]
+
+
+def _unit(model: Release) -> str:
+    target = None if model.schema is None else model.schema.target
+    return "" if target is None else target.unit
 
 
 def _numbers(model: Release) -> dict[str, object]:

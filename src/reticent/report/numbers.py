@@ -128,3 +128,12 @@ def meter(found: Interval) -> Meter:
     """An AUC with its limits, as it is drawn."""
     low, high = meter_place(found.low), meter_place(found.high)
     return Meter(meter_place(found.value), low, round(high - low, 2))
+
+
+def figure_text(found: Interval) -> str:
+    """A measure between its limits, in the label's units: four digits.
+
+    >>> figure_text(Interval(value=54.4248, low=49.7199, high=59.4085, confidence=0.95))
+    '54.42 [49.72, 59.41]'
+    """
+    return f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"

@@ -9,7 +9,7 @@ from reticent.report.numbers import decimal_range
 from reticent.report.palette import DARK, LIGHT, MARKERS, SERIES, declarations
 from reticent.report.rendering import environment
 from reticent.report.table import INTERVAL, Column, Table
-from reticent.results.protections import Protection, Protections
+from reticent.results.protections import RECALLS, Protection, Protections
 
 NAME: Final = "protections"
 _LABEL: Final = 22
@@ -33,7 +33,7 @@ def draw_protections(found: Protections) -> Drawing:
         axes.plot([auc.low, auc.high], [accuracy.value] * 2, alpha=0.5, **look.line)
         axes.plot([auc.value] * 2, [accuracy.low, accuracy.high], alpha=0.5, **look.line)
         canvas.point(
-            auc.value, accuracy.value, look, _hover(row), label=shortened(_name(row), _LABEL)
+            auc.value, accuracy.value, look, _hover(row), label=shortened(row.name, _LABEL)
         )
     axes.set_xlabel("AUC of the strongest attack (0.5: guessing)")
     axes.set_ylabel("accuracy")
@@ -48,7 +48,7 @@ def draw_protections(found: Protections) -> Drawing:
         ),
         alt=(
             f"{len(found.rows)} protections; without protection {found.unprotected}."
-            + ("" if best is None else f" Most useful: {_name(best)}, accuracy {best.accuracy}.")
+            + ("" if best is None else f" Most useful: {best.name}, accuracy {best.accuracy}.")
         ),
     )
 
@@ -65,6 +65,9 @@ def protections_table(found: Protections) -> Table:
         Column(name="δ", numeric=True),
         Column(name="neighbours"),
         Column(name="accuracy", **interval),  # type: ignore[arg-type]
+        Column(name=RECALLS[0], **interval),  # type: ignore[arg-type]
+        Column(name="worst class"),
+        Column(name="its recall", **interval),  # type: ignore[arg-type]
         Column(name="attack"),
         Column(name="AUC", **interval),  # type: ignore[arg-type]
         Column(name="seconds", numeric=True),
@@ -79,6 +82,7 @@ def protections_table(found: Protections) -> Table:
             f"{row.claim.delta:g}",
             str(row.claim.relation),
             row.accuracy,
+            *_recalls(row),
             row.strongest.name,
             row.strongest.auc,
             f"{row.seconds:.2f}",
@@ -124,12 +128,16 @@ def write_protections(found: Protections, folder: Path) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def _name(row: Protection) -> str:
-    return f"{row.recipe}, δ = 0" if not row.claim.delta > 0 else row.recipe
+def _recalls(row: Protection) -> tuple[object, object, object]:
+    """Balanced accuracy, the class that is found least often, and how often that is."""
+    found = row.by_class
+    if found is None:
+        return None, None, None
+    return found.balanced_accuracy, found.lowest.label, found.lowest.recall
 
 
 def _hover(row: Protection) -> str:
     return (
-        f"{_name(row)}, {row.mechanism} noise on {row.place}: accuracy {row.accuracy},"
+        f"{row.name}, {row.mechanism} noise on {row.place}: accuracy {row.accuracy},"
         f" {row.strongest.name} AUC {row.strongest.auc}; {row.claim.text}"
     )

@@ -9,10 +9,10 @@ from typing import Final
 
 from reticent.protect.sealed_pair import paths_of
 from reticent.protect.terms import RECORDS
-from reticent.report.evidence import Evidence
+from reticent.report.evidence import Checked, Evidence
 from reticent.results import Attack, ByClass, Claim, Results
 from reticent.results.allowed import attack_allowance
-from reticent.results.task_results import TaskResults
+from reticent.results.task_results import MEASURES, Measure, TaskResults
 from reticent.validation import InputError
 
 UNSIGNED: Final = (
@@ -41,6 +41,7 @@ def publishable(evidence: Evidence) -> Evidence:
         file=file,
         covered=evidence.covered,
         covered_by_class=_of_its_classes(evidence.covered_by_class, own.classes),
+        covered_measures=_of_its_labels(evidence.covered_measures, own),
         versions={"reticent": own.version},
     )
 
@@ -49,6 +50,15 @@ def _of_its_classes(found: ByClass | None, classes: tuple[str, ...]) -> ByClass 
     """Recalls of the certificate's own classes: no other word of a document becomes public."""
     known = found is not None and all(one.label in classes for one in found.recalls)
     return found if known else None
+
+
+def _of_its_labels(found: tuple[Measure, ...], own: Checked) -> tuple[Measure, ...]:
+    """Measures of known names, of the certificate's own labels, in the unit of its schema."""
+    known = all(
+        one.name in MEASURES and (not one.label or one.label in own.classes) for one in found
+    )
+    units = all(one.unit in ("", own.unit) for one in found)
+    return found if known and units else ()
 
 
 def signature_of(evidence: Evidence) -> str:

@@ -1,7 +1,8 @@
-"""What a card says of each class."""
+"""What a card says of each class, and of measures that are no accuracy of classes."""
 
 from reticent.report.evidence import Evidence
 from reticent.report.markdown import escaped, table
+from reticent.report.numbers import figure_text
 from reticent.report.wording import ON_PUBLIC_RECORDS
 from reticent.results import Recall
 from reticent.results.by_class import lost_classes
@@ -39,6 +40,15 @@ def public_recalls(evidence: Evidence) -> list[str]:
         f"**Balanced accuracy** (the mean recall of the classes): {found.balanced_accuracy},"
         f" {ON_PUBLIC_RECORDS}.",
         table(["class", "test records", "recall"], rows),
+    ]
+
+
+def public_measures(evidence: Evidence) -> list[str]:
+    """RMSE, MAE and R², or accuracy and F1 of each label, of the released model alone."""
+    rows = [(escaped(one.words), figure_text(one.figure)) for one in evidence.covered_measures]
+    return [
+        f"The released model (figures with their 95 % intervals), {ON_PUBLIC_RECORDS}:",
+        table(["measure", "figure"], rows),
     ]
 
 

@@ -1,6 +1,6 @@
 """The tables of the page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from reticent.report.evidence import Evidence
@@ -10,6 +10,7 @@ from reticent.report.numbers import (
     decimal_range,
     delta_of,
     epsilon_of,
+    figure_text,
     measured_of,
     scale_of,
     share,
@@ -21,6 +22,7 @@ from reticent.report.numbers import (
 from reticent.report.series import attack_on
 from reticent.report.table import INTERVAL, Column, Table, places
 from reticent.results import Attack, ByClass, Features, Interval, ReleaseRow, Results
+from reticent.results.task_results import Measure
 
 NAMES: Final = (
     "attacks", "every-attack", "releases", "audits", "sensitivities", "features", "exposed",
@@ -49,6 +51,7 @@ def public_tables(evidence: Evidence) -> dict[str, Table]:
         noise(evidence.mechanism, evidence.scales),
         versions(evidence.versions),
         public_recalls(evidence.covered_by_class),
+        public_measures(evidence.covered_measures),
     )
 
 
@@ -243,6 +246,22 @@ def recalls(results: Results) -> Table:
         ),
         bad=places(one.lost for one in found),
         most=MOST_CLASSES,
+    )
+
+
+def public_measures(covered: Sequence[Measure]) -> Table:
+    """Of a number, or of several labels: those of the released model alone."""
+    return Table(
+        name="measures",
+        caption="The released model on public test records, each figure with its 95 % interval.",
+        columns=(
+            Column(name="measure"),
+            Column(name="better"),
+            Column(name="figure", show=figure_text, numeric=True, parts=INTERVAL),
+        ),
+        rows=tuple(
+            (one.words, "lower" if one.lower_is_better else "higher", one.figure) for one in covered
+        ),
     )
 
 

@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from reticent.report.markdown import bullets, escaped, table
-from reticent.report.numbers import decimal_range, delta_of, epsilon_of, share_range
+from reticent.report.numbers import decimal_range, delta_of, epsilon_of, figure_text, share_range
 from reticent.report.table import INTERVAL, Column, Table, places
-from reticent.results import Interval
 from reticent.results.task_results import Measure, TaskRelease, TaskResults
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.report.drawing import Drawing
     from reticent.report.evidence import Evidence
+    from reticent.report.writing import Drawn
 
 WORDS: Final = {"regression": "a number", "multilabel": "several labels"}
 """What is predicted, for people."""
 FIGURE: Final = "epsilon-measure"
 
 
-def figure_text(found: Interval) -> str:
-    """A measure between its limits, in the label's units: four digits.
-
-    >>> figure_text(Interval(value=54.4248, low=49.7199, high=59.4085, confidence=0.95))
-    '54.42 [49.72, 59.41]'
-    """
-    return f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"
-
-
 def task_page(results: TaskResults) -> str:
     """The whole page as HTML: one text that loads and runs nothing."""
-    return _drawn(results)[0]
+    return _drawn(results).page
 
 
-def write_task_report(results: TaskResults, folder: Path) -> list[Path]:
-    """Write ``report.html``, ``figures`` and ``tables``, and say which files there are."""
-    from reticent.report.writing import write_contents
+def write_task_report(
+    results: TaskResults, folder: Path, *, released: Path | None = None
+) -> list[Path]:
+    """Write the page, its figures and tables, and say which files there are.
 
-    page, figures, made = _drawn(results)
-    files = {f"figures/{name}.svg": one.svg.encode() for name, one in figures.items()}
-    files |= {f"figures/{name}.png": one.png for name, one in figures.items()}
-    files |= {f"tables/{name}.csv": one.csv().encode("utf-8-sig") for name, one in made.items()}
-    files["report.html"] = page.encode()
-    return write_contents(files, folder, public=False)
+    With the release the page is public, ``report-public.html``: what its certificate says, and
+    measures on public test records.
+    """
+    from reticent.report.writing import contents_of, public_drawn, write_contents
+
+    public = released is not None
+    if released is None:
+        drawn = _drawn(results)
+    else:
+        refuse_unpublishable_task(results)
+        drawn = public_drawn(task_evidence(results, released), results)
+    return write_contents(contents_of(drawn, public=public), folder, public=public)
 
 
-def _drawn(results: TaskResults) -> tuple[str, Mapping[str, Drawing], dict[str, Table]]:
-    from reticent.report.writing import drawing_modules
+def _drawn(results: TaskResults) -> Drawn:
+    from reticent.report.writing import Drawn, drawing_modules
 
     _, rendering = drawing_modules()
     from reticent.report.figures.measures import draw_epsilon_measure
@@ -66,7 +62,7 @@ def _drawn(results: TaskResults) -> tuple[str, Mapping[str, Drawing], dict[str, 
         what=WORDS[results.facts.task],
         decisive=_pairs(results)[0],
     )
-    return page, figures, made
+    return Drawn(page, figures, made)
 
 
 def _pairs(results: TaskResults) -> list[tuple[Measure, Measure]]:
@@ -171,7 +167,8 @@ def task_evidence(results: TaskResults, released: Path) -> Evidence:
         Trial(target=free.name, protected=False, attacks=free.attacks),
         Trial(target=release.name, protected=True, attacks=release.attacks),
     )
-    return replace(alone, trials=trials, audit=release.audit)
+    measured = results.covered_measures
+    return replace(alone, trials=trials, audit=release.audit, covered_measures=measured)
 
 
 def task_utility(results: TaskResults) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reticent.report.evidence import Evidence
     from reticent.report.table import Table
     from reticent.results import Results
+    from reticent.results.task_results import TaskResults
 
 NEEDED: Final = ("matplotlib", "jinja2")
 
@@ -51,7 +52,7 @@ def write_report(
         public: Leave out what no guarantee covers.
         released: As for ``page``.
     """
-    contents = _contents(_drawn(results, public=public, released=released), public=public)
+    contents = contents_of(_drawn(results, public=public, released=released), public=public)
     return write_contents(contents, folder, public=public)
 
 
@@ -90,7 +91,7 @@ def drawing_modules() -> Any:
     return figures.drawings, rendering
 
 
-class _Drawn(NamedTuple):
+class Drawn(NamedTuple):
     """The page with its parts."""
 
     page: str
@@ -98,28 +99,36 @@ class _Drawn(NamedTuple):
     tables: dict[str, Table]
 
 
-def _drawn(results: Results, *, public: bool, released: Release | str | Path | None) -> _Drawn:
+def _drawn(results: Results, *, public: bool, released: Release | str | Path | None) -> Drawn:
     """All is made before anything is written."""
     drawings, rendering = drawing_modules()
     from reticent.report.evidence import of_results
-    from reticent.report.publication import publishable
-    from reticent.report.tables import public_tables, tables
+    from reticent.report.tables import tables
 
     if not public:
         figures, made = drawings(results), tables(results)
-        return _Drawn(rendering.rendered(results, figures), figures, made)
-    evidence = publishable(of_results(results, released))
-    figures, made = drawings(_certified(results, evidence), public=True), public_tables(evidence)
-    return _Drawn(rendering.rendered_public(evidence, figures), figures, made)
+        return Drawn(rendering.rendered(results, figures), figures, made)
+    return public_drawn(of_results(results, released), results)
 
 
-def _certified(results: Results, evidence: Evidence) -> Results:
+def public_drawn(evidence: Evidence, results: Results | TaskResults) -> Drawn:
+    """The public page of a run, of what may be published of this evidence."""
+    drawings, rendering = drawing_modules()
+    from reticent.report.publication import publishable
+    from reticent.report.tables import public_tables
+
+    shown = publishable(evidence)
+    figures, made = drawings(_certified(results, shown), public=True), public_tables(shown)
+    return Drawn(rendering.rendered_public(shown, figures), figures, made)
+
+
+def _certified(results: Results | TaskResults, evidence: Evidence) -> Any:
     """The document with the claim of the certificate: public figures are drawn from that alone."""
     row = results.recommended.model_copy(update={"claim": evidence.claim})
     return results.model_copy(update={"releases": (row,)})
 
 
-def _contents(drawn: _Drawn, *, public: bool) -> dict[str, bytes]:
+def contents_of(drawn: Drawn, *, public: bool) -> dict[str, bytes]:
     """Every file by its name."""
     suffix, figures = "-public" if public else "", drawn.figures.items()
     files = {f"figures{suffix}/{name}.svg": one.svg.encode() for name, one in figures}

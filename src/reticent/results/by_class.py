@@ -60,6 +60,11 @@ class ByClass(Value):
         losing = [one for one in self.recalls if one.loss is not None and one.loss.value > 0]
         return max(losing, key=lambda one: one.loss.value if one.loss else 0.0, default=None)
 
+    @property
+    def lowest(self) -> Recall:
+        """The class that is found least often."""
+        return min(self.recalls, key=lambda one: one.recall.value)
+
     def of(self, label: str) -> Recall | None:
         """The recall of this class, where it was measured."""
         return next((one for one in self.recalls if one.label == label), None)

@@ -7,11 +7,14 @@ from typing import Final, Literal
 
 from reticent.results.attack import Attack, Interval
 from reticent.results.audit import Claim
+from reticent.results.by_class import ByClass, lost_classes
 from reticent.results.reading import read_value
 from reticent.results.table import Table
 from reticent.results.value import Value
 
 PROTECTIONS: Final = "reticent-protections/1"
+RECALLS: Final = ("balanced", "lowest recall")
+"""Columns: the mean recall of the classes, and the class that is found least often."""
 
 
 class Protection(Value):
@@ -24,11 +27,18 @@ class Protection(Value):
     claim: Claim
     accuracy: Interval
     """Mean over the draws; records and draws both count for its limits."""
+    by_class: ByClass | None = None
+    """Recalls over the draws, with what each class loses."""
     draws: int
     seconds: float
     """Of one release."""
     attacks: tuple[Attack, ...]
     """On the first draw."""
+
+    @property
+    def name(self) -> str:
+        """The recipe, and that δ is 0 where it is."""
+        return f"{self.recipe}, δ = 0" if not self.claim.delta > 0 else self.recipe
 
     @property
     def strongest(self) -> Attack:
@@ -49,6 +59,7 @@ class Protections(Value):
     delta: float
     relation: str
     unprotected: Interval
+    unprotected_by_class: ByClass | None = None
     unprotected_attacks: tuple[Attack, ...]
     rows: tuple[Protection, ...]
     skipped: dict[str, str]
@@ -60,14 +71,23 @@ class Protections(Value):
         """The most useful first."""
         return tuple(sorted(self.rows, key=lambda row: -row.accuracy.value))
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of each protection that loses classes, which."""
+        lost = {
+            row.name: lost_classes(self.unprotected_by_class, row.by_class) for row in self.rows
+        }
+        return tuple(f"{name}: {text}" for name, text in lost.items() if text)
+
     def table(self) -> Table:
         """Rows as text, the most useful first."""
         before = max(self.unprotected_attacks, key=lambda attack: attack.auc.value)
-        free = ("none", "", "", "", str(self.unprotected), str(before.auc))
+        recalls = _recalls(self.unprotected_by_class)
+        free = ("none", "", "", str(self.unprotected), *recalls, str(before.auc))
         return Table(
-            title=f"Protections on {self.name} at ε = {self.epsilon:g}: {self.private:,} private"
-            f" records, {self.features:,} features",
-            columns=("protection", "grade", "δ", "neighbours", "accuracy", "AUC"),
+            title=f"Protections on {self.name} at ε = {self.epsilon:g}, δ = {self.delta:g}:"
+            f" {self.private:,} private records, {self.features:,} features",
+            columns=("protection", "grade", "neighbours", "accuracy", *RECALLS, "AUC"),
             rows=(free, *(_shown(row) for row in self.by_accuracy)),
             notes=(*self.notes, *(f"{name}: {why}" for name, why in self.skipped.items())),
         )
@@ -75,13 +95,21 @@ class Protections(Value):
 
 def _shown(row: Protection) -> tuple[str, ...]:
     return (
-        row.recipe,
+        row.name,
         str(row.claim.grade),
-        f"{row.claim.delta:g}",
         str(row.claim.relation),
         str(row.accuracy),
+        *_recalls(row.by_class),
         str(row.strongest.auc),
     )
+
+
+def _recalls(found: ByClass | None) -> tuple[str, str]:
+    """Balanced accuracy, and the class that is found least often with its recall."""
+    if found is None:
+        return "–", "–"
+    worst = found.lowest
+    return f"{found.balanced_accuracy.value:.3f}", f"{worst.label}: {worst.recall.value:.3f}"
 
 
 def read_protections(path: Path) -> Protections:

@@ -40,6 +40,15 @@ def by_class_of(
     )
 
 
+def with_losses(found: ByClass, before: ByClass) -> ByClass:
+    """The same recalls, with what each loses against the unprotected model."""
+    return ByClass(
+        balanced_accuracy=found.balanced_accuracy,
+        balanced_loss=relative_loss(before.balanced_accuracy, found.balanced_accuracy),
+        recalls=tuple(_with_loss(one.label, one.recall, one.test, before) for one in found.recalls),
+    )
+
+
 def relative_loss(before: Interval, after: Interval) -> Interval | None:
     """1 − after/before with limits from those of both; None where before is 0.
 

@@ -24,6 +24,9 @@ from reticent.strict_json import MOST_BYTES
 from reticent.validation import InputError
 
 TASK_VERSION: Final = "reticent-task-results/1"
+OF_ALL: Final = ", mean of all labels"
+MEASURES: Final = ("RMSE", "MAE", "R²", "accuracy", "F1", f"accuracy{OF_ALL}", f"F1{OF_ALL}")
+"""The names that measures have."""
 
 
 class TaskFacts(Value):
@@ -148,6 +151,17 @@ class TaskResults(Value):
     def recommended(self) -> TaskRelease:
         """The release that is handed over."""
         return next(one for one in self.releases if one.name == self.conclusion.recommended)
+
+    @property
+    def covered_measures(self) -> tuple[Measure, ...]:
+        """Measures that may be published: those of the kept draw on public records, or none.
+
+        As for the accuracy of a run on classes: they follow from what was released.
+        """
+        release = self.recommended
+        if not self.facts.test_is_public:
+            return ()
+        return release.measures if release.draws == 1 else release.kept_measures
 
     def refuted(self, *, grades: tuple[str, ...]) -> tuple[str, ...]:
         """The names of releases of these grades whose claim fell."""

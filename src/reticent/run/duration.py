@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.parallel import workers
+from reticent.parallel import cores, workers
 from reticent.randomness import seeded
 from reticent.run.bounded import Bounded
 from reticent.run.spec import RunData
@@ -39,8 +39,11 @@ class Cost:
     def seconds(self, times: float, size: float) -> float:
         """So many repetitions on records × features × classes = ``size``."""
         millions = size / 1e6
-        once = self.once + self.once_a_million * millions
-        return once + times * (self.each + self.each_a_million * millions)
+        return self.first(size) + times * (self.each + self.each_a_million * millions)
+
+    def first(self, size: float) -> float:
+        """What is done once, by one process, whatever is repeated."""
+        return self.once + self.once_a_million * size / 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +59,8 @@ class Work:
     """Records × features × classes that are attacked and audited."""
     private: float
     """The same of all private records, which releases are made of."""
+    releases: int
+    """Those that are attacked, each by one process."""
 
     @classmethod
     def of(cls, data: RunData, plan: Bounded) -> Work:
@@ -71,6 +76,7 @@ class Work:
             shadows=spec.shadows,
             measured=float(width * (len(seen.private) + len(seen.others))),
             private=float(width * len(data.private)),
+            releases=releases,
         )
 
 
@@ -87,7 +93,8 @@ ALWAYS: Final = 7.0
 """Seconds of a command beside its stages: starting, and drawing the page."""
 LARGEST: Final = 5e6
 """Records × features × classes up to which times are known; a few times what was measured."""
-IN_PARALLEL: Final = ("attacks", "audits")
+IN_PARALLEL: Final = {"attacks": "releases", "audits": "audits"}
+"""Stages that are divided over processes, and of what there are so many tasks."""
 WORKER_START: Final = 4.0
 """Seconds until worker processes have loaded what they need."""
 
@@ -109,11 +116,28 @@ def expected_seconds(work: Work, *, jobs: int, slowness: float) -> float:
         jobs: As in ``RunSpec``: processes, -1 for every core.
         slowness: What the fixed job takes here, in times of what it took where this was fitted.
     """
-    stages = stage_seconds(work)
-    many = workers(jobs)
-    shared = sum(stages[name] for name in IN_PARALLEL)
+    many = min(workers(jobs), cores())
+    stages = {
+        name: seconds if name not in IN_PARALLEL else _divided(name, seconds, work, many)
+        for name, seconds in stage_seconds(work).items()
+    }
     started = WORKER_START if many > 1 else 0.0
-    return slowness * (ALWAYS + started + sum(stages.values()) - shared + shared / many)
+    return slowness * (ALWAYS + started + sum(stages.values()))
+
+
+def _divided(name: str, seconds: float, work: Work, many: int) -> float:
+    """A stage whose tasks go to so many processes: its longest task is done by one of them.
+
+    What a stage does once is a part of that task (the release that is handed over is attacked by
+    every attack); the others are as long as each other, and the last round may not fill.
+    """
+    tasks = int(getattr(work, IN_PARALLEL[name]))
+    at_once = max(min(many, tasks), 1)
+    if at_once == 1:
+        return seconds
+    first = STAGES[name].first(work.measured)
+    each = (seconds - first) / tasks
+    return max(seconds / at_once, first + each, math.ceil(tasks / at_once) * each)
 
 
 def machine_slowness(clock: Callable[[], float] = time.perf_counter) -> float:

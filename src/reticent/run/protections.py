@@ -23,9 +23,10 @@ from reticent.protect import Release, ReleaseRequest, Terms, release_table
 from reticent.protect.recipes.pate import public_text
 from reticent.protect.registry import classifiers
 from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
-from reticent.results import Attack, Unprotected
+from reticent.results import Attack, ByClass, Unprotected
 from reticent.results.conversions import accuracy_of, attacks_of, claim_of
 from reticent.results.protections import Protection, Protections
+from reticent.results.recalls import by_class_of, with_losses
 from reticent.validation import InputError, count
 
 PLACES: Final = {
@@ -128,11 +129,19 @@ def _notes(spec: ProtectionsSpec) -> tuple[str, ...]:
     return (
         f"Accuracy is the mean of {spec.draws} draws with its 95 % interval over draws and "
         "records; AUC is that of the attack that found most on the first draw (0.5 is guessing).",
+        "Balanced accuracy is the mean recall of the classes, each counted alike; beside it the "
+        "class that is found least often, over the same draws.",
         "Accuracies and attacks are computed from private records without noise: they are as "
         "private as these. No guarantee covers more than one release of the table.",
         "A recipe that does not cover the asked relation is asked under the other one, which its "
         "row names. Constants are each recipe's own; nothing was tuned on these records.",
     )
+
+
+def _with_losses(row: Protection, before: ByClass | None) -> Protection:
+    if row.by_class is None or before is None:
+        return row
+    return row.model_copy(update={"by_class": with_losses(row.by_class, before)})
 
 
 class Bench:
@@ -170,6 +179,7 @@ class Bench:
             place=PLACES.get(name, SUMS),
             claim=claim_of(first.guarantee),
             accuracy=accuracy_of(hits),
+            by_class=self._by_class(hits),
             draws=self.spec.draws,
             seconds=round(seconds / self.spec.draws, 3),
             attacks=self._attacks(first),
@@ -191,7 +201,8 @@ class Bench:
             relation=str(as_relation(spec.relation)),
             unprotected=free.accuracy,
             unprotected_attacks=free.attacks,
-            rows=tuple(rows),
+            unprotected_by_class=free.by_class,
+            rows=tuple(_with_losses(row, free.by_class) for row in rows),
             skipped=skipped,
             notes=_notes(spec),
         )
@@ -212,6 +223,7 @@ class Bench:
         return Unprotected(
             name="softmax head",
             accuracy=accuracy_of([self._hits(head)]),
+            by_class=self._by_class([self._hits(head)]),
             attacks=self._attacks(head),
         )
 
@@ -249,6 +261,11 @@ class Bench:
     def _hits(self, model: Any) -> Flags:
         predicted: Array = model.predict(self.scored.inputs)
         return np.asarray(predicted == self.scored.labels)
+
+    def _by_class(self, hits: Sequence[Flags]) -> ByClass:
+        """Recalls by the names of the classes."""
+        names = np.asarray(self.scored.labels).astype(np.str_)
+        return by_class_of(hits, names, [str(name) for name in self.private.classes])
 
     def _attacks(self, model: Release | Any) -> tuple[Attack, ...]:
         plan = AttackPlan(attacks=self.spec.attacks, seed=self.spec.seed)

@@ -87,6 +87,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "pretraining": trained_in("pretraining", ("mnist", "digits"), ("mnist",)),
         "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
         "schema": trained_in("raw_tables", ("adult",), ("adult",)),
+        "task-plan": trained_in("task_plan_fit", ("tables", "iris")),
         "tasks": trained_in("task_tables", ("tables", "adult"), ("adult",)),
         "scattering": trained_in("scattering", ("mnist", "cifar10", "digits"), _FOLDER[:2]),
         "pure": trained_in("pure", ("digits", *_PURE), _PURE),

@@ -9,6 +9,7 @@ from reticent.data import Schema, read_by_schema
 from reticent.data.identifiers import looks_like_identifier
 from reticent.data.schema.draft import draft_schema, round_range
 from reticent.data.schema.inspection import inspect_table
+from reticent.validation import InputError
 
 CELLS = {
     "Unnamed: 0": [str(i) for i in range(30)],
@@ -82,6 +83,58 @@ def test_parquet_and_npz_are_drafted_too(tmp_path):
     draft = draft_schema(tmp_path / "table.npz", label="ill", person=None, source="a sample")
     columns = tomllib.loads(draft.text)["columns"]
     assert [columns[name].get("type") for name in ("age", "smoker")] == ["number", "true-false"]
+
+
+def drafted(folder, cells, **named):
+    path = folder / "t.csv"
+    rows = zip(*cells.values(), strict=True)
+    path.write_text("\n".join(",".join(row) for row in [tuple(cells), *rows]) + "\n")
+    asked = {"label": None, "person": None, "source": "a sample"} | named
+    draft = draft_schema(path, **asked)
+    return draft, Schema.from_dict(tomllib.loads(draft.text)), path
+
+
+@pytest.mark.parametrize(
+    "words", [("yes", "no"), ("Yes", "No"), ("y", "n"), ("t", "f"), ("T", "F"), ("1", "0"),
+              ("true", "FALSE"), ("1.0", "0.0")], ids=str,
+)  # fmt: skip
+def test_two_words_for_true_and_false_are_no_category(tmp_path, words):
+    flags = [words[i % 2] for i in range(30)]
+    draft, schema, path = drafted(tmp_path, {"smokes": flags, "ill": ["a", "b"] * 15}, label="ill")
+    assert tomllib.loads(draft.text)["columns"]["smokes"]["type"] == "true-false"
+    assert read_by_schema(path, schema).features[:2].ravel().tolist() == [1.0, 0.0]
+
+
+def test_three_answers_are_a_category_whatever_two_of_them_are(tmp_path):
+    cells = {"smokes": ["yes", "no", "perhaps"] * 10, "drinks": ["yes", "no", "no"] * 10}
+    draft, schema, path = drafted(tmp_path, cells | {"ill": ["a", "b"] * 15}, label="ill")
+    columns = tomllib.loads(draft.text)["columns"]
+    assert columns["smokes"]["type"] == "category"
+    assert columns["drinks"]["type"] == "true-false"
+    assert len(read_by_schema(path, schema)) == 30
+
+
+@pytest.mark.parametrize(("many", "task"), [(20, "classification"), (21, "regression")])
+def test_a_label_of_many_numbers_is_a_number_to_predict(tmp_path, many, task):
+    cells = {
+        "age": [str(20.5 + i % 7) for i in range(60)],
+        "pay": [str(i % many) for i in range(60)],
+    }
+    draft, schema, path = drafted(tmp_path, cells, label="pay")
+    assert schema.task == task
+    assert any("more than 20 different numbers" in note for note in draft.notes)
+    assert len(read_by_schema(path, schema)) == 60
+    if task == "regression":
+        assert (schema.target.low, schema.target.high) == (0, 20)
+
+
+def test_several_labels_are_true_or_false(tmp_path):
+    cells = {"age": [str(20.5 + i % 7) for i in range(30)], "a": ["yes", "no"] * 15,
+             "b": ["0", "1"] * 15, "c": ["x", "y"] * 15}  # fmt: skip
+    _, schema, _ = drafted(tmp_path, cells, label=["a", "b"])
+    assert schema.task == "multilabel"
+    with pytest.raises(InputError, match="got 'c', which is not"):
+        drafted(tmp_path, cells, label=["a", "c"])
 
 
 def test_what_is_said_of_a_table(tmp_path):

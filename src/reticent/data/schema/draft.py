@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,11 @@ _FEW: Final = 20
 _FORMATS: Final = ("", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
 _SEPARATORS: Final = ",;\t|"
 _GAPS: Final = ("?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-")
+MOST_CLASSES: Final = 20
+"""A label with more different numbers is a number to predict."""
+_YES_NO: Final = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("1", "0"))
+"""What is read as true and false, in any case of letters."""
+TRUE_FALSE: Final = 'type = "true-false"'
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -39,16 +44,24 @@ class Draft:
     notes: tuple[str, ...]
 
 
-def draft_schema(path: Path, *, label: str | None, person: str | None, source: str) -> Draft:
-    """A schema of all columns of a table; ``source`` stands behind each fact."""
+def draft_schema(
+    path: Path, *, label: str | Sequence[str] | None, person: str | None, source: str
+) -> Draft:
+    """A schema of all columns of a table; ``source`` stands behind each fact.
+
+    ``label`` names one column, of classes or of numbers, or several that are true or false.
+    """
     form, notes = _form_of(path)
     dialect = Dialect(separator=form.separator, encoding=form.encoding)
-    cells = open_cells(path, dialect, tuple(filter(None, (label, person))))
-    for role, name in (("label", label), ("person", person)):
+    labels = (label,) if isinstance(label, str) else tuple(label or ())
+    cells = open_cells(path, dialect, tuple(filter(None, (*labels, person))))
+    for role, name in (*(("label", one) for one in labels), ("person", person)):
         if name is not None and name not in cells.names:
             raise InputError(f"--{role} must be a column of {path.name}, got {name!r}")
     form = form.of_typed_files if cells.typed else form
-    columns = [_column(name, _texts_of(cells, name), form, (label, person)) for name in cells.names]
+    columns = [
+        _column(name, _texts_of(cells, name), form, (labels, person)) for name in cells.names
+    ]
     lines = [
         f"# A draft from {path.name}: look at every line before it is used.",
         f"source = {_written(source)}",
@@ -68,6 +81,8 @@ class _Drafted:
     lines: tuple[str, ...]
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
+    spellings: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Of true and of false, beyond the usual ones."""
 
 
 def _form_of(path: Path) -> tuple[FileForm, list[str]]:
@@ -109,30 +124,73 @@ def _texts_of(cells: FileCells, name: str) -> Texts:
 
 
 def _column(
-    name: str, cells: Texts, form: FileForm, named: tuple[str | None, str | None]
+    name: str, cells: Texts, form: FileForm, named: tuple[tuple[str, ...], str | None]
 ) -> _Drafted:
     used = {int(place) for place in set(cells.places.tolist())}
     texts = [text.strip() for place, text in enumerate(cells.distinct) if place in used and text]
     gaps = tuple(text for text in _GAPS if text in texts)
     values = sorted({text for text in texts if text and text not in gaps})
     empty = len(texts) < len(used) or "" in texts or bool(gaps)
-    label, person = named
+    labels, person = named
     head = f"[columns.{name if _PLAIN.fullmatch(name) else _written(name)}]"
-    if name == label:
-        return _Drafted(lines=(head, 'role = "label"', f"classes = {_written(values)}"))
+    if name in labels:
+        return _label(name, head, values, form, several=len(labels) > 1)
     if name == person:
         return _Drafted(lines=(head, 'role = "person"'))
     if reason := _not_a_feature(name, values, len(cells)):
         note = f"column {name!r} is left out: {reason}"
         return _Drafted(lines=(head, f'role = "ignored"        # {reason}'), notes=(note,))
-    lines = list(_kind_lines(values, form))
+    spellings = _true_false(values, form)
+    lines = [TRUE_FALSE] if spellings else list(_kind_lines(values, form))
     if empty:
         lines.append('gap = "indicator"' if 'type = "text"' not in lines else "")
     notes = (f"column {name!r} is a text: the encoder minilm reads it",)
     texts_alone = 'type = "text"' in lines
     return _Drafted(
-        lines=(head, *filter(None, lines)), gaps=gaps, notes=notes if texts_alone else ()
+        lines=(head, *filter(None, lines)),
+        gaps=gaps,
+        notes=notes if texts_alone else (),
+        spellings=spellings or ((), ()),
     )
+
+
+def _label(name: str, head: str, values: list[str], form: FileForm, *, several: bool) -> _Drafted:
+    """Classes; a number where there are many of them; true or false where there are several."""
+    role = 'role = "label"'
+    if several:
+        spellings = _true_false(values, form)
+        if spellings is None:
+            raise InputError(
+                f"--label must name columns that are true or false where it names several, got"
+                f" {name!r}, which is not"
+            )
+        return _Drafted(lines=(head, role, TRUE_FALSE), spellings=spellings)
+    numbers = _all(values, form.number)
+    rule = f"a label with more than {MOST_CLASSES} different numbers is a number to predict"
+    if len(set(numbers)) > MOST_CLASSES:
+        low, high = round_range(min(numbers), max(numbers))
+        lines = (head, role, 'type = "number"', f"range = [{low:.15g}, {high:.15g}]")
+        return _Drafted(
+            lines=lines, notes=(f"label {name!r}: {rule}; if it is classes, write classes = [...]",)
+        )
+    notes = (f"label {name!r}: classes; {rule}, this one has not as many",) if numbers else ()
+    return _Drafted(lines=(head, role, f"classes = {_written(values)}"), notes=notes)
+
+
+def _true_false(
+    values: list[str], form: FileForm
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Which spellings of true and of false must be said besides; None where it is not both."""
+    for pair in (*_YES_NO, ("1.0", "0.0")):
+        sides = [tuple(v for v in values if v.casefold() == word) for word in pair]
+        if all(sides) and sum(map(len, sides)) == len(values):
+            true, false = sides
+            return (
+                tuple(v for v in true if v not in form.true),
+                tuple(v for v in false if v not in form.false),
+            )
+    known = set(values) <= {*form.true, *form.false} and len(values) > 1
+    return ((), ()) if known else None
 
 
 def _not_a_feature(name: str, values: list[str], size: int) -> str:
@@ -152,9 +210,7 @@ def is_identifier(values: list[str], size: int) -> bool:
 
 
 def _kind_lines(values: list[str], form: FileForm) -> Iterator[str]:
-    if set(values) <= {*form.true, *form.false}:
-        yield 'type = "true-false"'
-    elif numbers := _all(values, form.number):
+    if numbers := _all(values, form.number):
         low, high = round_range(min(numbers), max(numbers))
         yield 'type = "number"'
         yield f"range = [{low:.15g}, {high:.15g}]"
@@ -213,13 +269,20 @@ def _written_form(form: FileForm, columns: list[_Drafted]) -> Iterator[str]:
         for name in ("separator", "decimal", "encoding")
         if getattr(form, name) != getattr(FileForm(), name)
     }
-    if changed or gaps:
+    said = {
+        side: sorted({text for column in columns for text in column.spellings[place]})
+        for place, side in enumerate(("true", "false"))
+    }
+    if changed or gaps or any(said.values()):
         yield ""
         yield "[file]"
         for name, value in changed.items():
             yield f"{name} = {_written(value)}"
         if gaps:
             yield f"gaps = {_written(gaps)}"
+        for side, more in said.items():
+            if more:
+                yield f"{side} = {_written([*getattr(form, side), *more])}"
 
 
 def _written(value: str | list[str]) -> str:

@@ -47,7 +47,12 @@ def ridge(moment: Floats, products: Floats, noise: float) -> Floats:
     s·√(d·ln(2d²/f)). So λ_min of M without noise is at least that of the noisy one less t.
     """
     values, vectors = np.linalg.eigh(moment)
-    tail = noise * (math.sqrt(2 * len(moment)) + math.sqrt(2 * math.log(2 / _FAILURE)))
+    tail = noise_norm(noise, len(moment))
     smallest = max(float(values[0]) - tail, 0.0)
     damped = np.maximum(values, 0.0) + max(tail - smallest, 0.0)
     return np.asarray((vectors / np.maximum(damped, noise)) @ (vectors.T @ products))
+
+
+def noise_norm(noise: float, width: int) -> float:
+    """t of ``ridge``: what the norm of the moment's noise is below, with high probability."""
+    return noise * (math.sqrt(2 * width) + math.sqrt(2 * math.log(2 / _FAILURE)))

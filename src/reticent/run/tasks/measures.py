@@ -21,7 +21,7 @@ from scipy import stats
 from reticent.arrays import Array, Floats
 from reticent.randomness import seeded
 from reticent.results import Interval
-from reticent.results.task_results import Measure
+from reticent.results.task_results import OF_ALL, Measure
 
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 1000
@@ -54,7 +54,7 @@ def kinds_of(labels: tuple[str, ...], *, numbers: bool, unit: str = "") -> tuple
     many = len(labels)
     return (
         *(
-            Kind(name=f"{name}, mean of all labels", of=partial(_mean, each, many))
+            Kind(name=f"{name}{OF_ALL}", of=partial(_mean, each, many))
             for name, each in _OF_LABELS.items()
         ),
         *(
