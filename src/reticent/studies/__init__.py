@@ -50,7 +50,12 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "layers": trained_in("alm_layers", ("digits", "mnist5k")),
         "attack": trained_in("alm_attack", ("mnist5k", "digits")),
     },
-    "dpcl": {"noise-scales": exact_in("dpcl", "noise_scales")},
+    "dpcl": {
+        "noise-scales": exact_in("dpcl", "noise_scales"),
+        "figures": trained_in(
+            "dpcl_figures", ("mnist", "cifar10", "digits"), ("mnist", "cifar10")
+        ),
+    },
     "lu": {
         **{name: exact_in("lu.formulas", name) for name in _FORMULAS},
         "verdicts": exact_in("lu.verdicts", "verdicts"),
