@@ -129,9 +129,7 @@ def _cell(
     job = Job(spec.training, PAPER[loss], seed)
     key = (spec.on, spec.records, spec.public, spec.labelled, spec.queries, spec.halved, job, way)
     before = run.steps.done
-    cell: list[dict[str, float]] = run.cell(
-        key, trained, way, job, images, run.steps.step, steps=0
-    )
+    cell: list[dict[str, float]] = run.cell(key, trained, way, job, images, run.steps.step, steps=0)
     run.steps.reach(before + spec.training.steps)
     return cell
 

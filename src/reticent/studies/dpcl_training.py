@@ -110,9 +110,7 @@ class Training:
     def network(self, features: int, seed: int) -> ContrastiveNetwork:
         """Encoder and head with the first weights of this seed."""
         image = image_shape(self.shape, features)
-        return contrastive_network(
-            self.architecture, features, image, width=EMBEDDING, seed=seed
-        )
+        return contrastive_network(self.architecture, features, image, width=EMBEDDING, seed=seed)
 
 
 class Job(NamedTuple):
@@ -209,9 +207,7 @@ def _by_the_paper(
     training, loss, (judge, tell) = job.training, job.loss, told
     rows = images.private.features.astype(np.float64)
     multiplier = loss.coupling if way == "published" else loss.naive
-    network = NetworkChoice(
-        training.architecture, training.shape, training.augmentation, job.seed
-    )
+    network = NetworkChoice(training.architecture, training.shape, training.augmentation, job.seed)
     spec = paper_spec(way, job, len(rows))
     run = DPCLRun(spec, multiplier, rows, network)
     run.noise = spec.gradient_noise(_gradient_multiplier(way, loss))
@@ -318,7 +314,5 @@ def _proven(
 def _weights(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     prefix = "weights."
     return {
-        name.removeprefix(prefix): one
-        for name, one in tensors.items()
-        if name.startswith(prefix)
+        name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
     }
