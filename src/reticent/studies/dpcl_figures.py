@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -143,9 +144,7 @@ def _images(spec: Figures, run: Run) -> Images:
         whole, test = (_small(load(f"{spec.on}-{part}", run.folder), spec) for part in _PARTS)
         queries = test.take(np.arange(spec.queries))
     ends = np.cumsum([0, spec.records, spec.public, spec.labelled])
-    private, public, labelled = (
-        whole.take(np.arange(start, end)) for start, end in zip(ends, ends[1:], strict=False)
-    )
+    private, public, labelled = (whole.take(np.arange(start, end)) for start, end in pairwise(ends))
     return Images(private=private, public=public, labelled=labelled, queries=queries)
 
 

@@ -16,9 +16,21 @@ from reticent.studies.index.entry import COLUMNS, Entry, Files, Row, Verdict, ro
 
 PAPERS: Final = ("alm", "lu", "slides", "dpcl", "known")
 STORED: Final = Path(__file__).with_name("rows.json")
-SHOWN: Final = ("paper", "item", "kind", "published", "ours", "tolerance", "verdict")
+SHOWN: Final = ("paper", "item", "published", "ours", "verdict")
+TITLE: Final = "Every item of the papers, and its verdict"
 
-__all__ = ["PAPERS", "STORED", "Row", "committed", "entries", "rows", "stored", "stored_text"]
+__all__ = [
+    "PAPERS",
+    "SHOWN",
+    "STORED",
+    "Row",
+    "committed",
+    "entries",
+    "rows",
+    "stored",
+    "stored_text",
+    "table",
+]
 
 
 def entries(paper: str) -> tuple[Entry, ...]:
@@ -62,14 +74,14 @@ def stored_text(made: list[Row]) -> str:
     return json.dumps([row._asdict() for row in made], ensure_ascii=False, indent=1) + "\n"
 
 
-def table(made: list[Row], *, columns: tuple[str, ...] = COLUMNS) -> Table:
+def table(made: list[Row], *, columns: tuple[str, ...] = COLUMNS, title: str = TITLE) -> Table:
     """Rows of the index as a table, with how many have which verdict."""
     numbers = {
         verdict: sum(row.verdict == verdict for row in made)
         for verdict in (str(one) for one in Verdict)
     }
     return Table(
-        title="Every item of the papers, and its verdict",
+        title=title,
         columns=columns,
         rows=tuple(tuple(getattr(row, name) for name in columns) for row in made),
         notes=(

@@ -113,7 +113,7 @@ def mironov() -> Ours:
     lemma = values + math.log(1e5) / (orders - 1)
     tight = [
         rdp_to_epsilon([one], [value], 1e-5)[0] for one, value in zip(orders, values, strict=True)
-    ]  # noqa: E501
+    ]
     return Held(bool((np.array(tight) <= lemma).all()), "Theorem 5 is below it")
 
 

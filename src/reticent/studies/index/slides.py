@@ -34,9 +34,9 @@ def _pure(epsilon: float) -> guarantee.Guarantee:
 
 
 def definition() -> Ours:
-    """Laplace noise of scale 1 on a count: P(M(D) > t) ≤ e·P(M(D′) > t), equal for t far off."""
-    ratio = 0.5 * math.exp(-(30 - 1)) / (0.5 * math.exp(-30))
-    return Figure.exact(math.log(ratio))
+    """Laplace noise of ε = 1 on a count: ln of the ratio of densities, far from both counts."""
+    noise = Laplace.calibrate(_COUNT, epsilon=1.0, delta=0.0)
+    return Figure.exact(abs(float(noise.log_ratio([30.0], [29.0]))))
 
 
 def sequential() -> Ours:
