@@ -1,4 +1,4 @@
-"""The index of ALM (Yang, Gohari and Topcu 2022, "On the privacy risk of self-supervised models").
+"""The index of ALM (Yang, Gohari and Topcu 2022, additive logistic mechanism).
 
 Published values stand here, and nowhere else; places are those of the paper.
 """

@@ -1,4 +1,4 @@
-"""The index of DPCL (Li et al. 2022, differentially private contrastive learning)."""
+"""The index of DPCL, contrastive representation learning with differential privacy."""
 
 import math
 from collections.abc import Callable

@@ -42,10 +42,12 @@ class Figure:
         return cls(value=value, low=value, high=value, places=places)
 
     @classmethod
-    def read(cls, text: str, places: int = 3) -> Figure:
+    def read(cls, text: str) -> Figure:
         """As tables of studies have it: a number, perhaps with its interval behind it."""
-        numbers = [float(part) for part in re.findall(r"-?\d*\.?\d+(?:e-?\d+)?", text)]
+        parts = re.findall(r"-?\d*\.?\d+(?:e-?\d+)?", text)
+        numbers = [float(part) for part in parts]
         value, low, high = numbers if len(numbers) == 3 else (numbers[0],) * 3
+        places = len(parts[0].partition(".")[2])
         return cls(value=value, low=low, high=high, places=places)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The index of Lu et al. 2022, "A differentially private framework … with convexified loss".
+"""The index of Lu et al. 2022, deep learning with convexified loss functions.
 
 Published values of Tables 5 and 6 stand in ``studies.lu.tables``, all others here.
 """
@@ -249,7 +249,7 @@ ENTRIES: Final = (
     _exact("Eq. 32 privacy leakage", "Eq. 32", "0.5", leakage, tolerance=1e-9),
     _exact(
         "leakage bound e^ε − 1",
-        "Section 5.3",
+        "Section 5.2",
         f"{math.expm1(1.0):.6f}",
         lambda: Figure.exact(lu.leakage_bound(1.0), 6),
         command="lu queries",

@@ -175,7 +175,7 @@ TRAINED: Final = (
         Entry(
             item=f"Algorithm 1 with {noise} noise",
             kind="trained",
-            source="Algorithm 1, Section 4.5",
+            source="Algorithm 1",
             published="accuracy loss about .5 at most",
             ours=lambda files, noise=noise: largest_loss(files, noise),  # type: ignore[misc]
             command="lu findings --on all --data DIR",
@@ -228,7 +228,7 @@ TRAINED: Final = (
         Entry(
             item=f"Finding {number}",
             kind="trained",
-            source="Section 5.4",
+            source="Section 5.4.3",
             published=words,
             ours=not_run if number == 3 else finding(number),
             command="lu findings --on all --data DIR",
@@ -265,7 +265,7 @@ TRAINED: Final = (
     Entry(
         item="the search for α",
         kind="trained",
-        source="Section 5.2, Table 4",
+        source="Table 4",
         published="1",
         ours=searched,
         command="lu alpha --on location --data DIR",

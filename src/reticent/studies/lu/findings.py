@@ -13,6 +13,7 @@ from reticent.audit.metrics import over_repeats
 from reticent.protect.published.single_neuron import Noise, Scores, SingleNeuron
 from reticent.results.table import Table
 from reticent.studies.losses import bare
+from reticent.studies.lu import findings_specs
 from reticent.studies.lu.findings_specs import PUBLISHED, Findings
 from reticent.studies.lu.tables import TABLE_5
 from reticent.studies.lu.victims import Attacked, fitted, logit_change, network_of
@@ -186,6 +187,7 @@ def _said(holds: bool, figures: str) -> tuple[str, str]:
     return "holds" if holds else "does not hold", figures
 
 
+SPECS: Mapping[str, Findings] = findings_specs.SPECS
 LOSSES = ("original", "convexified")
 
 
