@@ -45,9 +45,9 @@ def tiny(monkeypatch):
         ("alm noise --on digits", "--on goes with an item that trains"),
         ("alm --out x.json", "--out goes with an item that trains"),
         (
-            "alm fig2",
-            "item of alm must be one of noise, sampler, fig1, mnist, table1, layers, attack,"
-            " got 'fig2'",
+            "alm fig9",
+            "item of alm must be one of noise, sampler, fig1, fig2, mnist, table1, layers, attack,"
+            " got 'fig9'",
         ),
     ],
 )

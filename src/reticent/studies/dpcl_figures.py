@@ -297,7 +297,7 @@ def verdicts(spec: Figures, found: Found) -> Table:
     """Each sentence with the difference that decides it."""
     rows = [_judged(sentence, found) for sentence in SENTENCES if _is_there(sentence, found)]
     if ("SimCLR", "published") in found:
-        rows += [_steady(way, found, spec) for way in ("published", "naive")]  # type: ignore[arg-type]
+        rows += [_steady(way, found, spec) for way in ("published", "naive")]
     return Table(
         title=f"DPCL, the sentences about Figs. 1–5 on {spec.on}",
         columns=("figure", "loss", "sentence", "metric", "difference", "verdict"),

@@ -186,7 +186,8 @@ class Judge:
             for start in range(0, len(data), _ENCODED):
                 inputs = self._inputs(data.features[start : start + _ENCODED])
                 parts.append(model.encoder(inputs).numpy().astype(np.float64))
-        return np.nan_to_num(np.concatenate(parts), posinf=0.0, neginf=0.0)
+        found: Floats = np.nan_to_num(np.concatenate(parts), posinf=0.0, neginf=0.0)
+        return found
 
     def _inputs(self, rows: Any) -> torch.Tensor:
         return self.views.inputs(torch.from_numpy(np.array(rows, dtype=np.float32)))

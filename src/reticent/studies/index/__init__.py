@@ -6,6 +6,7 @@ compares both.
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,8 @@ from reticent.studies.index.entry import COLUMNS, Entry, Files, Row, Verdict, ro
 PAPERS: Final = ("alm", "lu", "slides", "dpcl", "known")
 STORED: Final = Path(__file__).with_name("rows.json")
 SHOWN: Final = ("paper", "item", "published", "ours", "verdict")
+_MOST: Final = {"item": 60, "published": 18, "ours": 24}
+"""Signs of a cell in a terminal."""
 TITLE: Final = "Every item of the papers, and its verdict"
 
 __all__ = [
@@ -83,7 +86,7 @@ def table(made: list[Row], *, columns: tuple[str, ...] = COLUMNS, title: str = T
     return Table(
         title=title,
         columns=columns,
-        rows=tuple(tuple(getattr(row, name) for name in columns) for row in made),
+        rows=tuple(tuple(_shown(getattr(row, name), columns) for name in columns) for row in made),
         notes=(
             ", ".join(f"{number} {verdict}" for verdict, number in numbers.items()) + ".",
             "A figure is reproduced where the published value is at most the tolerance away from"
@@ -91,3 +94,9 @@ def table(made: list[Row], *, columns: tuple[str, ...] = COLUMNS, title: str = T
             " case contradicts is false; any other sentence that does not hold is not reproduced.",
         ),
     )
+
+
+def _shown(row: Row, name: str, columns: tuple[str, ...]) -> str:
+    """Whole among all columns; in a terminal the first words, for a line or two a row."""
+    text, most = str(getattr(row, name)), _MOST.get(name, math.inf)
+    return text if columns == COLUMNS or len(text) <= most else f"{text[: int(most) - 1].rstrip()}…"
