@@ -86,7 +86,7 @@ def table(made: list[Row], *, columns: tuple[str, ...] = COLUMNS, title: str = T
     return Table(
         title=title,
         columns=columns,
-        rows=tuple(tuple(_shown(getattr(row, name), columns) for name in columns) for row in made),
+        rows=tuple(tuple(_shown(row, name, columns) for name in columns) for row in made),
         notes=(
             ", ".join(f"{number} {verdict}" for verdict, number in numbers.items()) + ".",
             "A figure is reproduced where the published value is at most the tolerance away from"
