@@ -10,7 +10,7 @@ comma := ,
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check coverage bench audits mutants docs site clean
+.PHONY: help demo test check coverage bench audits reproduce-quick mutants docs site clean
 
 help:
 	@echo "make demo    the whole job on real digits: protect, attack, audit, report"
@@ -19,6 +19,7 @@ help:
 	@echo "make coverage which lines the fast tests run, into build/coverage (COVERAGE='tests/ledger' for a part)"
 	@echo "make bench   measure, and write benchmarks/results (BENCH='NAME --quick' for a part)"
 	@echo "make audits  neighbouring files through every release, and each audited 200 times: an hour"
+	@echo "make reproduce-quick one item of every paper at a small size, with its verdict: minutes"
 	@echo "make mutants plant 200 faults in the privacy code, into results/mutants.json: hours"
 	@echo "make docs    rewrite docs/cli.md and the generated tables in README.md and docs"
 	@echo "make site    pages and API reference as a site, links checked, into build/site: half a minute"
@@ -138,6 +139,9 @@ audits: $(VENV)/.demo
 	@$(BIN)/reticent reproduce beyond audits --on network --jobs 2 --out results/audits-network.json
 	@$(BIN)/reticent reproduce beyond audits --on pure --jobs 2 --out results/audits-pure.json
 	@$(BIN)/reticent reproduce beyond audits --on places --jobs 2 --out results/audits-places.json
+
+reproduce-quick: $(VENV)/.demo
+	@$(BIN)/reticent reproduce --quick
 
 # Goes on where it was cut off; MUTANTS="--count 20 --only accounting" for a part.
 mutants: $(VENV)/.test

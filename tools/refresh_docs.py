@@ -3,6 +3,8 @@
 * ``docs/cli.md`` is the help of every command.
 * ``docs/results-format.md`` is the schema of results.json.
 * ``docs/licences.md`` is what installed packages say about theirs.
+* ``src/reticent/studies/index/rows.json`` is every item of the papers with its verdict, from
+  committed results and from exact items that are computed now; ``papers`` is its block.
 * ``<!-- begin generated: NAME -->`` … ``<!-- end generated -->`` in README.md and docs holds
   the table of ``benchmarks/results/NAME.json``, or the tables of ``results/NAME.json``, which
   ``reticent reproduce --out`` writes.
@@ -21,8 +23,11 @@ import typer
 import typer.main
 
 from reticent.results import VERSION, Results
+from reticent.studies import index
 
 ROOT = Path(__file__).resolve().parent.parent
+STORED = index.STORED.relative_to(Path(index.__file__).parents[4])
+PAPERS = "papers"
 WIDTH = 100
 BLOCK = re.compile(
     r"(?P<begin><!-- begin generated: (?P<name>[\w-]+) -->\n)"
@@ -111,6 +116,19 @@ def study_tables(result: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def index_table(rows: list[index.Row]) -> str:
+    """Every item of the papers, one row each."""
+    made = index.table(rows)
+    lines = [
+        _row(list(made.columns)),
+        _row([":--"] * len(made.columns)),
+        *(_row([_cell(value) for value in row]) for row in made.rows),
+        "",
+        *(f"- {note}" for note in made.notes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
@@ -177,13 +195,15 @@ def _line(text: str) -> str:
     return " ".join(text.replace("``", "`").replace("|", r"\|").split())
 
 
-def filled(text: str, root: Path) -> str:
-    """The page with each generated block rewritten from its JSON file."""
+def filled(text: str, root: Path, rows: list[index.Row] | None = None) -> str:
+    """The page with each generated block rewritten from its JSON file, or from these rows."""
 
     def block(match: re.Match[str]) -> str:
         measured = root / "benchmarks" / "results" / f"{match['name']}.json"
         studied = root / "results" / measured.name
-        if measured.is_file():
+        if match["name"] == PAPERS:
+            table = index_table(index.stored() if rows is None else rows)
+        elif measured.is_file():
             table = benchmark_table(json.loads(measured.read_text(encoding="utf-8")))
         elif studied.is_file():
             table = study_tables(json.loads(studied.read_text(encoding="utf-8")))
@@ -215,10 +235,14 @@ def wanted(root: Path, app: typer.Typer) -> dict[Path, str]:
         *sorted(root.glob("docs/**/*.md")),
     )
     pages = [page for page in every if page not in texts]
+    rows = None
+    if (root / STORED).is_file():
+        rows = index.rows(index.committed(root / "results"))
+        texts[root / STORED] = index.stored_text(rows)
     for page in pages:
         if page.is_file():
             try:
-                texts[page] = filled(page.read_text(encoding="utf-8"), root)
+                texts[page] = filled(page.read_text(encoding="utf-8"), root, rows)
             except (ValueError, OSError) as error:
                 raise ValueError(f"{page.name}: {error}") from error
     return texts

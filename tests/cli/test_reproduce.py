@@ -37,14 +37,17 @@ def tiny(monkeypatch):
     [
         ("alm mnist", "--data must name the folder with mnist, got none"),
         ("alm fig1 --on cifar10", "--data must name the folder with cifar10, got none"),
-        ("alm fig1 --on imagenet", "--on must be one of digits, cifar10, got 'imagenet'"),
+        (
+            "alm fig1 --on imagenet",
+            "--on must be one of digits, cifar10, cifar10-simclr, cifar100, stl10, got",
+        ),
         ("alm layers --jobs 0", "jobs must be >= 1, got 0"),
         ("alm noise --on digits", "--on goes with an item that trains"),
         ("alm --out x.json", "--out goes with an item that trains"),
         (
-            "alm fig2",
-            "item of alm must be one of noise, sampler, fig1, mnist, table1, layers, attack,"
-            " got 'fig2'",
+            "alm fig9",
+            "item of alm must be one of noise, sampler, fig1, fig2, mnist, table1, layers, attack,"
+            " got 'fig9'",
         ),
     ],
 )
@@ -67,10 +70,38 @@ def test_without_an_item_only_exact_ones_are_run(command):
     assert len(json.loads(out)["items"]) == 2
 
 
-def test_the_list_says_what_is_trained_on_what(command):
+def test_the_list_says_what_is_trained_on_what(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     out = command("reproduce")[1]
     assert "digits, cifar10" in out
+    assert out.index("Every item of the papers") < out.index("What can be reproduced")
+    assert "cannot be: data missing" in out
     assert "The stated limitation" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("alm --quick --out kept.json", "--quick must stand without --out, got kept.json"),
+        ("alm noise --quick", "--quick must stand without an item, got noise"),
+        ("beyond --quick", "paper must be one of alm, lu, slides, dpcl with --quick, got 'beyond'"),
+    ],
+)
+def test_quick_runs_items_of_its_own_and_keeps_nothing(command, line, said):
+    code, _, err = command("reproduce", *line.split())
+    assert code == BAD_INPUT
+    assert said in " ".join(err.split())
+
+
+@pytest.mark.slow
+def test_quick_ends_with_a_verdict(command):
+    code, out, _ = command("reproduce", "slides", "--quick", "--json")
+    rows = json.loads(out)["quick"]
+    assert code == 0
+    assert len(rows) == 2
+    assert all(row["item"].startswith("quick: ") for row in rows)
+    assert {row["verdict"] for row in rows} <= {"reproduced", "not reproduced"}
+    assert [row["file"] for row in rows] == ["–", "–"]
 
 
 @pytest.mark.slow

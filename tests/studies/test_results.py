@@ -104,7 +104,8 @@ def read(name):
 def test_each_result_is_known_and_shown():
     files = {path.stem for path in (ROOT / "results").glob("*.json")} - {"mutants"}
     shown = set(re.findall(r"begin generated: ([\w-]+)", (ROOT / "results/README.md").read_text()))
-    assert files == shown == set(SPECS)
+    assert files == shown - {"papers"} == set(SPECS)
+    assert "papers" in shown  # the index of all items
 
 
 @pytest.mark.parametrize("name", SPECS)

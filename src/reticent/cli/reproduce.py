@@ -45,6 +45,13 @@ Out = Annotated[
     ),
 ]
 Jobs = Annotated[int, typer.Option(help="How many refits run at a time.")]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="One item of every paper, or of one, at a small size on data that come with packages.",
+    ),
+]
 
 
 def reproduce(
@@ -54,11 +61,16 @@ def reproduce(
     data: Data = None,
     out: Out = None,
     jobs: Jobs = 1,
+    quick: Quick = False,
     json: Json = False,
 ) -> None:
     """The papers' tables and figures: published value beside ours, with the verdict."""
     from reticent.studies import exact_items, items, study, trained
 
+    if quick:
+        _refuse_whole_options(item=item, on=on, data=data, out=out)
+        _quick(paper, jobs, json)
+        return
     if paper is None:
         _list(json)
         return
@@ -117,12 +129,39 @@ def _refuse_training_options(**given: object) -> None:
             )
 
 
+def _refuse_whole_options(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"--quick must stand without {'an item' if name == 'item' else f'--{name}'}, got"
+                f" {value}: it runs items of its own choice, and keeps nothing"
+            )
+
+
+def _quick(paper: str | None, jobs: int, json: bool) -> None:
+    from reticent.studies import Run, Steps, index
+    from reticent.studies.quick import quick_papers, quick_rows
+
+    known = quick_papers()
+    if paper is not None and paper not in known:
+        raise InputError(f"paper must be one of {', '.join(known)} with --quick, got {paper!r}")
+    wanted = known if paper is None else (paper,)
+    with progress_line("reproduce --quick") as advance:
+        made = quick_rows(wanted, Run(jobs=count("jobs", jobs), steps=Steps(advance=advance)))
+    if json:
+        print_json({"quick": [row._asdict() for row in made]})
+        return
+    print_titled(index.table(made, columns=index.SHOWN, title="Quick: small sizes, nothing kept"))
+
+
 def _list(json: bool) -> None:
-    from reticent.studies import STUDIES, Trained, items, papers
+    from reticent.studies import STUDIES, Trained, index, items, papers
 
     if json:
-        print_json({paper: items(paper) for paper in papers()})
+        listed = {paper: items(paper) for paper in papers()}
+        print_json({**listed, "index": [row._asdict() for row in index.stored()]})
         return
+    print_titled(index.table(index.stored(), columns=index.SHOWN))
     rows = []
     for name in (f"{paper} {item}" for paper in papers() for item in items(paper)):
         paper, _, item = name.partition(" ")

@@ -17,6 +17,7 @@ __all__ = [
     "BACKENDS",
     "RETRIES",
     "begun",
+    "cores",
     "dismiss_workers",
     "kill_workers",
     "map_tasks",

@@ -26,7 +26,10 @@ Study = Exact | Trained
 _FOLDER = ("cifar10", "mnist", "adult", "location", "hospital100", "trec")
 _GRID = (*_FOLDER[:4], "shoppers")
 _PURE = ("cifar10", "mnist", "scattering", "adult")
-_SLIDES = ("location", "mnist", "adult")
+_SHOPPERS = tuple(f"shoppers{classes}" for classes in (2, 10, 20, 50, 100))
+_SLIDES = ("location", "mnist", "adult", "hospital100", *_SHOPPERS)
+_LU = ("all", "mnist", "cifar10", "cifar100", "hospital100", *_SHOPPERS)
+_IMAGES = ("cifar10", "cifar10-simclr", "cifar100", "stl10")
 _PLACES = ("adult", "adult-log", "mnist", "cifar10")
 _FORMULAS = ("table6", "fig2", "bounds", "splits", "queries")
 _REFUTATIONS = (
@@ -44,19 +47,23 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
     "alm": {
         "noise": exact_in("alm_table1", "noise"),
         "sampler": exact_in("alm_table1", "sampler"),
-        "fig1": trained_in("alm_fig1", ("digits", "cifar10"), ("cifar10",)),
+        "fig1": trained_in("alm_fig1", ("digits", *_IMAGES), _IMAGES),
+        "fig2": trained_in("alm_fig2", ("mnist5k", "digits", *_IMAGES), _IMAGES),
         "mnist": trained_in("alm_mnist", ("mnist", "mnist5k"), ("mnist",)),
-        "table1": trained_in("alm_table1", ("cifar10", "digits"), ("cifar10",)),
+        "table1": trained_in("alm_table1", (*_IMAGES, "digits"), _IMAGES),
         "layers": trained_in("alm_layers", ("digits", "mnist5k")),
         "attack": trained_in("alm_attack", ("mnist5k", "digits")),
     },
-    "dpcl": {"noise-scales": exact_in("dpcl", "noise_scales")},
+    "dpcl": {
+        "noise-scales": exact_in("dpcl", "noise_scales"),
+        "figures": trained_in("dpcl_figures", ("mnist", "cifar10", "digits"), ("mnist", "cifar10")),
+    },
     "lu": {
         **{name: exact_in("lu.formulas", name) for name in _FORMULAS},
         "verdicts": exact_in("lu.verdicts", "verdicts"),
         "accountants": exact_in("dp_sgd", "accountants"),
         "oaro": trained_in("lu.oaro", ("digits",)),
-        "findings": trained_in("lu.findings", ("all", "digits"), ("all",)),
+        "findings": trained_in("lu.findings", ("all", "digits", *_LU[1:]), _LU),
         "alpha": trained_in("lu.alpha", ("location", "digits"), ("location",)),
     },
     "slides": {

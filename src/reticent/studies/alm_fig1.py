@@ -53,10 +53,11 @@ class Fig1:
         return len(self.seeds) * (1 + 2 * self.pairs + len(self.proven))
 
 
+_ENCODED = Fig1(on="cifar10", records=10_000, bound=1.0, norms="scale", centre="mean")
 SPECS: Mapping[str, tuple[Fig1, ...]] = {
     "digits": (Fig1(on="digits", records=1_400, bound=2.5, seeds=(0, 1, 2, 3, 4)),),
     "cifar10": (
-        Fig1(on="cifar10", records=10_000, bound=1.0, norms="scale", centre="mean"),
+        _ENCODED,
         Fig1(
             on="cifar10",
             records=50_000,
@@ -67,6 +68,9 @@ SPECS: Mapping[str, tuple[Fig1, ...]] = {
             pairs=0,
         ),
     ),
+    "cifar10-simclr": (replace(_ENCODED, on="cifar10-simclr"),),
+    "cifar100": (replace(_ENCODED, on="cifar100"),),
+    "stl10": (replace(_ENCODED, on="stl10", records=5_000),),
 }
 
 

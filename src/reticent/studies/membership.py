@@ -35,7 +35,14 @@ READING = (
     "the victim and the shadows anew, but from one data set, so seeds share records."
 )
 _PARTS: Mapping[str, tuple[str, ...]] = {"adult": ("adult-train", "adult-test")}
-_WITH_PARTS: Mapping[str, str] = {"mnist": "mnist-train"}
+SHOPPERS: tuple[str, ...] = tuple(f"shoppers{classes}" for classes in (2, 10, 20, 50, 100))
+"""Baskets of other shoppers than Purchase's, in so many clusters: stand-ins."""
+_WITH_PARTS: Mapping[str, str] = {
+    "mnist": "mnist-train",
+    "cifar10": "cifar10-train",
+    "cifar100": "cifar100-train",
+    **{name: name.replace("shoppers", "purchase-shoppers-") for name in SHOPPERS},
+}
 
 
 @dataclass(frozen=True, kw_only=True)

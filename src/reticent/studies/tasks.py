@@ -75,10 +75,15 @@ def _mnist5k(folder: Path | None) -> Dataset:  # noqa: ARG001 - it comes with ml
     return _with_features(data, data.features)
 
 
-def _cifar10(part: str, folder: Path | None) -> Dataset:
-    """CIFAR-10 through a frozen encoder: unit(√features)."""
-    data = load(f"features/cifar10_{part}", folder)
+def _encoded(name: str, part: str, folder: Path | None) -> Dataset:
+    """Images through a frozen encoder, ``features/NAME_PART.npz``: unit(√features)."""
+    data = load(f"features/{name}_{part}", folder)
     return _with_features(data, unit_root(data.features))
+
+
+ENCODED = ("cifar10", "cifar10-simclr", "cifar100", "stl10")
+"""Features in a folder: EfficientNet-Lite0's, those of the Keras SimCLR example, and two sets that
+are read where their files are there."""
 
 
 def _adult_log(part: str, folder: Path | None) -> Dataset:
@@ -122,7 +127,7 @@ _WHOLE: Mapping[str, Callable[[Path | None], Dataset]] = {
 _WITH_TEST: Mapping[str, Callable[[str, Path | None], Dataset]] = {
     "mnist": lambda part, folder: load(f"mnist-{part}", folder),  # pixel/255
     "mnist-scattering": _mnist_scattering,
-    "cifar10": _cifar10,
+    **{name: partial(_encoded, name) for name in ENCODED},
     "adult": lambda part, folder: load(f"adult-{part}", folder),  # UCI Adult
     "adult-log": _adult_log,
     "trec": _trec,

@@ -4,18 +4,17 @@ When a finding counts as borne out was fixed before the long runs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from scipy import stats
 
-from reticent.attacks.shadow_network import NetworkRecipe
 from reticent.audit.metrics import over_repeats
 from reticent.protect.published.single_neuron import Noise, Scores, SingleNeuron
 from reticent.results.table import Table
 from reticent.studies.losses import bare
-from reticent.studies.lu.formulas import EPSILONS
+from reticent.studies.lu import findings_specs
+from reticent.studies.lu.findings_specs import PUBLISHED, Findings
 from reticent.studies.lu.tables import TABLE_5
 from reticent.studies.lu.victims import Attacked, fitted, logit_change, network_of
 from reticent.studies.membership import records_of
@@ -188,42 +187,8 @@ def _said(holds: bool, figures: str) -> tuple[str, str]:
     return "holds" if holds else "does not hold", figures
 
 
-PUBLISHED = {"location": "Location", "adult": "US Adult"}
+SPECS: Mapping[str, Findings] = findings_specs.SPECS
 LOSSES = ("original", "convexified")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Findings:
-    """Each seed draws all records, the victim, its shadows and the noise anew."""
-
-    data: tuple[Attacked, ...]
-    alpha: float = 1.0
-    """The paper's for Location and Adult."""
-    epsilons: tuple[float, ...] = EPSILONS
-    removed: int = 10
-    """Records that are left out to measure how far a logit moves."""
-    seeds: int = 5
-    first_seed: int = 10
-    """Earlier ones were used to see how long it takes."""
-
-
-_DIGITS = Attacked(on="digits", members=400, shadows=8)
-SPECS: Mapping[str, Findings] = {
-    "all": Findings(
-        data=(
-            _DIGITS,
-            Attacked(
-                on="adult",
-                members=10_000,
-                shadows=4,
-                passes=30,
-                network=NetworkRecipe(passes=10, learning_rate=1e-3),
-            ),
-            Attacked(on="location", members=1_200, shadows=10),
-        )
-    ),
-    "digits": Findings(data=(_DIGITS,)),
-}
 
 
 def study(spec: Findings, run: Run) -> Outcome:

@@ -1,0 +1,99 @@
+"""DPCL's figures as a study: what is trained, what is judged, and which verdict follows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reticent.audit.metrics import over_repeats
+from reticent.studies import Run, dpcl, dpcl_figures, dpcl_training
+from reticent.studies.dpcl_figures import SENTENCES, SPECS, Sentence, judged
+from reticent.studies.dpcl_training import PAPER, Job, paper_spec
+
+SMALL = replace(
+    SPECS["digits"],
+    training=replace(SPECS["digits"].training, steps=3, marks=(0, 2, 3), batch=16),
+    records=100,
+    public=20,
+    labelled=60,
+    queries=40,
+    losses=("Barlow Twins",),
+)
+
+
+def test_noise_multipliers_are_those_of_the_noise_scales():
+    scales = {setting.name: setting.noise_multipliers for setting in dpcl.SETTINGS}
+    for name, loss in PAPER.items():
+        assert scales[f"{name}, naive"] == (loss.naive,)
+        (improved,) = (
+            scale for key, scale in scales.items() if key.startswith(name) and len(scale) > 1
+        )
+        releases = 1 if name == "SimCLR" else 4
+        assert improved == (loss.gradient, *(loss.coupling,) * releases)
+
+
+def test_the_learning_rate_is_the_papers_on_sums_over_the_batch():
+    """DPCLRun divides by |B|·C: times lr·C that is lr on sums over |B|."""
+    job = Job(SPECS["mnist"].training, PAPER["Barlow Twins"], 0)
+    assert paper_spec("naive", job, 50_000).clip == 50.0
+    assert paper_spec("naive", job, 50_000).learning_rate == pytest.approx(5.0)
+    assert paper_spec("published", job, 50_000).learning_rate == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("sign", "metric", "values", "verdict"),
+    [
+        (1, "kNN", (0.1, 0.11, 0.12), "holds"),
+        (1, "kNN", (-0.1, -0.11, -0.12), "does not hold"),
+        (1, "kNN", (-0.1, 0.1, 0.0), "cannot be told"),
+        (-1, "loss", (-1.0, -1.1, -1.2), "holds"),
+        (0, "loss", (-1.0, -1.1, -1.2), "does not hold"),
+        (0, "loss", (1.0, 1.1, 1.2), "holds"),
+        (0, "kNN", (0.1, 0.11, 0.12), "does not hold"),
+    ],
+)
+def test_a_verdict_is_the_side_of_the_interval(sign, metric, values, verdict):
+    one = Sentence(
+        figure="Fig. 2", said="", loss="SimCLR", metric=metric, ways=("published", None), sign=sign
+    )
+    assert judged(one, over_repeats(values)) == verdict
+
+
+def test_every_figure_has_sentences_for_its_loss():
+    figures = {(one.figure, one.loss) for one in SENTENCES if one.figure != "–"}
+    wanted = {("Fig. 1", "SimCLR"), ("Fig. 2", "SimCLR")}
+    assert figures == wanted | {("Fig. 4", "Barlow Twins"), ("Fig. 5", "Barlow Twins")}
+
+
+def test_images_are_halved_by_their_means_and_parts_share_none():
+    spec = replace(SMALL, halved=True, training=replace(SMALL.training, shape="4x4x1"))
+    images = dpcl_figures._images(spec, Run())
+    whole = dpcl_figures.load("digits").features.reshape(-1, 8, 8)
+    assert images.private.features[0, 0] == pytest.approx(whole[0, :2, :2].mean())
+    sizes = [len(getattr(images, name)) for name in ("private", "public", "labelled", "queries")]
+    assert sizes == [100, 20, 60, 40]
+    assert images.public.features[0].tolist() != images.private.features[-1].tolist()
+
+
+@pytest.mark.slow
+def test_four_ways_start_alike_and_are_judged_at_each_mark():
+    run = Run()
+    along, sentences = dpcl_figures.study(replace(SMALL, seeds=2), run).tables
+    assert [row[1] for row in along.rows[::3]] == ["none", "naive", "published", "proven"]
+    starts = {row[3:] for row in along.rows if row[2] == "0"}
+    assert len(starts) == 1
+    assert run.steps.done == run.steps.whole == 4 * 2 * 3
+    assert {row[-1] for row in sentences.rows} <= {"holds", "does not hold", "cannot be told"}
+    assert all(row[1] == "Barlow Twins" for row in sentences.rows)
+
+
+@pytest.mark.slow
+def test_without_noise_nothing_but_noise_is_left_out():
+    """None and naive take the same steps: with the noise of none, naive is none."""
+    images = dpcl_figures._images(SMALL, Run())
+    job = Job(SMALL.training, PAPER["SimCLR"], 0)
+    spec = paper_spec("none", job, 100)
+    assert spec == paper_spec("naive", job, 100)
+    assert spec.gradient_noise(dpcl_training.NO_NOISE).scale < 1e-6
+    end = dpcl_training.trained("none", job, images, lambda: None)[-1]
+    assert all(np.isfinite(value) for value in end.values())
