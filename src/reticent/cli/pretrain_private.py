@@ -19,7 +19,7 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset
-    from reticent.protect import Release, ReleaseRequest
+    from reticent.protect import Release, ReleaseRequest, Terms
     from reticent.protect.published.dpcl import DPCL
     from reticent.training.contrastive.networks import NetworkChoice
 
@@ -115,7 +115,7 @@ def _proven(asked: Asked, epsilon: float) -> None:
     )
     said_records(asked.records, terms.relation)
     refuse_unnamed(asked.encoder or "")
-    asked = _with_way(asked)
+    asked = _with_way(asked, terms)
     charged = charger(asked.ledger, asked.data_set, asked.open_account)
     refuse_unwritable(asked.out, replace=asked.replace)
     signer = signer_of(asked.sign)
@@ -165,7 +165,7 @@ def _request(asked: Asked, terms: Any, data: Dataset) -> ReleaseRequest:
     return ReleaseRequest(terms=terms, records=asked.records, recipe=asked.method, options=options)
 
 
-def _with_way(asked: Asked) -> Asked:
+def _with_way(asked: Asked, terms: Terms) -> Asked:
     """How simclr keeps private images apart: said where it was not asked for."""
     if asked.method != _SIMCLR:
         if asked.way is not None:
@@ -175,6 +175,7 @@ def _with_way(asked: Asked) -> Asked:
     from reticent.protect.recipes.simclr_ways import PublicNegatives
 
     way = way_named(asked.way or PublicNegatives.name)
+    way.refuse_uncovered(terms)
     if asked.way is None and not asked.json:
         print_line(f"--way {way.name} is taken: {way.why}")
     if way.name != PublicNegatives.name:

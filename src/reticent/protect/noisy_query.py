@@ -50,6 +50,10 @@ class FixedSize(float):
         same = isinstance(other, FixedSize)
         return same and (self.size, self.population) == (other.size, other.population)
 
+    def __ne__(self, other: object) -> bool:
+        """The opposite: a float has its own."""
+        return not self == other
+
     def __hash__(self) -> int:
         """Of both numbers."""
         return hash((self.size, self.population))
