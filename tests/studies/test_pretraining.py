@@ -14,9 +14,11 @@ from reticent.studies.pretraining import SPECS, Pretraining
 def test_what_stands_in_the_specifications() -> None:
     mnist = SPECS["mnist"]
     assert (mnist.batch, mnist.steps, mnist.seeds, mnist.exact) == (512, 100, 5, True)
+    assert mnist.rows == [("spectral", 3.0, 1 / 17), ("spectral", 0.9, 1 / 17)]
     masked = [("masked-patches", 3.0, None), ("masked-patches", 0.9, None)]
-    assert mnist.rows == [("spectral", 3.0, 1 / 17), ("spectral", 0.9, 1 / 17), *masked]
-    shares = dataclasses.replace(mnist, coupling_shares=(0.1, 0.2), beside=())
+    assert SPECS["mnist-masked"].rows == masked
+    assert [row.share for row in SPECS["mnist-split"].rows] == [0.003, 1 / 17, 0.5, 0.9]
+    shares = dataclasses.replace(mnist, coupling_shares=(0.1, 0.2))
     spent = [("spectral", 3.0, 0.1), ("spectral", 3.0, 0.2), ("spectral", 0.9, 0.1)]
     assert shares.rows == spent
 
