@@ -47,8 +47,9 @@ class FixedSize(float):
 
     def __eq__(self, other: object) -> bool:
         """No Poisson rate is equal to it."""
-        same = isinstance(other, FixedSize)
-        return same and (self.size, self.population) == (other.size, other.population)
+        if not isinstance(other, FixedSize):
+            return False
+        return (self.size, self.population) == (other.size, other.population)
 
     def __ne__(self, other: object) -> bool:
         """The opposite: a float has its own."""

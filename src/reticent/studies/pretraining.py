@@ -60,7 +60,7 @@ class Pretraining:
 
     def request(self, row: Row, seed: int) -> ReleaseRequest:
         """The request that the command line would make."""
-        split = {} if row.share is None else {"coupling_share": row.share}
+        split: dict[str, Any] = {} if row.share is None else {"coupling_share": row.share}
         return ReleaseRequest.of(
             epsilon=row.epsilon,
             delta=self.delta,

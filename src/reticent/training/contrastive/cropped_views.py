@@ -63,7 +63,8 @@ class CroppedViews:
         columns = iter(uniforms.T)
 
         def drawn(low: float, high: float) -> Tensor:
-            return low + (high - low) * next(columns)
+            numbers: Tensor = low + (high - low) * next(columns)
+            return numbers
 
         views = self._cropped(images, drawn)
         centre = views.mean((1, 2, 3), keepdim=True)
@@ -78,7 +79,8 @@ class CroppedViews:
         amount = coloured * drawn(1 - self.saturation, 1 + self.saturation)
         tints = torch.stack([next(columns) for _ in range(channels)], dim=1)
         tints = torch.special.ndtri(tints.clamp(_EDGE, 1 - _EDGE)) * self.tint * coloured[:, None]
-        return grey + (views - grey) * _wide(amount) + tints[:, :, None, None]
+        recoloured: Tensor = grey + (views - grey) * _wide(amount) + tints[:, :, None, None]
+        return recoloured
 
     def _cropped(self, images: Tensor, drawn: Callable[[float, float], Tensor]) -> Tensor:
         """The crop at the size of the image, by one bilinear interpolation."""

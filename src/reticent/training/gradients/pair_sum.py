@@ -117,4 +117,5 @@ def _factors(rows: Floats, limit: float) -> Floats:
     """At most 1, and so small that no row times its factor is longer than the limit (E.5)."""
     with np.errstate(over="ignore", divide="ignore"):
         lengths = np.sqrt(np.square(rows).sum(axis=1)) * (1 + (2 * rows.shape[1] + 64) * _UNIT)
-        return np.minimum(1.0, limit * (1 - 8 * _UNIT) / lengths)
+        factors: Floats = np.minimum(1.0, limit * (1 - 8 * _UNIT) / lengths)
+    return factors
