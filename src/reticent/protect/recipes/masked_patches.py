@@ -20,7 +20,7 @@ from reticent.protect.terms import Terms
 if TYPE_CHECKING:
     from reticent.protect.contrastive_run import ContrastiveRun
     from reticent.training.contrastive.networks import ContrastiveNetwork, ImageViews, MaskedViews
-    from reticent.training.encoders.torch_extra import torch
+    from reticent.training.encoders.torch_extra import nn, torch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,15 +54,18 @@ class MaskedPatchesRecipe(ContrastiveRecipe):
 
     def outputs(self, views: ImageViews | MaskedViews) -> Callable[..., torch.Tensor]:
         """The loss of each record, (n, 1): no other reads anything of it."""
-        from reticent.training.contrastive.masked_patches import block_mask, masked_patch_terms
-        from reticent.training.encoders.torch_extra import nn, torch
+        from reticent.training.contrastive.masked_patches import (
+            block_mask,
+            kept_parts,
+            masked_patch_terms,
+        )
 
         image = self.image
 
         def losses(model: nn.Module, inputs: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
             whole = inputs
             if image is None:
-                kept = views.view(torch.ones_like(inputs), uniforms)
+                kept = kept_parts(uniforms)
             else:
                 whole = views.view(inputs, uniforms[:, : views.draws])
                 kept = block_mask(uniforms[:, views.draws :], *image[1:])

@@ -29,10 +29,22 @@ def blocks_of(height: int, width: int) -> tuple[int, int, int]:
     return side, -(-height // side), -(-width // side)
 
 
+def kept_parts(uniforms: Tensor) -> Tensor:
+    """Ones where a part of a record is kept, by one number in [0, 1) for each part.
+
+    The part with the largest number is always hidden: without any there is nothing to learn.
+
+    >>> kept_parts(torch.tensor([[0.1, 0.7, 0.3], [0.1, 0.2, 0.4]])).tolist()
+    [[1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+    below = uniforms < uniforms.amax(dim=1, keepdim=True)
+    return ((uniforms < KEPT) & below).to(uniforms.dtype)
+
+
 def block_mask(uniforms: Tensor, height: int, width: int) -> Tensor:
     """(n, 1, height, width) of ones where a block is kept, by one number in [0, 1) for each."""
     side, down, across = blocks_of(height, width)
-    kept = (uniforms < KEPT).to(uniforms.dtype).reshape(-1, 1, down, across)
+    kept = kept_parts(uniforms).reshape(-1, 1, down, across)
     whole = kept.repeat_interleave(side, dim=2).repeat_interleave(side, dim=3)
     return whole[:, :, :height, :width]
 
