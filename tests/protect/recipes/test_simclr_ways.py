@@ -141,6 +141,10 @@ def test_what_no_theorem_covers_is_refused() -> None:
         recipe("luck")
     with pytest.raises(InputError, match="exact must be kept with --way logit-clipping"):
         recipe("logit-clipping", exact=False)
+    with pytest.raises(InputError, match="batch must be at most 1048576"):
+        RECIPES["simclr"].planned(
+            TERMS, records=2**22, features=5, way="released-embeddings", batch=2**21
+        )
     with pytest.raises(InputError, match="batch must be at most"):
         RECIPES["simclr"].planned(
             TERMS, records=9000, features=784, shape="28x28x1", way="logit-clipping", batch=4000

@@ -80,8 +80,9 @@ def test_crops_stay_inside_and_keep_planes_of_colour():
     assert float((found - found.mean(1, keepdim=True)).abs().max()) < 1e-6
     drawn = torch.rand(500, 12, generator=torch.Generator().manual_seed(1))
     drawn[:, 5], drawn[:, 6] = 0.5, 0.5  # neither brighter nor of other contrast
-    edges = torch.arange(64.0).reshape(1, 1, 8, 8).expand(500, 1, 8, 8)
-    seen = views.of_uniforms(edges, drawn[:, :7])
-    assert 0 <= float(seen.min()) <= float(seen.max()) <= 63
-    spread = (seen.amax(dim=(2, 3)) - seen.amin(dim=(2, 3))).flatten()
-    assert float(spread.min()) > 0.25 * 63  # at least .3 of the area
+    ramp = torch.arange(8.0).expand(500, 1, 8, 8)
+    slopes = views.of_uniforms(ramp, drawn[:, :7]).diff(dim=3).flatten(1)
+    assert bool(((slopes >= -1e-4).all(dim=1) | (slopes <= 1e-4).all(dim=1)).all())  # no reflection
+    steepest = slopes.abs().amax(dim=1)
+    assert 0.3 < float(steepest.min()) < 0.6  # at least .3 of the area
+    assert 0.2 < float((slopes.sum(dim=1) < 0).float().mean()) < 0.8  # mirrored; beyond 13σ

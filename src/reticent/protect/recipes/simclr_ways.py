@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 RELEASED: Final = "embeddings"
 """The name of the query that releases the embeddings of a batch."""
+_LARGEST_BATCH: Final = 2**20
 DRAWN = checked_by(
     "each step sees so many of N places, drawn without replacement and in a fresh order by secret"
     " bits; a place without a record holds a row of zeros",
@@ -188,6 +189,11 @@ class ReleasedEmbeddings(Way):
     why = "the embeddings of a batch are released with noise, and each image is told from those"
     defaults: ClassVar[Mapping[str, Any]] = {"batch": 128, "embedding": 8}
     options = ("coupling_share",)
+
+    def refuse_numbers(self, recipe: SimCLRRecipe) -> None:
+        """Places are kept in float32, beside the embeddings."""
+        if recipe.batch > _LARGEST_BATCH:
+            raise InputError(f"batch must be at most {_LARGEST_BATCH}, got {recipe.batch}")
 
     def steps(self, recipe: SimCLRRecipe, terms: Terms) -> dict[str, Step]:
         """Two kinds of queries of one sample: the embeddings, and the clipped gradient sum."""
