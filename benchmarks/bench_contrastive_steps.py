@@ -1,15 +1,19 @@
 """What a private contrastive step costs over the plain step of the same loss."""
 
+import ctypes
 import gc
+import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from benchmarks.harness import Cell, Result
+from benchmarks.process_tree import status
 from reticent.guarantee import Relation, Sensitivity
 from reticent.mechanisms import Gaussian
 from reticent.protect.contrastive_run import ContrastiveRun, unit_embeddings
@@ -73,12 +77,13 @@ def run(quick: bool) -> Result:
     finally:
         torch.set_num_threads(threads)
     return Result(
-        columns=["network", "batch", "plain, ms", "private ÷ plain"],
+        columns=["network", "batch", "plain, ms", "private ÷ plain", "memory ÷ plain"],
         rows=rows,
         note=(
             "Random images of 32×32 pixels, two views of each; processor time on one thread, noise "
             "of both releases and the step of SGD included, the drawing of the sample left out; "
-            "medians of ratios within a round."
+            "medians of ratios within a round. Memory: the peak of two steps in a process of their "
+            "own, network and optimiser included, checks before the first step left out."
         ),
     )
 
@@ -95,7 +100,41 @@ def measured(case: Case, *, rounds: int) -> list[Cell]:
             if number:  # the first round warms up
                 times.append(time.process_time() - start)
     ratios = [one / other for one, other in zip(spent[1], spent[0], strict=True)]
-    return [case.name, case.batch, 1e3 * statistics.median(spent[0]), statistics.median(ratios)]
+    plain, private = (peak_bytes(build, case) for build in (plain_step, private_step))
+    return [
+        case.name,
+        case.batch,
+        1e3 * statistics.median(spent[0]),
+        statistics.median(ratios),
+        private / plain,
+    ]
+
+
+def peak_bytes(build: Callable[[Case], Callable[[], None]], case: Case) -> int:
+    """The most that two steps hold beyond what was there before their network was built."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        trim()
+        before = status("VmRSS")
+        step = build(case)
+        trim()
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+        step()
+        step()
+        os.write(writing, str(status("VmHWM") - before).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        found = answer.read()
+    os.waitpid(child, 0)
+    return int(found)
+
+
+def trim() -> None:
+    """Give pages back that are free: they would not be counted when they are used again."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
 
 
 def images(run: ContrastiveRun, case: Case) -> tuple[torch.Tensor, torch.Tensor]:

@@ -99,11 +99,16 @@ def test_the_paper_is_run_and_its_verdicts_are_printed(
         ("--private x.npz --privacy maybe --out e", "--privacy must be one of none, naive"),
         (
             f"--private x --privacy proven --method simclr --way logit-clipping {TERMS} --out e",
-            "--way logit-clipping has bounds (docs/theory.md E.10) and no training here",
+            "relation must be replace-one, with one record a person, for --way logit-clipping",
+        ),
+        (
+            "--private x --public y --privacy proven --method simclr --way logit-clipping"
+            f" {TERMS.replace('add-remove', 'replace-one')} --out e",
+            "--public must be given with --way public-negatives, got logit-clipping",
         ),
         (
             f"--private x.npz --privacy proven --method simclr --way luck {TERMS} --out e",
-            "--way must be public-negatives, got 'luck'",
+            "way must be one of public-negatives, released-embeddings, logit-clipping, got 'luck'",
         ),
         (
             f"--private x.npz --privacy proven --method barlow --way luck {TERMS} --out e",

@@ -65,6 +65,7 @@ from reticent.protect import (
 from reticent.protect.answers import answers as answers_module
 from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.answers.served import ServedAnswers
+from reticent.protect.contrastive_run import unit_embeddings
 from reticent.protect.noisy_query import everyone
 from reticent.protect.recipes import contrastive as contrastive_module
 from reticent.protect.recipes import functional, pate, regression, statistics
@@ -77,6 +78,7 @@ from reticent.run.every_release import every_release
 from reticent.training import SigmoidHead, SoftmaxHead, linear_head
 from reticent.training.features import public_map
 from reticent.training.gradients import GradientSum, SharedGradientSum, batch_sum, shared_sum
+from reticent.training.gradients import pair_sum as pair_module
 from reticent.training.public_step import Enclosing
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError
@@ -163,6 +165,15 @@ def claims():
     for name in encoders():
         encoder = RECIPES[name].planned(terms, records=60, features=4)
         yield release_records(encoder, terms, X, Y).guarantee
+    terms = Terms(**(TERMS | {"relation": "replace-one"}))
+    for way in ("released-embeddings", "logit-clipping"):
+        yield release_records(batch_of_one_size(way), terms, X, Y).guarantee
+
+
+def batch_of_one_size(way, **options):
+    numbers = {"records": 60, "features": 4, "embedding": 2, "batch": 6, "epochs": 0.1}
+    terms = Terms(**(TERMS | {"relation": "replace-one"}))
+    return RECIPES["simclr"].planned(terms, way=way, clip=1e-3, **(numbers | options))
 
 
 def released_by(name, **options):
@@ -230,6 +241,54 @@ def one_record_moves_a_step_by_no_more_than_claimed(name="spectral"):
     )
     shifts = run_pair(own, other, lambda noise, value: noise.release(value)).shifts
     assert max(part.tightness for part in shifts) <= 1
+
+
+def embeddings_of_a_batch_move_within():
+    """Far out, where tanh is flat, a record and its opposite have opposite embeddings."""
+    planned = batch_of_one_size("released-embeddings", records=6)
+    plan = noise_scales.noise_plan(planned, Terms(**(TERMS | {"relation": "replace-one"})))
+    far = 1e6 * np.array([1.0, -0.7, 0.3, 2.0])
+    own, other = (
+        recipe.replay(planned, plan, np.vstack([row, X[:5]]), np.zeros(6)) for row in (far, -far)
+    )
+    shifts = run_pair(own, other, lambda noise, value: noise.release(value)).shifts
+    assert max(part.tightness for part in shifts) <= 1
+
+
+def clipped_pairs_move_within():
+    """All others look one way; the last image looks there too, or away, and its slopes are huge."""
+    limit = bounds.clipped_similarity_sum(clip=1.0, temperature=1.0, images=6, size=2).l2
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        here = np.tile([1.0, 0.05], (12, 1)) + 0.01 * rng.normal(size=(12, 2))
+        slopes = 1e4 * rng.normal(size=(12, 2, 2))
+        there, turned = here.copy(), slopes.copy()
+        there[-2:], turned[-2:] = -here[-2:], -slopes[-2:]
+        one, other = (
+            pair_module.pair_sum(rows, given, unit_embeddings(rows), clip=1.0, temperature=1.0)
+            for rows, given in ((here, slopes), (there, turned))
+        )
+        assert np.linalg.norm(one - other) <= limit
+
+
+def unclipped(outputs, derivatives, units, *, clip, temperature):
+    return 1e3 * clip * derivatives[-1, 0]
+
+
+class ByOthers(torch.nn.Module):
+    """An embedding that reads the whole batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 2)
+
+    def forward(self, views):
+        return self.layer(views) + views.sum() * 1e-3
+
+
+def derivatives_by_others_are_refused():
+    with pytest.raises(InputError, match="same derivatives to the last bit"):
+        pair_module.check_jacobians(ByOthers(), torch.randn(4, 3))
 
 
 def mixing(model, rows):
@@ -573,6 +632,22 @@ CHECKS = {
     "bounds.sums.clipped_gradients": (
         one_record_moves_a_step_by_no_more_than_claimed,
         smaller_bound("clipped_gradients", 0.9),
+    ),
+    "bounds.contrastive.released_embeddings": (
+        embeddings_of_a_batch_move_within,
+        smaller_bound("released_embeddings", 0.9),
+    ),
+    "bounds.contrastive.clipped_similarity_sum": (
+        clipped_pairs_move_within,
+        smaller_bound("clipped_similarity_sum", 0.1),
+    ),
+    "training.gradients.pair_sum.pair_sum": (
+        clipped_pairs_move_within,
+        modules_with("pair_sum", unclipped, pair_module),
+    ),
+    "training.gradients.pair_sum.check_jacobians": (
+        derivatives_by_others_are_refused,
+        modules_with("check_jacobians", lambda *_: None, pair_module),
     ),
     "training.gradients.check.check_gradients": (
         coupled_losses_are_refused,

@@ -14,13 +14,17 @@ from reticent.studies.pretraining import SPECS, Pretraining
 def test_what_stands_in_the_specifications() -> None:
     mnist = SPECS["mnist"]
     assert (mnist.batch, mnist.steps, mnist.seeds, mnist.exact) == (512, 100, 5, True)
-    assert mnist.rows == [(3.0, 1 / 17), (0.9, 1 / 17)]
+    assert mnist.rows == [("spectral", 3.0, 1 / 17), ("spectral", 0.9, 1 / 17)]
+    masked = [("masked-patches", 3.0, None), ("masked-patches", 0.9, None)]
+    assert SPECS["mnist-masked"].rows == masked
+    assert [row.share for row in SPECS["mnist-split"].rows] == [0.003, 1 / 17, 0.5, 0.9]
     shares = dataclasses.replace(mnist, coupling_shares=(0.1, 0.2))
-    assert shares.rows == [(3.0, 0.1), (3.0, 0.2), (0.9, 0.1)]
+    spent = [("spectral", 3.0, 0.1), ("spectral", 3.0, 0.2), ("spectral", 0.9, 0.1)]
+    assert shares.rows == spent
 
 
 def test_maps_are_pooled_square_by_square() -> None:
-    recipe = SPECS["mnist"].request(3.0, 1 / 17, 0).planned(784, 0)
+    recipe = SPECS["mnist"].request(SPECS["mnist"].rows[0], 0).planned(784, 0)
     maps = np.arange(64 * 16, dtype=np.float64).reshape(1, -1)
     pooled = pretraining._pooled(maps, recipe, 2)
     assert pooled.shape == (1, 256)
@@ -38,7 +42,8 @@ def test_gains_are_paired_with_the_first_weights_of_the_seed() -> None:
 def test_a_small_study_runs() -> None:
     small: Pretraining = dataclasses.replace(SPECS["digits"], seeds=1, steps=2, epsilons=(8.0,))
     table = pretraining.study(small, Run()).tables[0]
-    assert [row[0] for row in table.rows] == ["first weights", "declared"]
+    assert [row[0] for row in table.rows] == ["first weights", "spectral", "masked-patches"]
+    assert {row[1] for row in table.rows[1:]} == {"declared"}
 
 
 @pytest.mark.slow

@@ -74,6 +74,7 @@ SPECS = {
     "prototypes-cifar10": (prototypes.SPECS["cifar10"],),
     "prototypes-mnist": (prototypes.SPECS["mnist"],),
     "attribute-inference-digits": (attribute_inference.SPECS["digits"],),
+    "closed-form-cifar10": (closed_form.SPECS["cifar10"],),
     "closed-form-digits": (closed_form.SPECS["digits"],),
     "places-adult": places.SPECS["adult"],
     "places-adult-log": places.SPECS["adult-log"],
@@ -278,3 +279,14 @@ def test_the_closed_form_has_every_row_that_it_is_judged_by():
         assert ("private closed form", epsilon) in rows
         assert ("private whitening only", epsilon) in rows
     assert rows[-1] == ("closed form, no noise", "∞")
+
+
+def test_the_closed_form_gains_over_whitening_without_data():
+    """At ε = 3 on photographs: .015 in kNN, and on ten labels a class above whitening alone."""
+    (table,) = read("closed-form-cifar10")["tables"]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    at = {row["features"]: row for row in rows if row["ε"] == "3"}
+    gain = {name: float(re.search(r"\(([+-][.\d]+)", row["kNN"])[1]) for name, row in at.items()}
+    assert gain["private closed form"] >= 0.015
+    few = {name: float(row["10 a class"].split()[0]) for name, row in at.items()}
+    assert few["private closed form"] > few["private whitening only"] + 0.02

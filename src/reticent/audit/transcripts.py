@@ -29,6 +29,7 @@ from reticent.mechanisms.profiles import gaussian
 from reticent.protect.estimators import AdaSSPRegressor, Learner, Prepared
 from reticent.protect.noise_scales import composed_epsilon_of, noise_plan, with_scales
 from reticent.protect.noisy_query import (
+    FixedSize,
     NoiseFunction,
     Replayed,
     Sampler,
@@ -353,6 +354,11 @@ def _with_coins_for(own_rows: frozenset[bytes]) -> Sampler:
     """Rows that only this world has take part by a coin, all others for certain."""
 
     def sampler(rows: Floats, labels: Array, rate: float) -> Integers:
+        if isinstance(rate, FixedSize):
+            raise InputError(
+                "batch must be all records where an audit draws answers of samples of one size, got"
+                f" {rate.size} of {rate.population}"
+            )
         coins = secret_sample(len(rows), rate) if own_rows else np.arange(len(rows))
         taken = set(coins.tolist())
         keys = row_keys(rows, labels)

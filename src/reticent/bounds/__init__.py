@@ -3,6 +3,7 @@
 from reticent.bounds.answers import SoftmaxAnswers
 from reticent.bounds.contrastive import (
     clipped_similarities,
+    clipped_similarity_sum,
     embedding_correlation,
     embedding_moment,
     released_embeddings,
@@ -28,6 +29,7 @@ __all__ = [
     "class_statistics",
     "clipped_gradients",
     "clipped_similarities",
+    "clipped_similarity_sum",
     "clipped_sum",
     "determinant_ratio",
     "embedding_correlation",

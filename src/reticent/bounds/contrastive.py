@@ -96,7 +96,7 @@ def clipped_similarities(
     Similarities are in [−1, 1], and the gradient of each is clipped to norm ``clip`` before they
     are put together by the softmax. With one view each image is told among ``images`` others'
     positives; with two it is NT-Xent on 2·``images`` views, under replace-one alone. Declared:
-    the rounding of a computed sum comes on top, and no recipe here computes one.
+    the rounding of a computed sum comes on top (``clipped_similarity_sum``).
 
     >>> at = {"clip": 1.0, "images": 128, "relation": "replace-one", "views": 2}
     >>> [round(clipped_similarities(temperature=t, **at).l2, 1) for t in (0.5, 1.0, 2.0)]
@@ -123,6 +123,36 @@ def clipped_similarities(
         relation=relation,
         source=f"similarities' gradients clipped to {clip}, temperature {tau}, {images} images"
         f" of {views} views, theory E.10, in exact arithmetic",
+    )
+
+
+def clipped_similarity_sum(
+    *, clip: float, temperature: float, images: int, size: int
+) -> Sensitivity:
+    """Of NT-Xent's summed gradient over ``images`` of two views, as ``pair_sum`` computes it.
+
+    ``clipped_similarities`` under replace-one, and the rounding of weights and sums in float64 on
+    top (E.10): similarities are exact on their grid, a softmax of M candidates is off by less than
+    (M + 40 + 4/τ)·2⁻⁵³ of itself, and the terms of a row weigh 2B/τ at most.
+
+    >>> round(clipped_similarity_sum(clip=1.0, temperature=1.0, images=128, size=1000).l2, 1)
+    36.0
+    """
+    moved = clipped_similarities(
+        clip=clip, temperature=temperature, images=images, relation=Relation.REPLACE_ONE, views=2
+    ).l2
+    assert moved is not None
+    views = 2 * images
+    steps = 4 * (views**2 + 4 * views + 64 + 16 / temperature) * 2.0**-53
+    l2 = up(moved + 4 * views * clip / temperature * steps / (1 - steps))
+    return proven(
+        Sensitivity(
+            l1=up(math.sqrt(count("size", size)) * l2),
+            l2=l2,
+            relation=Relation.REPLACE_ONE,
+            source=f"similarities' gradients clipped to {clip}, temperature {temperature}, {images}"
+            " images of two views, theory E.10",
+        )
     )
 
 

@@ -29,15 +29,18 @@ Method = Annotated[
     str,
     typer.Option(
         help="simclr (NT-Xent), barlow (Barlow Twins), spectral (spectral contrastive loss); of"
-        " --private images alone: closed-form (the spectral loss on fixed filters, by noisy sums)"
-        " or prototypes (a public encoder adapted by noisy sums)."
+        " --private images alone: masked-patches (hidden blocks are told from the others),"
+        " closed-form (the spectral loss on fixed filters, by noisy sums) or prototypes (a public"
+        " encoder adapted by noisy sums)."
     ),
 ]
 Way = Annotated[
     str | None,
     typer.Option(
         help="Of simclr --privacy proven, how private images are kept apart: public-negatives, each"
-        " is told from --public images alone (synthetic ones where none are given).",
+        " is told from --public images alone (synthetic ones where none are given);"
+        " released-embeddings, from noisy embeddings of its batch; logit-clipping, the gradient of"
+        " each similarity is clipped. The last two: replace-one, batches of one size.",
         show_default=False,
     ),
 ]
@@ -75,7 +78,8 @@ Repulsion = Annotated[
 CouplingShare = Annotated[
     float | None,
     typer.Option(
-        help="The part of a step's budget for the matrix that couples a batch, 1/17.",
+        help="The part of a step's budget for the matrix that couples a batch, 1/17; for released"
+        " embeddings, 1/2.",
         show_default=False,
     ),
 ]

@@ -19,14 +19,13 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset
-    from reticent.protect import Release, ReleaseRequest
+    from reticent.protect import Release, ReleaseRequest, Terms
     from reticent.protect.published.dpcl import DPCL
     from reticent.training.contrastive.networks import NetworkChoice
 
 PRIVACIES: Final = ("none", "naive", "published", "proven")
 _OF_PAPER: Final = ("simclr", "barlow")
-_SIMCLR, _WAY = "simclr", "public-negatives"
-_WAYS_WITHOUT_RECIPE: Final = ("released-embeddings", "logit-clipping")
+_SIMCLR: Final = "simclr"
 _CLOSED_FORM: Final = "closed-form"
 _FILTERS: Final = {"natural": "gabor-views", "digits": "gabor-digit-views"}
 _IMAGE_AXES: Final = 4
@@ -116,7 +115,7 @@ def _proven(asked: Asked, epsilon: float) -> None:
     )
     said_records(asked.records, terms.relation)
     refuse_unnamed(asked.encoder or "")
-    asked = _with_way(asked)
+    asked = _with_way(asked, terms)
     charged = charger(asked.ledger, asked.data_set, asked.open_account)
     refuse_unwritable(asked.out, replace=asked.replace)
     signer = signer_of(asked.sign)
@@ -166,24 +165,23 @@ def _request(asked: Asked, terms: Any, data: Dataset) -> ReleaseRequest:
     return ReleaseRequest(terms=terms, records=asked.records, recipe=asked.method, options=options)
 
 
-def _with_way(asked: Asked) -> Asked:
+def _with_way(asked: Asked, terms: Terms) -> Asked:
     """How simclr keeps private images apart: said where it was not asked for."""
     if asked.method != _SIMCLR:
         if asked.way is not None:
             raise InputError(f"--way must be said with --method simclr, got {asked.method}")
         return asked
-    if asked.way in _WAYS_WITHOUT_RECIPE:
-        raise InputError(
-            f"--way {asked.way} has bounds (docs/theory.md E.10) and no training here: take"
-            f" --way {_WAY}, or --method spectral, which releases what couples a batch"
-        )
-    if asked.way not in (None, _WAY):
-        raise InputError(f"--way must be {_WAY}, got {asked.way!r}")
+    from reticent.protect.recipes.simclr import way_named
+    from reticent.protect.recipes.simclr_ways import PublicNegatives
+
+    way = way_named(asked.way or PublicNegatives.name)
+    way.refuse_uncovered(terms)
     if asked.way is None and not asked.json:
-        print_line(
-            f"--way {_WAY} is taken: each private image is told from public ones alone, so that its"
-            " clipped gradient is all that it moves, and no budget goes to what couples a batch"
-        )
+        print_line(f"--way {way.name} is taken: {way.why}")
+    if way.name != PublicNegatives.name:
+        if asked.public is not None:
+            raise InputError(f"--public must be given with --way public-negatives, got {way.name}")
+        return asked._replace(options={**asked.options, "way": way.name})
     if asked.public is None:
         if not asked.json:
             print_line(

@@ -18,7 +18,6 @@ from reticent.training.contrastive.networks import (
     contrastive_network,
     example_rows,
     image_shape,
-    pairs_of_views,
     views_of,
 )
 from reticent.training.encoders.torch_extra import nn, torch
@@ -45,19 +44,17 @@ class ContrastiveRun(WeightsRun):
     def __init__(self, recipe: ContrastiveRecipe) -> None:
         model = recipe.network()
         self.views = views_of(recipe.augmentation, recipe.features, recipe.image)
-
-        def terms(outputs: torch.Tensor, released: torch.Tensor) -> torch.Tensor:
-            return recipe.terms(outputs[:, 0], outputs[:, 1], released)
-
+        self.draws = recipe.draws(self.views)
         count = _EXAMPLES if recipe.exact else 6
-        rows, uniforms = example_rows(recipe.features, self.views.draws, count)
+        rows, uniforms = example_rows(recipe.features, self.draws, count)
+        example = self.views.inputs(rows), uniforms, *recipe.example(count)
         gradients = SharedGradientSum(
             model,
-            pairs_of_views(self.views),
-            terms,
+            recipe.outputs(self.views),
+            recipe.losses,
             released=recipe.stand_in(),
             clip=recipe.clip,
-            example=(self.views.inputs(rows), uniforms),
+            example=example,
             physical=recipe.physical,
             exact=recipe.exact,
             like=_AUDITED.get(recipe) if is_replaced() else None,
@@ -66,6 +63,8 @@ class ContrastiveRun(WeightsRun):
             _AUDITED.clear()
             _AUDITED[recipe] = gradients
         super().__init__(model, gradients, recipe)
+        if not is_replaced():
+            recipe.check_machine(self, example)
 
     def encoder_tensors(self) -> Tensors:
         """The weights of the encoder, or their average, as they are released."""

@@ -12,11 +12,20 @@ from functools import lru_cache
 
 from reticent.accounting.account import account
 from reticent.accounting.calibration import calibrate_noise
-from reticent.guarantee import Composed, Event, PoissonSampled, Relation, Repeated, Sensitivity
+from reticent.guarantee import (
+    Composed,
+    Event,
+    PoissonSampled,
+    Relation,
+    Repeated,
+    SampledWithoutReplacement,
+    Sensitivity,
+)
 from reticent.guarantee.rounding import up
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import CoordinatewiseMechanism
 from reticent.protect.budget import mechanism_of, share_scales
+from reticent.protect.noisy_query import FixedSize
 from reticent.protect.recipe import Plan, PlannedStep, Recipe, Step
 from reticent.protect.terms import Terms
 from reticent.validation import InputError, NotCoveredError
@@ -165,7 +174,11 @@ def _event_of_sample(steps: list[PlannedStep], *, by_l2: bool) -> Event:
 
 
 def _repeated(event: Event, rate: float, times: int) -> Event:
-    sampled = PoissonSampled(event=event, rate=rate) if rate < 1 else event
+    sampled = event
+    if isinstance(rate, FixedSize):
+        sampled = SampledWithoutReplacement(event=event, size=rate.size, population=rate.population)
+    elif rate < 1:
+        sampled = PoissonSampled(event=event, rate=rate)
     return sampled if times == 1 else Repeated(event=sampled, count=times)
 
 

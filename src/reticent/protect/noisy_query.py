@@ -18,12 +18,47 @@ from reticent.arrays import Array, Floats, Floats32, Integers
 from reticent.guarantee import Grade, Guarantee
 from reticent.guarantee.minting import proven
 from reticent.mechanisms import AdditiveMechanism, Mechanism
-from reticent.randomness import SecureBits, secret_sample, seeded
+from reticent.randomness import SecureBits, secret_order, secret_sample, seeded
+from reticent.validation import InputError
 
 NoiseFunction = Callable[[Any, Floats], Array]
 """The mechanism that a value is due and the value in, what the world sees of it out."""
 
 REPLACED: Final = "the noise was replaced by an audit: nothing is promised"
+
+
+class FixedSize(float):
+    """The rate of samples of ``size`` of ``population`` places, drawn without replacement.
+
+    It goes wherever a rate goes; the accountants see sampling without replacement by it, which they
+    cover for replace-one, and Poisson sampling by any other number.
+    """
+
+    size: int
+    population: int
+
+    def __new__(cls, size: int, population: int) -> "FixedSize":
+        """Both are public; the sample must be smaller."""
+        if not 1 <= size < population:
+            raise InputError(f"size must be between 1 and {population - 1}, got {size}")
+        made = super().__new__(cls, size / population)
+        made.size, made.population = size, population
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        """No Poisson rate is equal to it."""
+        if not isinstance(other, FixedSize):
+            return False
+        return (self.size, self.population) == (other.size, other.population)
+
+    def __ne__(self, other: object) -> bool:
+        """The opposite: a float has its own."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Of both numbers."""
+        return hash((self.size, self.population))
+
 
 _FUNCTION: ContextVar[NoiseFunction | None] = ContextVar("noise function", default=None)
 _RATE: ContextVar[float] = ContextVar("sampling rate", default=1.0)
@@ -145,10 +180,16 @@ _SAMPLER: ContextVar[Sampler | None] = ContextVar("sampler", default=None)
 
 
 def sampled_records(rows: Floats, labels: Array, rate: float) -> Integers:
-    """The places of a Poisson sample, by secret coins, or what an audit takes in its place."""
+    """The places of a Poisson sample, by secret coins, or what an audit takes in its place.
+
+    Of a rate that is a ``FixedSize``: so many places of the population in a fresh random order,
+    each set and each order as likely as any other; rows must be as many.
+    """
     _SAMPLE.set(_SAMPLE.get() + 1)
     sampler = _SAMPLER.get()
     if sampler is None or _FUNCTION.get() is None:  # coins that are not secret: only in an audit
+        if isinstance(rate, FixedSize):
+            return secret_order(rate.population)[: rate.size]
         return secret_sample(len(rows), rate)
     return sampler(rows, labels, rate)
 
@@ -171,9 +212,12 @@ def record_uniforms(rows: Floats, labels: Array, count: int) -> Floats32:
 
 
 def everyone(rows: Floats, labels: Array, rate: float) -> Integers:
-    """The sampler of an audit that looks at the worst case: all records are seen."""
-    del labels, rate
-    return np.arange(len(rows))
+    """The sampler of an audit that looks at the worst case: all records are seen.
+
+    Of samples of one size, whose bounds depend on it, the first so many.
+    """
+    del labels
+    return np.arange(rate.size if isinstance(rate, FixedSize) else len(rows))
 
 
 @contextmanager

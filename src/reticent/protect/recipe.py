@@ -49,7 +49,8 @@ class Step:
 
     ``theorem`` is the function that says how far, as a checked line names it. With a
     ``sampling_rate`` below 1 each query sees every record with that probability (Poisson
-    subsampling), and the accountants credit the amplification. Steps that name the same ``sample``
+    subsampling; a ``FixedSize`` is sampling without replacement), and the accountants credit the
+    amplification. Steps that name the same ``sample``
     ask their queries of one sample each time: these are composed first and amplified after.
     ``mechanism`` is the noise of this step, where it is not the recipe's.
     """

@@ -105,6 +105,11 @@ RECIPES: Registry[type[Recipe]] = Registry(
             "an encoder by DP-SGD on NT-Xent against public images",
             ENCODING,
         ),
+        "masked-patches": Lazy(
+            f"{_HERE}.masked_patches:MaskedPatchesRecipe",
+            "an encoder by DP-SGD on telling hidden blocks of an image, which couples nothing",
+            ENCODING,
+        ),
         "prototypes": Lazy(
             f"{_HERE}.prototypes:PrototypesRecipe",
             "a public encoder adapted by noisy principal components and noisy clusters",

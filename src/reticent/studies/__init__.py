@@ -91,7 +91,11 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         ),
         "encoder-membership": trained_in("encoder_membership", ("mnist5k", "digits")),
         "attribute-inference": trained_in("attribute_inference", ("digits", "mnist5k")),
-        "pretraining": trained_in("pretraining", ("mnist", "digits"), ("mnist",)),
+        "pretraining": trained_in(
+            "pretraining",
+            ("mnist", "mnist-masked", "mnist-split", "digits"),
+            ("mnist", "mnist-masked", "mnist-split"),
+        ),
         "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
         "schema": trained_in("raw_tables", ("adult",), ("adult",)),
         "task-plan": trained_in("task_plan_fit", ("tables", "iris")),

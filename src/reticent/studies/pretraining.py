@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -15,12 +15,21 @@ from reticent.data import Dataset, load
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.protect import ReleaseRequest, release_encoder
-from reticent.protect.recipes.spectral import SpectralRecipe
+from reticent.protect.recipes.contrastive import ContrastiveRecipe
 from reticent.results.table import Table
 from reticent.studies.trained import Outcome, Run
 from reticent.training.encoders.evaluation import Memory, knn_accuracy, ridge_probe
 
 CONFIDENCE: Final = 0.95
+SPECTRAL, MASKED = "spectral", "masked-patches"
+
+
+class Row(NamedTuple):
+    """What is trained: the loss, ε, and the part of a step's budget for what couples a batch."""
+
+    method: str
+    epsilon: float
+    share: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +48,8 @@ class Pretraining:
     queries: int
     coupling_shares: tuple[float, ...] = (1 / 17,)
     """Of a step's budget; more than one at the first ε: how the split matters."""
+    beside: tuple[str, ...] = ()
+    """Losses that couple nothing, at every ε."""
     pooled: int = 2
     """The probe sees the mean over so many squares a side of each map."""
     penalty: float = 0.01
@@ -47,42 +58,56 @@ class Pretraining:
     exact: bool = True
     delta: float = 1e-5
 
-    def request(self, epsilon: float, share: float, seed: int) -> ReleaseRequest:
+    def request(self, row: Row, seed: int) -> ReleaseRequest:
         """The request that the command line would make."""
+        split: dict[str, Any] = {} if row.share is None else {"coupling_share": row.share}
         return ReleaseRequest.of(
-            epsilon=epsilon,
+            epsilon=row.epsilon,
             delta=self.delta,
             relation=Relation.ADD_REMOVE,
             records=self.records,
-            recipe=SpectralRecipe.name,
+            recipe=row.method,
             shape=self.shape,
             augmentation=self.augmentation,
             batch=self.batch,
             epochs=self.steps * self.batch / self.records,
-            coupling_share=share,
             exact=self.exact,
             seed=seed,
+            **split,
         )
 
     @property
-    def rows(self) -> list[tuple[float, float]]:
-        """Pairs of ε and share."""
+    def rows(self) -> list[Row]:
+        """All that is trained, in the order of the table."""
         first, *others = self.epsilons
-        grid = [(first, share) for share in self.coupling_shares]
-        return grid + [(epsilon, self.coupling_shares[0]) for epsilon in others]
+        shares = self.coupling_shares
+        grid = [Row(SPECTRAL, first, share) for share in shares]
+        grid += [Row(SPECTRAL, epsilon, share) for epsilon in others for share in shares[:1]]
+        return grid + [
+            Row(method, epsilon, None) for method in self.beside for epsilon in self.epsilons
+        ]
 
 
+_MNIST: Final = Pretraining(
+    on="mnist",
+    records=60_000,
+    shape="28x28x1",
+    augmentation="digits",
+    batch=512,
+    steps=100,
+    epsilons=(3.0, 0.9),
+    memory=5_000,
+    queries=4_000,
+)
 SPECS: Mapping[str, Pretraining] = {
-    "mnist": Pretraining(
-        on="mnist",
-        records=60_000,
-        shape="28x28x1",
-        augmentation="digits",
-        batch=512,
-        steps=100,
-        epsilons=(3.0, 0.9),
-        memory=5_000,
-        queries=4_000,
+    "mnist": _MNIST,
+    "mnist-masked": replace(_MNIST, coupling_shares=(), beside=(MASKED,)),
+    "mnist-split": replace(
+        _MNIST,
+        coupling_shares=(0.003, 1 / 17, 0.5, 0.9),
+        epsilons=(3.0,),
+        seeds=3,
+        exact=False,
     ),
     "digits": Pretraining(
         on="digits",
@@ -94,6 +119,7 @@ SPECS: Mapping[str, Pretraining] = {
         epsilons=(8.0, 3.0),
         memory=1_200,
         queries=500,
+        beside=(MASKED,),
         pooled=1,
         seeds=2,
         exact=False,
@@ -102,7 +128,7 @@ SPECS: Mapping[str, Pretraining] = {
 
 
 def study(spec: Pretraining, run: Run) -> Outcome:
-    """Encoders from private images by the spectral loss: kNN and probe over the first weights.
+    """Encoders from private images, spectral and masked patches: kNN and probe over first weights.
 
     One table for each data set.
     """
@@ -112,11 +138,11 @@ def study(spec: Pretraining, run: Run) -> Outcome:
         run.cell((spec.on, "start", spec.shape, seed), _start, spec, private, test, seed)
         for seed in range(spec.seeds)
     ]
-    drawn: dict[tuple[float, float], list[dict[str, Any]]] = {row: [] for row in spec.rows}
+    drawn: dict[Row, list[dict[str, Any]]] = {row: [] for row in spec.rows}
     for seed in range(spec.seeds):
         for row in spec.rows:
             key = (spec.on, spec.batch, spec.steps, spec.delta, spec.exact, *row, seed)
-            drawn[row].append(run.cell(key, _trained, spec, private, test, (*row, seed)))
+            drawn[row].append(run.cell(key, _trained, spec, private, test, (row, seed)))
     return Outcome(specifications=(spec,), tables=(_shown(spec, starts, drawn),))
 
 
@@ -133,10 +159,8 @@ def _images(spec: Pretraining, run: Run) -> tuple[Dataset, Dataset]:
 
 
 def _start(spec: Pretraining, private: Dataset, test: Dataset, seed: int) -> dict[str, Any]:
-    recipe = spec.request(spec.epsilons[0], spec.coupling_shares[0], seed).planned(
-        private.features.shape[1], 0
-    )
-    assert isinstance(recipe, SpectralRecipe)
+    recipe = spec.request(spec.rows[0], seed).planned(private.features.shape[1], 0)
+    assert isinstance(recipe, ContrastiveRecipe)
     weights = {
         name: one.detach().numpy().astype(np.float64)
         for name, one in recipe.network().encoder.named_parameters()
@@ -145,11 +169,11 @@ def _start(spec: Pretraining, private: Dataset, test: Dataset, seed: int) -> dic
 
 
 def _trained(
-    spec: Pretraining, private: Dataset, test: Dataset, row: tuple[float, float, int]
+    spec: Pretraining, private: Dataset, test: Dataset, row: tuple[Row, int]
 ) -> dict[str, Any]:
     released = release_encoder(private, spec.request(*row))
     recipe = released.recipe
-    assert isinstance(recipe, SpectralRecipe)
+    assert isinstance(recipe, ContrastiveRecipe)
     found = _judged(spec, recipe, released.tensors, private, test)
     scales = {name: float(scale) for name, scale in released.scales.items()}
     return found | {"grade": str(released.guarantee.grade), "scales": scales}
@@ -157,7 +181,7 @@ def _trained(
 
 def _judged(
     spec: Pretraining,
-    recipe: SpectralRecipe,
+    recipe: ContrastiveRecipe,
     tensors: Mapping[str, Floats],
     private: Dataset,
     test: Dataset,
@@ -176,7 +200,7 @@ def _judged(
     return {"knn": knn_accuracy(whole), "probe": ridge_probe(few, penalty=spec.penalty)}
 
 
-def _pooled(rows: Floats, recipe: SpectralRecipe, side: int) -> Floats:
+def _pooled(rows: Floats, recipe: ContrastiveRecipe, side: int) -> Floats:
     """Means over side × side squares of each map."""
     assert recipe.image is not None
     _, height, width = recipe.image
@@ -189,17 +213,20 @@ def _pooled(rows: Floats, recipe: SpectralRecipe, side: int) -> Floats:
 def _shown(
     spec: Pretraining,
     starts: Sequence[Mapping[str, Any]],
-    drawn: Mapping[tuple[float, float], Sequence[Mapping[str, Any]]],
+    drawn: Mapping[Row, Sequence[Mapping[str, Any]]],
 ) -> Table:
     first = tuple(f"{np.mean([one[name] for one in starts]):.4f}" for name in ("knn", "probe"))
-    rows = [("first weights", "–", "–", "–", *first, str(len(starts)))]
-    for (epsilon, share), found in drawn.items():
+    rows = [("first weights", "–", "–", "–", "–", *first, str(len(starts)))]
+    for (method, epsilon, share), found in drawn.items():
         gains = tuple(_gain(found, starts, name) for name in ("knn", "probe"))
-        words = (str(found[0]["grade"]), upper_text(epsilon), upper_text(spec.delta))
-        rows.append((*words, f"{share:.3f}", *gains, str(len(found))))
+        words = (method, str(found[0]["grade"]), upper_text(epsilon), upper_text(spec.delta))
+        rows.append((*words, "–" if share is None else f"{share:.3f}", *gains, str(len(found))))
     return Table(
         title=f"Pre-training on {spec.records:,} private images of {spec.on}, without labels",
-        columns=("encoder", "ε", "δ", "share of the moment", "kNN (5)", "ridge probe", "seeds"),
+        columns=(
+            *("encoder", "grade", "ε", "δ", "share of the moment"),
+            *("kNN (5)", "ridge probe", "seeds"),
+        ),
         rows=tuple(rows),
         notes=(
             f"{spec}.",

@@ -87,7 +87,7 @@ def test_public_rows_are_taken_by_turns_and_synthetic_ones_without_them():
     terms = terms_of()
     recipe = planned(terms, public=public_text(PUBLIC))
     run = ContrastiveRun(recipe)
-    first, second, fourth = (recipe._public_embeddings(run, step) for step in (0, 1, 3))
+    first, second, fourth = (recipe.public_embeddings(run, step) for step in (0, 1, 3))
     assert not torch.equal(first, second)
     assert torch.equal(first, fourth)  # 30 rows, ten at a time
     alone = planned(terms)
@@ -101,7 +101,7 @@ def test_slots_are_checked_at_the_size_of_every_step():
     """Bits of a product depend on its shape: the checks see as many negatives as steps do."""
     recipe = planned(terms_of(), public=public_text(PUBLIC))
     run = ContrastiveRun(recipe)
-    assert run.gradients.released.shape == recipe._public_embeddings(run, 0).shape == (10, 3)
+    assert run.gradients.released.shape == recipe.public_embeddings(run, 0).shape == (10, 3)
 
 
 def test_a_release_is_proven_and_says_what_is_public():

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 from reticent.data import load
+from reticent.training.contrastive.cropped_views import CroppedViews
 from reticent.training.encoders.base import ImageShape
 from reticent.training.encoders.filter_banks import synthetic_images
 from reticent.training.encoders.filter_views import FilterViews, whitened_bank
@@ -62,3 +64,25 @@ def test_names_and_refusals():
         FilterViews("gabor").encode(np.zeros((1, 4, 8, 1)))
     with pytest.raises(InputError, match="images must be finite"):
         FilterViews("gabor").encode(np.full((1, 8, 8, 1), np.nan))
+
+
+def test_crops_stay_inside_and_keep_planes_of_colour():
+    """A view by the numbers that change nothing is the image; grey views have no colour."""
+    views = CroppedViews()
+    images = torch.rand(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    assert views.draws(3) == 12
+    still = torch.full((2, 12), 0.5)
+    still[:, 0] = 1.0 - 1e-7  # the whole area
+    assert views.of_uniforms(images, still).numpy() == pytest.approx(images.numpy(), abs=1e-5)
+    grey = still.clone()
+    grey[:, 7] = 0.1
+    found = views.of_uniforms(images, grey)
+    assert float((found - found.mean(1, keepdim=True)).abs().max()) < 1e-6
+    drawn = torch.rand(500, 12, generator=torch.Generator().manual_seed(1))
+    drawn[:, 5], drawn[:, 6] = 0.5, 0.5  # neither brighter nor of other contrast
+    ramp = torch.arange(8.0).expand(500, 1, 8, 8)
+    slopes = views.of_uniforms(ramp, drawn[:, :7]).diff(dim=3).flatten(1)
+    assert bool(((slopes >= -1e-4).all(dim=1) | (slopes <= 1e-4).all(dim=1)).all())  # no reflection
+    steepest = slopes.abs().amax(dim=1)
+    assert 0.3 < float(steepest.min()) < 0.6  # at least .3 of the area
+    assert 0.2 < float((slopes.sum(dim=1) < 0).float().mean()) < 0.8  # mirrored; beyond 13σ

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
@@ -31,7 +31,12 @@ from reticent.validation import InputError, count, positive
 
 if TYPE_CHECKING:
     from reticent.protect.contrastive_run import ContrastiveRun
-    from reticent.training.contrastive.networks import ContrastiveNetwork, Shape
+    from reticent.training.contrastive.networks import (
+        ContrastiveNetwork,
+        ImageViews,
+        MaskedViews,
+        Shape,
+    )
     from reticent.training.encoders.torch_extra import torch
 
 SAMPLE: Final = "step"
@@ -75,10 +80,10 @@ class Sample(NamedTuple):
     step: int
 
     def batch(self, draws: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the network reads of each record, and the secret numbers of its two views."""
+        """What the network reads of each record, and so many secret numbers for its views."""
         from reticent.training.encoders.torch_extra import torch
 
-        return self.inputs, torch.from_numpy(record_uniforms(self.rows, self.labels, 2 * draws))
+        return self.inputs, torch.from_numpy(record_uniforms(self.rows, self.labels, draws))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -190,19 +195,10 @@ class ContrastiveRecipe(EncoderRecipe):
 
     def gradient_step(self, terms: Terms, share: float) -> Step:
         """The clipped gradient sum of each sample, with this share of the budget."""
-        if terms.records_touched > 1 and self.rate < 1:
-            raise InputError(
-                "max_records_per_person must be 1 for samples, whose coins are one for each record,"
-                f" got {terms.records_touched}: say 1, or a batch of all records"
-            )
-        if terms.relation is not Relation.ADD_REMOVE and self.rate < 1:
-            raise InputError(
-                "relation must be add-remove for Poisson samples, got replace-one: say add-remove,"
-                " or a batch of all records"
-            )
+        self.refuse_uncovered(terms)
         gradients = bounds.clipped_gradients(
             clip=self.clip,
-            size=self._size,
+            size=self.size,
             exact=self.exact,
             records=self.records,
             relation=terms.relation,
@@ -217,8 +213,21 @@ class ContrastiveRecipe(EncoderRecipe):
             sample=SAMPLE,
         )
 
+    def refuse_uncovered(self, terms: Terms) -> None:
+        """Samples that no theorem covers."""
+        if terms.records_touched > 1 and self.rate < 1:
+            raise InputError(
+                "max_records_per_person must be 1 for samples, whose coins are one for each record,"
+                f" got {terms.records_touched}: say 1, or a batch of all records"
+            )
+        if terms.relation is not Relation.ADD_REMOVE and self.rate < 1:
+            raise InputError(
+                "relation must be add-remove for Poisson samples, got replace-one: say add-remove,"
+                " or a batch of all records"
+            )
+
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
         """The number of weights of encoder and head."""
         return sum(one.numel() for one in self._shaped().parameters())
 
@@ -246,6 +255,7 @@ class ContrastiveRecipe(EncoderRecipe):
         from reticent.protect.contrastive_run import ContrastiveRun, float32_rows
 
         run = ContrastiveRun(self)
+        rows, labels = self.table(rows, labels)
         inputs = run.views.inputs(float32_rows(rows))
         with (
             training_progress(self, plan, run, (rows, labels)) as progress,
@@ -263,6 +273,10 @@ class ContrastiveRecipe(EncoderRecipe):
                 )
         return run.encoder_tensors()
 
+    def table(self, rows: Floats, labels: Array) -> tuple[Floats, Array]:
+        """The records among which samples are drawn."""
+        return rows, labels
+
     def _schedule(self, step: int) -> float:
         """The part of the learning rate at a step: it rises over ten, then falls as a cosine."""
         risen = min(1.0, (step + 1) / _WARM_UP)
@@ -273,6 +287,29 @@ class ContrastiveRecipe(EncoderRecipe):
         from reticent.protect.contrastive_run import encoded_rows
 
         return encoded_rows(self, tensors, rows)
+
+    def draws(self, views: ImageViews | MaskedViews) -> int:
+        """How many secret numbers a step takes for a record: those of two views."""
+        return 2 * views.draws
+
+    def outputs(self, views: ImageViews | MaskedViews) -> Callable[..., torch.Tensor]:
+        """``outputs(model, inputs, uniforms)``: what losses read of each record, two embeddings."""
+        from reticent.training.contrastive.networks import pairs_of_views
+
+        return pairs_of_views(views)
+
+    def example(self, records: int) -> tuple[torch.Tensor, ...]:
+        """What a batch holds beside inputs and numbers for views, for so many random records."""
+        del records
+        return ()
+
+    def check_machine(self, run: ContrastiveRun, example: tuple[torch.Tensor, ...]) -> None:
+        """What must hold on this machine beside what every gradient sum is checked for."""
+        del run, example
+
+    def losses(self, outputs: torch.Tensor, released: torch.Tensor) -> torch.Tensor:
+        """The loss of each record from its outputs, and what is public of all others."""
+        return self.terms(outputs[:, 0], outputs[:, 1], released)
 
     def stand_in(self) -> torch.Tensor:
         """What losses read of others, in the shape of every step: the checks before it use it."""

@@ -84,7 +84,7 @@ class CoupledRecipe(ContrastiveRecipe):
             noisy = plan[self.coupling].release(exact) / (self.rate * self.records)
             return torch.from_numpy(self.matrix(noisy).astype(np.float32))
 
-        return run.gradients.of_step(sample.batch(run.views.draws), released)
+        return run.gradients.of_step(sample.batch(run.draws), released)
 
     @abstractmethod
     def _coupling_bound(self, public: Mapping[str, Any]) -> Sensitivity:

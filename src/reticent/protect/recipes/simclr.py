@@ -1,45 +1,42 @@
-"""SimCLR with public negatives: each private image is told from public ones, and from no other.
+"""SimCLR: NT-Xent on private images, by one of three ways that bound what an image does.
 
-NT-Xent compares every image of a batch with all others: no clipping bounds what one of them does to
-the sum. Against public images there is nothing to couple: a loss is a function of one record, of
-public images and of released weights, so this is DP-SGD (docs/theory.md E.10). Public images
-should be of the kind of the private ones: otherwise the encoder learns to tell the two kinds
-apart, and little else.
+NT-Xent compares every image of a batch with all others: clipping the gradient of each term does not
+bound what one of them does to the sum. Each way (``simclr_ways``) takes the coupling out, releases
+it with noise, or clips it (docs/theory.md E.10). Public negatives are taken where nothing is said;
+they should be of the kind of the private images: otherwise the encoder learns to tell the two
+kinds apart, and little else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
-from reticent.arrays import Floats
+from reticent.arrays import Array, Floats
+from reticent.protect.noisy_query import FixedSize
 from reticent.protect.recipe import Plan, Step
-from reticent.protect.recipes.contrastive import STATED, VIEWS, ContrastiveRecipe, Sample
-from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.network import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.recipes.contrastive import STATED, ContrastiveRecipe, Sample
 from reticent.protect.recipes.pate import decoded_rows
+from reticent.protect.recipes.simclr_ways import WAYS, PublicNegatives, Way
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.validation import InputError, count, positive
 
 if TYPE_CHECKING:
     from reticent.protect.contrastive_run import ContrastiveRun
-    from reticent.training.contrastive.networks import Shape
+    from reticent.training.contrastive.networks import ImageViews, MaskedViews, Shape
     from reticent.training.encoders.torch_extra import torch
 
 NEGATIVES: Final = 128
-_PUBLIC: Final = (
-    "the images that are told from private ones are public: no private record was looked at to"
-    " choose them"
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimCLRRecipe(ContrastiveRecipe):
-    """An encoder whose two views of an image agree, and are unlike views of public images.
+    """An encoder whose two views of an image agree, and are unlike views of other images.
 
     ``public`` are rows as ``pate.public_text`` writes them; without any, synthetic ones are taken.
     """
@@ -47,72 +44,129 @@ class SimCLRRecipe(ContrastiveRecipe):
     name: ClassVar[str] = "simclr"
     options: ClassVar[tuple[str, ...]] = (
         *ContrastiveRecipe.options,
-        *("public", "negatives", "temperature"),
+        *("way", "public", "negatives", "temperature", "coupling_share"),
     )
     noises: ClassVar[tuple[str, ...]] = ("gaussian",)
 
+    way: str = PublicNegatives.name
+    """What keeps private images apart: one of ``simclr_ways.WAYS``."""
     public: str = ""
     negatives: int = NEGATIVES
     """Public rows that each step takes, by turns."""
     temperature: float = 0.5
+    coupling_share: float = 0.5
+    """Of the budget of a step, for released embeddings."""
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
-        """With no more negatives than there are public rows."""
-        held = len(decoded_rows(options.get("public") or "", numbers["features"]))
+        """With the numbers of the way, and no more negatives than there are public rows."""
+        way = way_named(options.get("way") or PublicNegatives.name)
+        given = {name: value for name, value in options.items() if value is not None}
+        for other in WAYS.values():
+            for name in set(other.options) & set(given) if other is not way else ():
+                raise InputError(f"{name} must be given with --way {other.name}, got {way.name}")
+        given = dict(way.defaults) | given
+        if way.fixed:
+            given["batch"] = min(given["batch"], numbers["records"])
+        held = len(decoded_rows(given.get("public") or "", numbers["features"]))
         if held:
-            wanted = count("negatives", options.get("negatives", NEGATIVES))
-            options = options | {"negatives": min(wanted, held)}
-        return super(SimCLRRecipe, cls)._planned(terms, numbers, options)
+            given["negatives"] = min(count("negatives", given.get("negatives", NEGATIVES)), held)
+        return super(SimCLRRecipe, cls)._planned(terms, numbers, given)
 
     def __post_init__(self) -> None:
         """Numbers that do not go together are refused before anything is planned."""
         super(SimCLRRecipe, self).__post_init__()
         positive("temperature", self.temperature)
+        if not 0 < self.coupling_share < 1:
+            raise InputError(f"coupling_share must be between 0 and 1, got {self.coupling_share}")
         held = len(decoded_rows(self.public, self.features))
         if not 1 <= self.negatives <= (held or 2**16):
             raise InputError(
                 f"negatives must be between 1 and {held or 2**16}, got {self.negatives}"
             )
+        if self.chosen.fixed and not 2 <= self.batch <= self.records:
+            raise InputError(f"batch must be between 2 and {self.records}, got {self.batch}")
+        self.chosen.refuse_numbers(self)
+
+    @property
+    def chosen(self) -> Way:
+        """The way."""
+        return way_named(self.way)
+
+    @property
+    def rate(self) -> float:
+        """With which a step sees a record: a Poisson sample's, or that of samples of one size."""
+        if self.chosen.fixed and self.batch < self.records:
+            return FixedSize(self.batch, self.records)
+        return min(1.0, self.batch / self.records)
 
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the code makes sure of; of bits in exact mode alone."""
-        bits = (SLOTS,) if self.exact else ()
-        return (PER_EXAMPLE, *bits, VIEWS, COINS, NOISY_SUMS, OWN_CLASS)
+        """What the code makes sure of."""
+        return self.chosen.checked(self)
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the user states."""
-        return (*STATED, _PUBLIC) if self.public else STATED
+        return (*STATED, *self.chosen.stated(self))
+
+    def refuse_uncovered(self, terms: Terms) -> None:
+        """Samples, relations and units that no theorem covers."""
+        if self.chosen.fixed:
+            self.chosen.refuse_uncovered(terms)
+        else:
+            super(SimCLRRecipe, self).refuse_uncovered(terms)
 
     def steps(self, terms: Terms) -> dict[str, Step]:
-        """One kind of query: the clipped gradient sum."""
-        return {GRADIENTS: self.gradient_step(terms, 1.0)}
+        """The clipped gradient sum, and where a way releases more, that."""
+        return self.chosen.steps(self, terms)
+
+    def table(self, rows: Floats, labels: Array) -> tuple[Floats, Array]:
+        """For samples of one size exactly N rows: more are left out, zeros stand for missing ones.
+
+        A replaced record keeps its place, so that all others keep theirs.
+        """
+        if not self.chosen.fixed:
+            return rows, labels
+        filled = np.zeros((self.records, rows.shape[1]))
+        marks = np.zeros(self.records, dtype=np.asarray(labels).dtype)
+        held = min(len(rows), self.records)
+        filled[:held], marks[:held] = rows[:held], labels[:held]
+        return filled, marks
 
     def total(self, run: ContrastiveRun, sample: Sample, plan: Plan) -> Floats:
-        """The clipped gradient sum of a sample, at public embeddings of the same weights."""
-        del plan
-        run.gradients.released = self._public_embeddings(run, sample.step)
-        return run.gradients.of(sample.batch(run.views.draws))
+        """The clipped gradient sum of a sample."""
+        return self.chosen.total(self, run, sample, plan)
+
+    def outputs(self, views: ImageViews | MaskedViews) -> Callable[..., torch.Tensor]:
+        """What losses read of each record."""
+        return self.chosen.outputs(self, views)
+
+    def example(self, records: int) -> tuple[torch.Tensor, ...]:
+        """What a batch holds beside inputs and numbers for views."""
+        return self.chosen.example(self, records)
+
+    def check_machine(self, run: ContrastiveRun, example: tuple[torch.Tensor, ...]) -> None:
+        """What the way needs."""
+        self.chosen.check_machine(run, example)
 
     def stand_in(self) -> torch.Tensor:
-        """Random embeddings, as many as a step has: slots are checked for products of this size."""
-        from reticent.training.encoders.torch_extra import torch
+        """What losses read of others."""
+        return self.chosen.stand_in(self)
 
-        rng = seeded("stand-in", self.negatives, self.embedding)
-        drawn = rng.standard_normal((self.negatives, self.embedding), np.float32)
-        return torch.from_numpy(drawn)
+    def losses(self, outputs: torch.Tensor, released: torch.Tensor) -> torch.Tensor:
+        """NT-Xent of each record, against what is public of others."""
+        return self.chosen.losses(self, outputs, released)
 
     def terms(
         self, first: torch.Tensor, second: torch.Tensor, released: torch.Tensor
     ) -> torch.Tensor:
-        """NT-Xent of each record against public embeddings."""
-        from reticent.training.contrastive.public_negatives import public_negative_terms
+        """The same from two embeddings a record."""
+        from reticent.training.encoders.torch_extra import torch
 
-        return public_negative_terms(first, second, released, temperature=self.temperature)
+        return self.losses(torch.stack([first, second], dim=1), released)
 
-    def _public_embeddings(self, run: ContrastiveRun, step: int) -> torch.Tensor:
+    def public_embeddings(self, run: ContrastiveRun, step: int) -> torch.Tensor:
         """Of public rows, a new part of them at each step, by the weights as they are."""
         from reticent.protect.contrastive_run import float32_rows
         from reticent.training.encoders.torch_extra import torch
@@ -129,6 +183,13 @@ class SimCLRRecipe(ContrastiveRecipe):
         if self.public:
             return decoded_rows(self.public, self.features)
         return _synthetic_rows(self.negatives, self.features, self.image)
+
+
+def way_named(name: str) -> Way:
+    """The way of that name."""
+    if name not in WAYS:
+        raise InputError(f"way must be one of {', '.join(WAYS)}, got {name!r}")
+    return WAYS[name]
 
 
 @lru_cache(maxsize=4)

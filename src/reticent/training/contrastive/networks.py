@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from reticent.training.contrastive.augmentations import Augmentation, natural, turned_digits
+from reticent.training.contrastive.masked_patches import PatchDecoder
 from reticent.training.encoders.convolutional import (
     ResNet18Config,
     ResNet18Encoder,
@@ -112,6 +113,33 @@ def contrastive_network(
     Without a seed it has shapes and no memory for weights: numbers of a file that lies about its
     size cost nothing.
     """
+    return _seeded(architecture, shape, seed, lambda: _built(architecture, features, shape, width))
+
+
+def masking_network(
+    architecture: str, features: int, shape: Shape | None, *, seed: int | None
+) -> ContrastiveNetwork:
+    """The same encoder with a head that tells the hidden parts of a record from its features."""
+
+    def built() -> ContrastiveNetwork:
+        found = _built(architecture, features, shape, 1)
+        if architecture == "strided" and shape is not None:
+            found.head = PatchDecoder(_strided_config(shape).maps, shape)
+            return found
+        found.head = nn.Linear(feature_width(architecture, shape), features)
+        if shape is not None:
+            found.head = nn.Sequential(found.head, nn.Unflatten(1, shape))
+        return found
+
+    return _seeded(architecture, shape, seed, built)
+
+
+def _seeded(
+    architecture: str,
+    shape: Shape | None,
+    seed: int | None,
+    built: Callable[[], ContrastiveNetwork],
+) -> ContrastiveNetwork:
     if architecture not in ARCHITECTURES:
         raise InputError(
             f"architecture must be one of {', '.join(ARCHITECTURES)}, got {architecture!r}"
@@ -120,10 +148,10 @@ def contrastive_network(
         raise InputError(f"shape must be said for {architecture}, as 28x28x1, got none")
     if seed is None:
         with torch.device("meta"):
-            return _built(architecture, features, shape, width)
+            return built()
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return _built(architecture, features, shape, width)
+        return built()
 
 
 def _built(architecture: str, features: int, shape: Shape | None, width: int) -> ContrastiveNetwork:
@@ -198,11 +226,11 @@ def pairs_of_views(views: ImageViews | MaskedViews) -> Callable[..., torch.Tenso
 
 
 def example_rows(features: int, draws: int, records: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random rows of many sizes, and numbers in [0, 1) for their views: for the checks."""
+    """Random rows of many sizes, and so many numbers in [0, 1) for each: for the checks."""
     generator = torch.Generator().manual_seed(0)
     sizes = 2.0 ** torch.randint(-3, 4, (records, 1), generator=generator)
     rows = torch.randn(records, features, generator=generator) * sizes
-    return rows, torch.rand(records, 2 * draws, generator=generator)
+    return rows, torch.rand(records, draws, generator=generator)
 
 
 def feature_width(architecture: str, shape: Shape | None) -> int:

@@ -33,18 +33,21 @@ from reticent.validation import InputError, count
 if TYPE_CHECKING:
     import torch
 
-    from reticent.training.contrastive.augmentations import Augmentation
+    from reticent.training.contrastive.cropped_views import UniformViews
     from reticent.training.encoders.filter_banks import Bank
 
 BankName = Literal["gabor", "patches"]
 ViewsName = Literal["natural", "digits"]
 VIEWS: Final = 3
-_SYNTHETIC: Final = 4000
+_SYNTHETIC: Final[dict[ViewsName, int]] = {"natural": 6000, "digits": 4000}
 """Images that the whitening is computed from."""
 _AT_ONCE: Final = 20
 _RIDGE: Final = 0.5
 """Beside the eigenvalues of the second moment, in units of their mean."""
-_VERSION: Final = "filter views 1"
+_VERSION: Final[dict[ViewsName, str]] = {
+    "natural": "filter views 2",
+    "digits": "filter views 1",
+}
 
 
 class FilterViews:
@@ -52,8 +55,8 @@ class FilterViews:
 
     Images are uint8, which are divided by 255, or real numbers, which are taken as they are; one
     channel or three, sides of 8 pixels or more. ``augmentation`` says how views are made:
-    photographs ("natural") or digits, which are never mirrored. With 0 views a row is the image's
-    own block alone.
+    photographs ("natural": ``CroppedViews``) or digits, which are never mirrored. With 0 views a
+    row is the image's own block alone.
 
     >>> FilterViews("gabor", views=0).encode(np.zeros((2, 8, 8, 1), dtype=np.uint8)).shape
     (2, 232)
@@ -71,7 +74,9 @@ class FilterViews:
 
     def fingerprint(self) -> str:
         """SHA-256 of the definition of the map, which is all that it is made of."""
-        named = f"{_VERSION}; {self.bank}; {self.augmentation}; {self.views} views"
+        named = (
+            f"{_VERSION[self.augmentation]}; {self.bank}; {self.augmentation}; {self.views} views"
+        )
         return hashlib.sha256(named.encode()).hexdigest()
 
     def encode(self, inputs: Array) -> Floats32:
@@ -93,7 +98,7 @@ class FilterViews:
         return rows
 
     def _views_of(
-        self, augmentation: Augmentation, channels: int
+        self, augmentation: UniformViews, channels: int
     ) -> Callable[[torch.Tensor], torch.Tensor]:
         """From an image (1, channels, height, width) to itself and its views."""
         from reticent.training.encoders.torch_extra import torch
@@ -117,7 +122,7 @@ class WhitenedBank:
     """A bank of filters, and the centre and whitening of its features; all of it public."""
 
     bank: Bank
-    augmentation: Augmentation
+    augmentation: UniformViews
     centre: torch.Tensor
     whitening: torch.Tensor
 
@@ -134,17 +139,18 @@ class WhitenedBank:
 @functools.lru_cache(maxsize=4)
 def whitened_bank(name: BankName, shape: ImageShape, views: ViewsName) -> WhitenedBank:
     """The map for images of one shape; nothing but the names and the shape goes in."""
-    from reticent.training.contrastive.augmentations import natural, turned_digits
+    from reticent.training.contrastive.augmentations import turned_digits
+    from reticent.training.contrastive.cropped_views import CroppedViews
     from reticent.training.encoders.filter_banks import bank_of, synthetic_images
     from reticent.training.encoders.torch_extra import torch
 
-    augmentation = natural() if views == "natural" else turned_digits()
-    rng = seeded("synthetic views", _VERSION)
+    augmentation: UniformViews = CroppedViews() if views == "natural" else turned_digits()
+    rng, number = seeded("synthetic views", _VERSION[views]), _SYNTHETIC[views]
     draws = augmentation.draws(shape.channels)
     with torch.inference_mode():
         bank = bank_of(name, shape)
-        images = synthetic_images(_SYNTHETIC, shape, "whitening")
-        uniforms = torch.from_numpy(rng.random((_SYNTHETIC, draws), np.float32))
+        images = synthetic_images(number, shape, "whitening")
+        uniforms = torch.from_numpy(rng.random((number, draws), np.float32))
         rows = torch.cat(
             [
                 bank(augmentation.of_uniforms(part, drawn))
