@@ -38,8 +38,8 @@ class Task:
 def task(name: str, *, records: int, seed: int, folder: Path | None = None) -> Task:
     """So many private records, drawn by the seed; the queries are never among them.
 
-    ``mnist`` (also through wavelets), ``cifar10``, ``adult``, ``adult-log`` and ``trec`` have test records of their own,
-    which are the queries; of the others those that were not drawn are.
+    ``mnist`` (also through wavelets), ``cifar10``, ``adult``, ``adult-log`` and ``trec`` have test
+    records of their own, which are the queries; of the others those that were not drawn are.
     """
     if name in _WITH_TEST:
         train, test = (_WITH_TEST[name](part, folder) for part in ("train", "test"))
