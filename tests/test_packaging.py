@@ -29,7 +29,7 @@ FOR_USERS = {
         *PROJECT["dependencies"],
         *(
             line
-            for extra in ("torch", "demo", "report", "tables", "encoders", "onnx", "service")
+            for extra in ("torch", "demo", "report", "tables", "encoders", "onnx", "ray", "service")
             for line in EXTRAS[extra]
         ),
     ]

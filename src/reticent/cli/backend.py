@@ -13,7 +13,7 @@ Backend = Annotated[
     str,
     typer.Option(
         help="Where tasks run: loky, processes of this machine; or ray, a cluster, with all of its"
-        " cores unless --jobs says how many (pip install 'reticent\\[ray]').",
+        " cores unless --jobs says how many (pip install 'reticent[ray]').",
     ),
 ]
 Address = Annotated[
