@@ -124,7 +124,7 @@ class TestNoise:
         for step in scales:
             weaker = with_scales(recipe, scales | {step: scales[step] / 2}, terms)
             assert spent_by(weaker, terms) > spent_by(plan, terms)
-            bare = with_scales(recipe, scales | {step: scales[step] / 100}, terms)
+            bare = with_scales(recipe, scales | {step: scales[step] / 1e4}, terms)
             with pytest.raises(InputError, match="what the noise gives"):
                 claim_of(recipe, terms, bare)
 
