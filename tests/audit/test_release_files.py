@@ -17,7 +17,7 @@ from reticent.audit.release_files import (
 )
 from reticent.data import Dataset
 from reticent.guarantee import Relation
-from reticent.protect import AdaSSPRegressor, load, release_weights, save
+from reticent.protect import AdaSSPRegressor, load, release_mean, release_weights, save
 from reticent.protect.estimators import ESTIMATORS
 from reticent.protect.noise_scales import noise_plan, scales_of
 from reticent.protect.registry import classifiers
@@ -221,5 +221,12 @@ def test_releases_of_one_report_share_beta(digits):
     regression = AdaSSPRegressor(
         records=200, relation="add-remove", bound=1.0, target_bound=1.0, **TERMS
     ).fit(digits[0], np.zeros(200))
-    with pytest.raises(InputError, match="must hold a classifier, got a regression"):
-        audit_files({"c": regression.released_}, read, beta=0.02, effort=effort)
+    numbers = Dataset(name="n", source="a test", inputs=digits[0], labels=np.zeros(200))
+    (found,) = audit_files(
+        {"c": regression.released_}, lambda _: numbers, beta=1e-6, effort=effort
+    ).audits.values()
+    assert not found.refuted
+    assert found.tightness == pytest.approx(1.0, abs=0.02)
+    mean = release_mean(digits[0], bound=1.0, records=200, relation="add-remove", **TERMS)
+    with pytest.raises(InputError, match="a classifier, a regression or an encoder, got a stat"):
+        audit_files({"d": mean}, lambda _: numbers, beta=0.02, effort=effort)
