@@ -145,7 +145,13 @@ def changed(kind):
     yield "invalid-fields", [first | {"name": ["a"]}, *rest]
     yield "invalid-fields", [first | {"parameters": 1}, *rest]
     yield "invalid-fields", []
+    if kind == "images":  # of another JSON type than the datatype says, or no whole number
+        yield problem, [first | {"data": [1.0] * 128}]
+        yield problem, [first | {"datatype": "FP32", "data": [0.5] * 128}]
     if kind == "records":
+        yield problem, [tensor("age", "FP64", [2], ["41", "42"]), *rest]
+        yield problem, [tensor("age", "INT64", [2], [41.0, 42.0]), *rest]
+        yield problem, [first, tensor("smoker", "BOOL", [2], ["true", "false"]), *rest[1:]]
         yield "invalid-fields", rest  # a column is missing
         yield problem, [tensor("age", "FP64", [3], [1, 2, 3]), *rest]  # of another length
         yield problem, [tensor("age", "BYTES", [2], ["41", "zqxjkv"]), *rest]
