@@ -1,6 +1,7 @@
 """Releases are run again by their certificates alone, and audited on neighbouring data."""
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from sklearn.datasets import load_digits
 
 from reticent.audit.one_training import margin_scores
 from reticent.audit.pairs import refuse_others
+from reticent.audit.release import audit_together
 from reticent.audit.release_files import (
     Effort,
     TrainingPlan,
@@ -230,3 +232,17 @@ def test_releases_of_one_report_share_beta(digits):
     mean = release_mean(digits[0], bound=1.0, records=200, relation="add-remove", **TERMS)
     with pytest.raises(InputError, match="a classifier, a regression or an encoder, got a stat"):
         audit_files({"d": mean}, lambda _: numbers, beta=0.02, effort=effort)
+
+
+def test_several_claims_are_audited_at_a_time_in_their_order():
+    seen = []
+    claims = {"one": partial(_told, "one"), "two": partial(_told, "two")}
+    found = audit_together(
+        claims, beta=0.1, jobs=2, progress=lambda done, whole: seen.append((done, whole))
+    )
+    assert dict(found.audits) == {"one": ("one", 0.05), "two": ("two", 0.05)}
+    assert seen == [(1, 2), (2, 2)]
+
+
+def _told(name, beta):
+    return name, beta

@@ -72,8 +72,13 @@ def divide(number):
     return 1 / number
 
 
-def slowly(index):
-    time.sleep(0.4)
+def draw_elsewhere(lost, mark, index):
+    """On the node that will be lost it never ends."""
+    import ray
+
+    if ray.get_runtime_context().get_node_id() == lost:
+        mark.touch()
+        time.sleep(600)
     return draw(index)
 
 
@@ -134,18 +139,24 @@ def test_loky_and_ray_give_identical_rows_of_one_study(two_nodes):
             assert study() == here
 
 
-def test_a_node_that_is_lost_changes_nothing(two_nodes):
+def test_a_node_that_is_lost_changes_nothing(two_nodes, tmp_path):
+    """It is lost when a task of its own has begun on it, which another node does again."""
+    mark = tmp_path / "begun"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lost = two_nodes.add_node(num_cpus=1)
         with tasks_on("ray", address=two_nodes.address):
             assert workers(-1) == 3
 
-            def lose(done):
-                if done == 2:
+            def lose(_):
+                if mark.exists() and lost in two_nodes.worker_nodes:
                     two_nodes.remove_node(lost, allow_graceful=False)
+                time.sleep(0.2)
 
-            assert map_tasks(slowly, range(9), jobs=3, on_done=lose) == map_tasks(draw, range(9))
+            task = partial(draw_elsewhere, lost.node_id, mark)
+            rows = map_tasks(task, range(40), jobs=3, on_done=lose)
+            assert rows == map_tasks(draw, range(40))
+            assert mark.exists()
 
 
 CLOSED = """
