@@ -148,7 +148,7 @@ class SimCLRRecipe(ContrastiveRecipe):
 
     def check_machine(self, run: ContrastiveRun, example: tuple[torch.Tensor, ...]) -> None:
         """What the way needs."""
-        self.chosen.check_machine(run, example)
+        self.chosen.check_machine(self, run, example)
 
     def stand_in(self) -> torch.Tensor:
         """What losses read of others."""

@@ -89,9 +89,11 @@ class Way(ABC):
         """Numbers of a recipe that this way cannot train with."""
         del recipe
 
-    def check_machine(self, run: ContrastiveRun, example: tuple[torch.Tensor, ...]) -> None:
+    def check_machine(
+        self, recipe: SimCLRRecipe, run: ContrastiveRun, example: tuple[torch.Tensor, ...]
+    ) -> None:
         """What must hold on this machine beside what every gradient sum is checked for."""
-        del run, example
+        del recipe, run, example
 
     @abstractmethod
     def steps(self, recipe: SimCLRRecipe, terms: Terms) -> dict[str, Step]:
@@ -322,12 +324,17 @@ class ClippedSimilarities(Way):
             outputs, derivatives, units, clip=recipe.clip, temperature=recipe.temperature
         )
 
-    def check_machine(self, run: ContrastiveRun, example: tuple[torch.Tensor, ...]) -> None:
+    def check_machine(
+        self, recipe: SimCLRRecipe, run: ContrastiveRun, example: tuple[torch.Tensor, ...]
+    ) -> None:
         """The derivatives of a view have the same bits whatever the other views hold."""
+        from reticent.training.encoders.torch_extra import torch
         from reticent.training.gradients.pair_sum import check_jacobians
 
         inputs, uniforms = example[:2]
-        check_jacobians(run.model, run.views.view(inputs, uniforms[:, : run.views.draws]))
+        views = run.views.view(inputs, uniforms[:, : run.views.draws])
+        places = torch.arange(2 * recipe.batch) % len(views)
+        check_jacobians(run.model, views[places])
 
     def stand_in(self, recipe: SimCLRRecipe) -> torch.Tensor:
         """Nothing is released of others."""

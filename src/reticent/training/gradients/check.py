@@ -108,9 +108,7 @@ def check_slots(clipper: Clipper, loss: Loss, batch: tuple[Any, ...], slots: int
     should be many and of many sizes, is compared between all slots and among shuffled neighbours,
     at the model's weights and at random ones (a weight of zero hides what it multiplies).
     """
-    with _weights_put_back(clipper.model):
-        _refuse_unlike_slots(clipper, loss, batch, slots)
-        _randomise(clipper.model, 1)
+    for _ in first_and_random_weights(clipper.model):
         _refuse_unlike_slots(clipper, loss, batch, slots)
 
 
@@ -134,11 +132,17 @@ def check_outputs(model: nn.Module, outputs: Loss, batch: tuple[Any, ...], slots
     As ``check_slots``, for numbers that are read from a forward pass: ``outputs(model, *batch)``
     has a row for each record.
     """
-    with _weights_put_back(model), torch.no_grad():
-        for seed in (None, 1):
-            if seed is not None:
-                _randomise(model, seed)
+    for _ in first_and_random_weights(model):
+        with torch.no_grad():
             _refuse_unlike_outputs(model, outputs, batch, slots)
+
+
+def first_and_random_weights(model: nn.Module) -> Iterator[None]:
+    """Twice: at the model's weights and at random ones, after which its own are put back."""
+    with _weights_put_back(model):
+        yield
+        _randomise(model, 1)
+        yield
 
 
 def _refuse_unlike_outputs(

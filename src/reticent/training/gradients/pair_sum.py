@@ -16,6 +16,7 @@ import numpy as np
 
 from reticent.arrays import Floats
 from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.gradients.check import first_and_random_weights
 from reticent.validation import InputError, positive
 
 Tensor = torch.Tensor
@@ -54,8 +55,14 @@ def jacobians(model: nn.Module, views: Tensor) -> tuple[Floats, Floats]:
 def check_jacobians(model: nn.Module, views: Tensor) -> None:
     """Refuse where what a view gives depends, in any bit, on what other views of a batch hold.
 
-    At the first weights, on random views: half of them are replaced by others.
+    At the first weights and at random ones, on random views, as many as a batch has: half of them
+    are replaced by others.
     """
+    for _ in first_and_random_weights(model):
+        _refuse_other_derivatives(model, views)
+
+
+def _refuse_other_derivatives(model: nn.Module, views: Tensor) -> None:
     order = torch.arange(len(views)).roll(len(views) // 2)
     for kept in (slice(0, len(views) // 2), slice(len(views) // 2, None)):
         mixed = views[order].clone()
