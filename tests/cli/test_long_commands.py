@@ -180,7 +180,8 @@ def printed_serve(monkeypatch):
         "reticent.service.serving.released_model",
         lambda path, name: SimpleNamespace(guarantee=CLAIM),
     )
-    monkeypatch.setattr("reticent.service.serving.serve", lambda *_: None)
+    monkeypatch.setattr("reticent.service.serving.prepared", lambda *_: None)
+    monkeypatch.setattr("reticent.service.listening.run", lambda *_: None)
     monkeypatch.setattr("reticent.service.serving.Listen.bound", lambda _: Bound())
     _start(ServeSpec(released=Path("released"), name="model"), Listen(port=8000))
 

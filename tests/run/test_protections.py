@@ -112,7 +112,8 @@ def test_a_protection_that_loses_a_class_is_named_with_it(found):
     assert lost.warnings[0] in protections_page(lost)
 
 
-def test_the_command(tmp_path, capsys):
+def test_the_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")  # no heading is broken
     files = []
     for name, table in (("train", data(200, 0)), ("test", data(100, 1))):
         path = tmp_path / f"{name}.csv"
