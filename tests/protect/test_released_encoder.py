@@ -257,6 +257,6 @@ def test_estimators_say_what_an_encoder_must_be(released, monkeypatch):
     head = estimator(released).fit(ROWS, names).released_
     with pytest.raises(InputError, match="must be a release of an encoder"):
         estimator(head).fit(ROWS, names)
-    monkeypatch.setattr("reticent.protect.estimators.is_own", lambda recipe: False)
+    monkeypatch.setattr("reticent.protect.learner.is_own", lambda recipe: False)
     with pytest.raises(InputError, match="of the package's own recipes"):
         estimator(released).fit(ROWS, names)

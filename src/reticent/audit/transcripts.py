@@ -26,7 +26,8 @@ from reticent.audit.release_audit import TranscriptAudit
 from reticent.guarantee import Guarantee, Relation
 from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.profiles import gaussian
-from reticent.protect.estimators import AdaSSPRegressor, Learner, Prepared
+from reticent.protect.estimators import AdaSSPRegressor
+from reticent.protect.learner import Learner, Prepared
 from reticent.protect.noise_scales import composed_epsilon_of, noise_plan, with_scales
 from reticent.protect.noisy_query import (
     FixedSize,

@@ -7,19 +7,16 @@ recipe's (``protect.recipes``).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
 
-from reticent.arrays import Array, Floats
-from reticent.guarantee import Guarantee, Relation
-from reticent.guarantee.grade import as_relation
-from reticent.protect.recipe import Recipe
+from reticent.arrays import Floats
+from reticent.guarantee import Relation
+from reticent.protect.learner import Learner, Prepared, ReleasingEstimator
 from reticent.protect.recipes.adassp import AdaSSPRecipe
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.protect.recipes.lda import LDARecipe
@@ -28,227 +25,14 @@ from reticent.protect.recipes.network import NetworkRecipe
 from reticent.protect.recipes.noisy_gradient import GradientRecipe
 from reticent.protect.recipes.pure_class_means import PureClassMeansRecipe
 from reticent.protect.recipes.regression import RegressionRecipe
-from reticent.protect.registry import is_own
-from reticent.protect.release import Charge, Release, release_records
-from reticent.protect.terms import Terms, inferred_sources
-from reticent.training.public_step import Enclosing, enclosing
+from reticent.protect.release import Charge, Release
 from reticent.training.records import (
-    classified_records,
-    indices_of,
     real_targets,
     without_private_values,
 )
-from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.protect.released_encoder import ReleasedEncoder
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Prepared:
-    """An estimator before its fit on some records: all that ``release_records`` is given."""
-
-    recipe: Recipe
-    terms: Terms
-    rows: Floats
-    labels: Array
-    classes: Array
-
-
-class _Releasing(BaseEstimator):  # type: ignore[misc]
-    """What estimators share: prepare records, release, predict by the release."""
-
-    recipe: ClassVar[type[Recipe]]
-
-    epsilon: float
-    delta: float
-    relation: Relation | str
-    max_records_per_person: int | None
-    inferred: Collection[str]
-    charge: Charge | None
-    encoder: ReleasedEncoder | Release | str | None
-    encoder_people: str | None
-    released_: Release
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Release a model; every data set of valid records has one, the empty one too."""
-        around = refuse_as_learner(self)
-        prepared = self.prepared(X, y)
-        self._set_classes(prepared.classes)
-        self.released_ = release_records(
-            prepared.recipe,
-            prepared.terms,
-            prepared.rows,
-            prepared.labels,
-            classes=prepared.classes,
-            charge=self.charge,
-            around=around,
-        )
-        return self
-
-    def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
-        """The recipe, the terms and the records that a fit would release by."""
-        raise NotImplementedError
-
-    @property
-    def guarantee_(self) -> Guarantee:
-        """The guarantee of the fit, which is one release."""
-        return self._released().guarantee
-
-    @property
-    def composed_guarantee_(self) -> Guarantee | None:
-        """What the fit and the released encoder below it promise together; None without one."""
-        from reticent.protect.released_encoder import composed_guarantee
-
-        return composed_guarantee(self._released())
-
-    def predict(self, X: ArrayLike) -> Array:
-        """What the released model predicts for each row."""
-        return self._released().predict(self._encoded(X))
-
-    def _encoded(self, X: ArrayLike) -> ArrayLike:
-        """Features of rows by the released encoder, each row by itself; the rows without one."""
-        encoder = _opened_encoder(self.encoder)
-        return X if encoder is None else encoder.encode(np.asarray(X)).astype(np.float64)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Two fits differ: each draws its own noise."""
-        tags: Tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        return tags
-
-    def _terms(self) -> Terms:
-        from reticent.protect.released_encoder import use_encoder
-
-        return Terms(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            relation=as_relation(self.relation),
-            max_records_per_person=self.max_records_per_person,
-            sources=inferred_sources(self.inferred),
-            encoder=use_encoder(_opened_encoder(self.encoder), self.encoder_people),
-        )
-
-    def _set_classes(self, classes: Array) -> None:
-        pass
-
-    def _released(self) -> Release:
-        check_is_fitted(self, "released_")
-        return self.released_
-
-
-def _opened_encoder(encoder: ReleasedEncoder | Release | str | None) -> ReleasedEncoder | None:
-    """A released encoder of the package's own recipes, or that of a path, built anew.
-
-    Another may look at several rows at a time. A public one is refused, with what to do.
-    """
-    from reticent.protect.released_encoder import ReleasedEncoder, encoder_from
-
-    if encoder is None:
-        return None
-    found = encoder_from(encoder) if isinstance(encoder, str) else encoder
-    release: Any = getattr(found, "release", found)
-    if isinstance(encoder, str) and not isinstance(release, Release):
-        raise InputError(
-            f"encoder must be a released one, got {encoder!r}: give features of a public encoder as"
-            " X, or use reticent protect --encoder"
-        )
-    built = ReleasedEncoder(release)  # refuses what makes no features
-    if not is_own(built.release.recipe):
-        raise InputError(
-            f"encoder must be of the package's own recipes, got {built.release.recipe.name}: use"
-            " reticent protect --encoder, whose release is declared"
-        )
-    return built
-
-
-class Learner(ClassifierMixin, _Releasing):  # type: ignore[misc]
-    """A classifier whose every look at the records is a noisy sum; each ``fit`` is one release.
-
-    Args:
-        classes: All classes, public; one may have no records.
-        records: The public N: about the number of records; at most 2N may be there.
-        epsilon: The ε of the whole fit.
-        delta: Its δ.
-        relation: "add-remove" or "replace-one".
-        mechanism: The noise: "gaussian", or "logistic" and others by zCDP or ε. Learners with
-            noise of their own, for pure ε, take no other: leave it out.
-        max_records_per_person: The most records that one person owns, where the person is
-            protected (user-level privacy); None where no persons are named, and the record is.
-        inferred: The names of public numbers that were read off the private records: with any of
-            them the guarantee is declared.
-        charge: Called with the event of the whole fit before a sum is formed.
-        encoder: A released encoder, or its path (OUT of ``reticent pretrain``): X is what it
-            takes, each row by itself.
-        encoder_people: Whose records made it: "same" (both guarantees add up) or "other".
-
-    Attributes:
-        released_: The released model with its guarantee.
-    """
-
-    def __init__(  # noqa: PLR0913 - one argument for each public number
-        self,
-        *,
-        classes: Sequence[Any],
-        records: int,
-        epsilon: float,
-        delta: float,
-        relation: Relation | str,
-        mechanism: str = "gaussian",
-        max_records_per_person: int | None = None,
-        inferred: Collection[str] = (),
-        charge: Charge | None = None,
-        encoder: ReleasedEncoder | Release | str | None = None,
-        encoder_people: str | None = None,
-    ) -> None:
-        self.classes = classes
-        self.records = records
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.mechanism = mechanism
-        self.max_records_per_person = max_records_per_person
-        self.inferred = inferred
-        self.charge = charge
-        self.encoder = encoder
-        self.encoder_people = encoder_people
-
-    def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
-        """The recipe, the terms, the rows, and the place of each row's label among the classes."""
-        names = np.asarray(self.classes)
-        if len(names) < 2 or len(set(names.tolist())) < len(names):
-            raise InputError("classes must be at least two different ones, got others")
-        rows, targets = classified_records(self, self._encoded(X), y, declared=True)
-        terms = self._terms()
-        return Prepared(
-            recipe=self.recipe.planned(
-                terms,
-                records=self.records,
-                features=rows.shape[1],
-                classes=len(names),
-                mechanism=self.mechanism,
-                **self._options(),
-            ),
-            terms=terms,
-            rows=rows,
-            labels=indices_of(targets, names),
-            classes=names,
-        )
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """The probability of each class by the released model."""
-        return self._released().predict_proba(self._encoded(X))
-
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """The scores of the released model; of two classes their difference."""
-        return self._released().decision_function(self._encoded(X))
-
-    def _set_classes(self, classes: Array) -> None:
-        self.classes_ = classes
-
-    def _options(self) -> dict[str, Any]:
-        """Further public numbers, where the recipe takes some."""
-        return {}
 
 
 class NoisyGradientHead(Learner):
@@ -483,7 +267,7 @@ class PrivateNetwork(Learner):
         return {name: getattr(self, name) for name in NetworkRecipe.options}
 
 
-class AdaSSPRegressor(RegressorMixin, _Releasing):  # type: ignore[misc]
+class AdaSSPRegressor(RegressorMixin, ReleasingEstimator):  # type: ignore[misc]
     """Ridge regression whose every look at the records is a noisy sum; each ``fit`` is a release.
 
     Args:
@@ -604,21 +388,3 @@ ESTIMATORS = (
     PrivateNetwork,
     AdaSSPRegressor,
 )
-
-
-def refuse_as_learner(learner: BaseEstimator) -> Enclosing:
-    """Refuse a fit that nothing can be proven of; else what stands around it.
-
-    Only the package's own classes mint, by ``type(...) is``: a subclass or a replaced method may
-    pass by the noise. A step of a pipeline must have been fitted on public rows, and no other
-    estimator may stand around the learner (``public_step.enclosing``).
-    """
-    if type(learner) not in ESTIMATORS:
-        raise InputError(
-            "learner must be one of the package's own classes to be proven, got"
-            f" {type(learner).__name__}, which may compute something else"
-        )
-    around = enclosing(learner)
-    if around.problem is not None:
-        raise InputError(around.problem)
-    return around

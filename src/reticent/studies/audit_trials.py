@@ -24,7 +24,7 @@ from reticent.audit.release_audit import ReleaseAudit, TranscriptAudit
 from reticent.audit.transcripts import audit_learner, audit_prepared, audit_release_queries
 from reticent.data import load
 from reticent.mechanisms import AdditiveMechanism
-from reticent.protect.estimators import Prepared
+from reticent.protect.learner import Prepared
 from reticent.protect.noisy_query import NoiseFunction
 from reticent.randomness import seeded
 from reticent.training import SoftmaxHead

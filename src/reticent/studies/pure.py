@@ -152,7 +152,7 @@ NOTES: Final = (
     " of matrix-lda is matrix Laplace with an L2-Laplace mean, that of pure-class-means L2-Laplace"
     " for each class with Laplace counts. All constants are those of the recipes. They were found"
     " on training records of the CIFAR-10 features, the share of counts at few records after a look"
-    " at digits, the damping of matrix-lda after figures on training records of MNIST and Adult too,"
+    " at digits, the damping of matrix-lda after figures on training records of MNIST and Adult,"
     " scattering's roots on images of MNIST and CIFAR-10, and logarithms (adult-log) on training"
     " records of Adult: of these choices the ε on the same records says nothing, so rows there are"
     " declared.",

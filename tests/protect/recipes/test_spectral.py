@@ -25,7 +25,7 @@ from reticent.guarantee import (
 )
 from reticent.protect import RECIPES, ReleasedEncoder, Terms, load, release_records, save, verify
 from reticent.protect.contrastive_run import unit_embeddings
-from reticent.protect.estimators import Prepared
+from reticent.protect.learner import Prepared
 from reticent.protect.noise_scales import event_of, noise_plan, with_scales
 from reticent.protect.noisy_query import (
     everyone,

@@ -12,7 +12,7 @@ from reticent.data import tables
 from reticent.data.schema import file_cells, kinds
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import up
-from reticent.protect import estimators, head_numbers, terms
+from reticent.protect import head_numbers, learner, terms
 from reticent.protect.answers.plan import AnswerPlan
 from reticent.run.every_release import every_release
 from reticent.training import features, optimum
@@ -85,7 +85,7 @@ def test_a_norm_that_depends_on_the_number_of_rows(monkeypatch):
 @pytest.mark.parametrize("way", ["scaler", "subclass", "replaced", "around"])
 def test_ways_around_the_noise(monkeypatch, way):
     assert held([f"hostile: {way}"], pairs=12)
-    monkeypatch.setattr(estimators, "refuse_as_learner", lambda _: Enclosing())
+    monkeypatch.setattr(learner, "refuse_as_learner", lambda _: Enclosing())
     assert found_within([f"hostile: {way}"])
 
 

@@ -24,7 +24,8 @@ from reticent.audit.end_to_end.adversarial import LABEL, PERSON
 from reticent.audit.end_to_end.releases import Audited, Settings, published
 from reticent.audit.end_to_end.replay import Published, Release
 from reticent.protect import ClassMeansHead, release_mean, release_weights
-from reticent.protect.estimators import ESTIMATORS, Learner, Prepared
+from reticent.protect.estimators import ESTIMATORS
+from reticent.protect.learner import Learner, Prepared
 from reticent.protect.recipe import Plan, Tensors
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.protect.table import cap_rows_per_person
