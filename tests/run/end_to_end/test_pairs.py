@@ -68,9 +68,11 @@ def test_nothing_else_imports_what_mints():
 
 
 def test_combinations_are_all_of_them():
-    assert len(combinations(EVERY_RELEASE)) == len(EVERY_RELEASE) * len(FORMATS) * len(
-        RELATIONS
-    ) * len(UNITS)
+    replaced = sum(one.replaced_alone for one in EVERY_RELEASE.values())
+    each = len(RELATIONS) * len(UNITS)
+    assert len(combinations(EVERY_RELEASE)) == len(FORMATS) * (
+        each * len(EVERY_RELEASE) - (each - 1) * replaced
+    )
     assert PAIRS * len(combinations(EVERY_RELEASE)) >= 500
 
 
@@ -80,13 +82,14 @@ def test_no_query_moves_further_than_its_noise_was_made_for(name):
     audited = EVERY_RELEASE[name]
     ratios = []
     for one in combinations({name: audited}):
-        for number in range(PAIRS):
+        for number in range(4 * PAIRS if audited.replaced_alone else PAIRS):
             pair = audit_pair(audited, one, number)
             assert pair.outcome.holds, (one.name, number, pair.family, pair.outcome.problems)
             assert pair.outcome.refused is None, (one.name, number, pair.outcome.refused)
             assert pair.outcome.queries > 0
             ratios.append(pair.outcome.ratio)
-    assert max(ratios) > 0.4  # pairs that move nothing test nothing
+    loose = "logit-clipping" in name  # its bound is not reached, docs/theory.md E.10
+    assert max(ratios) > (0.1 if loose else 0.4)  # pairs that move nothing test nothing
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY_RELEASE if name not in NORMAL])

@@ -1,11 +1,12 @@
-"""A released encoder and a head on its features, of the same people: both claims and their sum."""
+"""Encoders: one and a head on its features, of the same people; ``simclr`` by its other ways."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from reticent.audit.end_to_end.releases import Audited, Settings, published, table_of
+from reticent.audit.end_to_end.releases import Audited, Settings, of_numbers, published, table_of
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.protect import Release as Released
 from reticent.protect import (
@@ -22,6 +23,8 @@ from reticent.training.encoders.cache import cached_features
 
 _ENCODER: Final = "prototypes"
 _HEAD: Final = "class-means"
+_SAMPLED: Final = 8
+"""Records of a batch of one size: most tables have more or less."""
 
 
 def _encoder_and_head(settings: Settings) -> Release:
@@ -66,4 +69,22 @@ def _on_features(settings: Settings, terms: Terms, encoder: Released) -> Release
     )
 
 
-ENCODER_RELEASES: Final[dict[str, Audited]] = {"encoder and head": Audited(build=_encoder_and_head)}
+def _small_batches(settings: Settings, way: str) -> dict[str, Any]:
+    """Samples of one size, which these ways need, and three steps."""
+    size = min(_SAMPLED, settings.records - 1)
+    return {"way": way, "batch": size, "epochs": 2.5 * size / settings.records}
+
+
+ENCODER_RELEASES: Final[dict[str, Audited]] = {
+    "encoder and head": Audited(build=_encoder_and_head),
+    **{
+        f"simclr, {way}": Audited(
+            build=of_numbers("simclr", partial(_small_batches, way=way)),
+            targets=True,
+            embedded=False,
+            replaced_alone=True,
+        )
+        for way in ("released-embeddings", "logit-clipping")
+    },
+}
+"""Beside the recipes of the registry: ``simclr`` stands there with public negatives."""

@@ -71,10 +71,10 @@ def combinations(releases: Mapping[str, Audited]) -> list[Combination]:
     """Every release with each file format, relation and unit that it takes."""
     return [
         Combination(release=release, format=kind, relation=relation, unit=unit)
-        for release in releases
+        for release, audited in releases.items()
         for kind in FORMATS
-        for relation in RELATIONS
-        for unit in UNITS
+        for relation in (RELATIONS[1:] if audited.replaced_alone else RELATIONS)
+        for unit in (UNITS[:1] if audited.replaced_alone else UNITS)
     ]
 
 

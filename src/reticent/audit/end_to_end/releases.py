@@ -232,6 +232,8 @@ class Audited:
     """Raw tables with a schema of their own."""
     labels: LabelTask = "classification"
     """What the labels of raw tables are."""
+    replaced_alone: bool = False
+    """Covered under replace-one and for single records alone: other questions are refused."""
     tame: bool = False
     """Ordinary numbers alone: beside the release it attacks and audits, which odd tables end."""
 
@@ -271,8 +273,13 @@ def _of_table(recipe: str) -> Callable[[Settings], Release]:
     return build
 
 
-def _of_numbers(name: str) -> Callable[[Settings], Release]:
-    """A regression or a statistic on a table of numbers alone."""
+def of_numbers(
+    name: str, more: Callable[[Settings], dict[str, Any]] = lambda _: {}
+) -> Callable[[Settings], Release]:
+    """A regression, a statistic or an encoder on a table of numbers alone.
+
+    ``more`` gives options in place of those of the settings.
+    """
     kind: type[Recipe] = RECIPES[name]
 
     def build(settings: Settings) -> Release:
@@ -285,7 +292,7 @@ def _of_numbers(name: str) -> Callable[[Settings], Release]:
                 features=rows.shape[1],
                 classes=1 if kind.task == "regression" else 0,
                 mechanism=covered.mechanism,
-                **settings.options(name),
+                **settings.options(name) | more(settings),
             )
             return published(release_records(recipe, covered.terms, rows, targets))
 
@@ -415,7 +422,7 @@ def releases() -> dict[str, Audited]:
     by_recipe = {
         name: Audited(build=_of_table(name))
         if kind.task == "classification"
-        else Audited(build=_of_numbers(name), targets=True, embedded=False)
+        else Audited(build=of_numbers(name), targets=True, embedded=False)
         for name, kind in RECIPES.items()
     }
     return {
