@@ -55,6 +55,8 @@ SPECS: Mapping[str, PureGrid] = {
     "adult": PureGrid(on="adult", sizes=(1_000, 10_000, 32_561), before=(0.8346, 0.85, 0.8516)),
     "location": PureGrid(on="location", sizes=(1_000, 4_000), before=(0.5865, 0.6822)),
     "shoppers": PureGrid(on="shoppers", sizes=(1_000, 7_000), before=(0.8359, 0.9347)),
+    "trec": PureGrid(on="trec", sizes=(1_000, 5_452), before=(0.8460, 0.9040)),
+    "hospital100": PureGrid(on="hospital100", sizes=(3_000, 10_000), before=(0.3049, 0.3610)),
 }
 COLUMNS: Final = ("records", "features", "classes", "ε", "before", *LEARNERS)
 
