@@ -24,7 +24,7 @@ from reticent.validation import InputError
 Exact = Callable[[], Table]
 Study = Exact | Trained
 _FOLDER = ("cifar10", "mnist", "adult", "location", "hospital100", "trec")
-_GRID = (*_FOLDER[:4], "shoppers")
+_GRID = (*_FOLDER, "shoppers")
 _PURE = ("cifar10", "mnist", "scattering", "adult")
 _SHOPPERS = tuple(f"shoppers{classes}" for classes in (2, 10, 20, 50, 100))
 _SLIDES = ("location", "mnist", "adult", "hospital100", *_SHOPPERS)
@@ -80,9 +80,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "audits": trained_in("audits", ("digits", "network", "pure", "places")),
         "end-to-end": trained_in("end_to_end", ("built", "network", "schema")),
         "demonstration": trained_in("demonstration", ("mnist-test",), ("mnist-test",)),
-        "plan-grid": trained_in(
-            "plan_fit", ("digits", *_FOLDER, "shoppers"), (*_FOLDER, "shoppers")
-        ),
+        "plan-grid": trained_in("plan_fit", ("digits", *_GRID), _GRID),
         "plan-uneven": trained_in("plan_uneven", ("all", "digits"), ("all",)),
         "private-networks": trained_in(
             "private_networks",
