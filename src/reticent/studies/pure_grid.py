@@ -30,7 +30,7 @@ class PureGrid:
     """For each size the accuracy without privacy, from the committed ``plan-grid`` of these data.
     """
     epsilons: tuple[float, ...] = (0.5, 1.0, 3.0, 8.0)
-    draws: int = 3
+    draws: int = 7
     seed: int = 0
 
     def request(self, records: int, epsilon: float, learner: str) -> ReleaseRequest:

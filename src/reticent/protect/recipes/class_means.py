@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from reticent.arrays import Floats
 from reticent.protect.recipe import Affine
 from reticent.protect.recipes.preconditioner import UNKNOWN_SPREAD
-from reticent.protect.recipes.statistics import Statistics, StatisticsRecipe
+from reticent.protect.recipes.statistics import Statistics, StatisticsRecipe, trust_in_means
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,10 +35,35 @@ class ClassMeansRecipe(StatisticsRecipe):
 def nearest_mean(statistics: Statistics) -> Affine:
     """Scores μ_c·u − ½‖μ_c‖² over the variance of rows about their means."""
     means = statistics.means
-    width = means.shape[1]
     # Noise makes a mean longer: by its variance, on every entry.
-    squares = np.maximum((means**2).sum(axis=1) - width * statistics.mean_noise, 0.0)
-    weight = statistics.counts / statistics.records
-    # The variance of a row about its mean in each of few directions: probabilities need it.
-    variance = max(1 - float(weight @ squares), 1e-2) / min(UNKNOWN_SPREAD, width)
+    squares = np.maximum(_squares(means) - means.shape[1] * statistics.mean_noise, 0.0)
+    variance = _variance(statistics, squares)
     return Affine(means / variance, -squares / 2 / variance)
+
+
+def nearest_trusted_mean(statistics: Statistics) -> Affine:
+    """The same of means that are drawn towards that of all records, those of few the most.
+
+    With d_c = trust_c·(μ_c − μ) the scores are d_c·(u − μ) − ½‖d_c‖²: what all classes have in
+    common is taken off, or trust in it would decide.
+    """
+    means, weight = statistics.means, statistics.counts / statistics.records
+    common = weight @ means
+    apart, noise = means - common, means.shape[1] * statistics.mean_noise
+    trust = trust_in_means(_squares(apart), noise, weight)
+    variance = _variance(statistics, np.maximum(_squares(means) - noise, 0.0))
+    weights = apart * trust[:, None]
+    lengths = trust**2 * np.maximum(_squares(apart) - noise, 0.0)
+    return Affine(weights / variance, -(weights @ common + lengths / 2) / variance)
+
+
+def _squares(means: Floats) -> Floats:
+    squares: Floats = (means**2).sum(axis=1)
+    return squares
+
+
+def _variance(statistics: Statistics, squares: Floats) -> float:
+    """Of a row about its mean in each of few directions: probabilities need it."""
+    weight = statistics.counts / statistics.records
+    spread = min(UNKNOWN_SPREAD, statistics.sums.shape[1])
+    return max(1 - float(weight @ squares), 1e-2) / spread

@@ -25,7 +25,13 @@ from reticent.protect.recipe import (
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, STATED, UNIT_ROWS
 from reticent.protect.recipes.pure_recipe import PureRecipe
-from reticent.protect.recipes.statistics import class_sums, second_moment, total
+from reticent.protect.recipes.statistics import (
+    class_sums,
+    likely_counts,
+    second_moment,
+    total,
+    trust_in_means,
+)
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.training.features import MappedRows, Rows, doubles
@@ -39,8 +45,6 @@ found on training records of CIFAR-10 features (docs/guide/pure.md)."""
 MOMENT, COUNTS = 0.7, 0.3
 SUMS = math.sqrt(MOMENT * COUNTS) * (1 - 2.0**-50)
 """a², b² and a·b, rounded down: a record's term stays positive semidefinite."""
-_FEWEST = 1 / 20
-"""Of the average class: no class is taken to be smaller."""
 _BLOCK: Final = 2048
 _PUBLIC: Final = (
     "the public map, which the certificate names by its hash, was neither made from the private"
@@ -168,11 +172,10 @@ class MatrixLDARecipe(PureRecipe):
 
     def _layer(self, noisy: Floats, std: float) -> Affine:
         k = self.width
-        counts = np.maximum(np.diag(noisy)[k:] / COUNTS, _FEWEST * self.records / self.classes)
         return discriminant(
             noisy[:k, :k] / MOMENT,
             noisy[k:, :k] / SUMS,
-            counts,
+            likely_counts(np.diag(noisy)[k:] / COUNTS, std / COUNTS),
             moment_noise=std / MOMENT,
             sum_noise=std / SUMS,
         )
@@ -204,7 +207,8 @@ def discriminant(
     """LDA from noisy Σ x xᵀ, class sums and counts, with the std of noise on their entries.
 
     Eigenvalues above the edge 2τ of a semicircle of noise are corrected for what it adds, those
-    below share the rest of the trace, and all are damped by τ = √k·noise/n, half the edge.
+    below share the rest of the trace, and all are damped by τ = √k·noise/n, half the edge. Means
+    of few records are shortened (``trust_in_means``), in the metric of that spectrum.
     """
     width, records = len(moment), float(counts.sum())
     priors, means = counts / records, sums / counts[:, None]
@@ -218,8 +222,10 @@ def discriminant(
         trace=max(1 - float(priors @ lengths), 0.05),
     )
     weights = means @ inverse
-    squares = np.einsum("ij,ij->i", weights, means) - np.trace(inverse) * added
-    return Affine(weights, np.log(priors) - np.maximum(squares, 0.0) / 2)
+    squares, noise = np.einsum("ij,ij->i", weights, means), np.trace(inverse) * added
+    trust = trust_in_means(squares, noise, priors)
+    lengths = trust**2 * np.maximum(squares - noise, 0.0)
+    return Affine(weights * trust[:, None], np.log(priors) - lengths / 2)
 
 
 def _inverse(within: Floats, *, half_edge: float, trace: float) -> Floats:

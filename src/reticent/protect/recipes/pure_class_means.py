@@ -9,7 +9,7 @@ import numpy as np
 from reticent import bounds
 from reticent.arrays import Floats, Integers
 from reticent.protect.recipe import Plan, Step, Tensors
-from reticent.protect.recipes.class_means import nearest_mean
+from reticent.protect.recipes.class_means import nearest_trusted_mean
 from reticent.protect.recipes.exact_rows import unit_rows
 from reticent.protect.recipes.linear import layer_tensors
 from reticent.protect.recipes.pure_recipe import PureRecipe
@@ -75,4 +75,4 @@ class PureClassMeansRecipe(PureRecipe):
             sum_noise=plan[SUMS].noise.std_in(sums.size),
             moment_noise=0.0,
         )
-        return layer_tensors(nearest_mean(statistics))
+        return layer_tensors(nearest_trusted_mean(statistics))

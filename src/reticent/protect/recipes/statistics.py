@@ -122,6 +122,10 @@ class Mean:
         return Affine(layer, offsets - layer @ self.values)
 
 
+_LEAST_SIGNAL = 0.05
+"""Of the average squared length of noisy class means, where nothing but noise is seen."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
     """Noisy sums of centred unit rows, and the standard deviation of the noise on an entry."""
@@ -214,6 +218,18 @@ def likely_counts(noisy: Floats, noise: float) -> Floats:
     kept = 1 - likely_noise / variance if variance > likely_noise else 0.0
     likely: Floats = average + kept * (noisy - average)
     return np.maximum(likely, max(noise, 1.0))
+
+
+def trust_in_means(lengths: Floats, noise: Floats, shares: Floats) -> Floats:
+    """By what class means are multiplied, the surest by 1: S/(S + noise_c), over the largest.
+
+    S/(S + noise_c) makes the likeliest mean of a noisy one, where the squared lengths of true ones
+    are S on average and noise adds ``noise``. Without it the mean of a class of few records is
+    noise that outshouts all others. A factor that all share is left out: it changes no comparison.
+    """
+    signal = max(float(shares @ (lengths - noise)), _LEAST_SIGNAL * float(shares @ lengths))
+    trust: Floats = signal / (signal + noise)
+    return trust / trust.max()
 
 
 def split_release(step: PlannedStep, parts: list[Floats]) -> list[Floats]:
