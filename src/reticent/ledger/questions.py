@@ -33,10 +33,10 @@ The length of an answer must not depend on the noise: whether a transaction can 
 tell something of answers that it does not charge.
 """
 _CHUNK = 500
-DRAW_TICK: Final = 0.004
+DRAW_TICK: Final = 0.008
 """Drawing takes a whole number of these seconds. Few draws need ball arithmetic, and whether one
 does depends on private values: that takes 0.3 ms longer, which no clock outside sees this way. A
-draw takes 0.6 to 0.9 ms in a service, so that few of either kind reach a second tick."""
+draw takes 0.6 to 2.9 ms in a service, so that few of either kind reach a second tick."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
