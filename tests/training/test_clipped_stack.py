@@ -33,8 +33,8 @@ def clipped_by_autograd(layers, rows, labels, clip):
         parts = torch.autograd.grad(loss, flat)
         norm = torch.sqrt(sum(part.square().sum() for part in parts))
         shortened += bool(norm > clip)
-        for one, part in zip(total, parts, strict=True):
-            one += part * min(1.0, clip / float(norm))
+        scale = min(1.0, clip / float(norm))
+        total = [one + scale * part for one, part in zip(total, parts, strict=True)]
     return total, shortened
 
 
