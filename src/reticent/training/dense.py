@@ -277,7 +277,7 @@ class SharedStack(Stack):
 
     def _first_outputs(self, inputs: Any) -> Any:
         weight, bias = self.weights[0].flatten(0, 1), self.biases[0].flatten(0, 1)
-        return torch.addmm(bias, weight, inputs.t()).unflatten(0, (len(self.weights[0]), -1))
+        return torch.addmm(bias, weight, inputs.t()).view(*self.weights[0].shape[:2], len(inputs))
 
 
 BYTES = 2**22
