@@ -158,6 +158,9 @@ def _leakages(spec: DpSgd, cells: list[Cell]) -> Table:
         notes=(
             "TPR − FPR of one attack for all (Eq. 32): shadows without privacy, as the paper has "
             f"it. The bound is e^ε − 1, up to the victim's own leakage, {found}.",
+            "The attack decides at its own threshold. Where a victim is far less sure than the "
+            "shadows are, it calls every record an outsider: 0 then says that this attack failed, "
+            "not that its scores are in no order, nor what shadows with noise would find.",
         ),
     )
 
