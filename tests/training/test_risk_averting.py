@@ -110,8 +110,8 @@ def one_by_one(rows, labels, plan, removed):
     """A loop of autograd over one head; the removed record is taken out of its batch."""
     generator = torch.Generator().manual_seed(plan.seed)
     inputs, targets = torch.tensor(rows, dtype=torch.float32), torch.tensor(labels)
-    layers = dense._initial(plan, generator)
-    optimiser = dense._optimiser(list(itertools.chain(*layers)), plan)
+    layers = dense.initial_layers(plan, generator)
+    optimiser = dense.optimiser_of(list(itertools.chain(*layers)), plan)
     batches = dense._batches(len(rows), plan, generator)
     for chosen in itertools.islice(batches, plan.steps):
         kept = chosen[chosen != removed]

@@ -64,11 +64,22 @@ def calibrate_noise(
     relation = as_relation(relation)
     low, high = _checked(bracket)
     measure = _measure(event_of, high, relation, delta)
-    noise = _narrowed(measure, target, *_bracketed(measure, target, low, high))
+    noise = least_noise(measure, target, low, high)
     cost = account(event_of(noise), relation=relation, delta=delta)
     return Calibration(
         noise_multiplier=noise, epsilon=cost.epsilon, delta=delta, method=cost.method
     )
+
+
+def least_noise(
+    measure: Callable[[float], float], target: float, low: float = 1.0, high: float = 1.0
+) -> float:
+    """The smallest σ, to 10⁻⁴, with measure(σ) ≤ target; ``measure`` falls in σ.
+
+    >>> round(least_noise(lambda noise: 1 / noise, 0.25), 2)
+    4.0
+    """
+    return _narrowed(measure, target, *_bracketed(measure, target, low, high))
 
 
 def _checked(bracket: tuple[float, float] | None) -> tuple[float, float]:

@@ -5,6 +5,7 @@ without its sampling, and noise without an (ε, δ) of its own by one of its man
 what is commonly published (Lu et al. 2022, Table 4); they hold, and are never the smallest.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from typing import Final
 from reticent.accounting.account import ACCOUNTANTS, account, epsilon_by
 from reticent.accounting.advanced import ADVANCED
 from reticent.accounting.basic import BASIC
+from reticent.accounting.calibration import EventOf, least_noise
 from reticent.accounting.gdp import GDP
 from reticent.accounting.zcdp import ZCDP
 from reticent.guarantee.events import (
@@ -27,7 +29,7 @@ from reticent.guarantee.events import (
     SampledWithoutReplacement,
 )
 from reticent.guarantee.grade import Relation, as_relation
-from reticent.validation import NotCoveredError, probability
+from reticent.validation import NotCoveredError, positive, probability
 
 UNSAMPLED: Final = "without amplification: as if every step saw all records"
 SPLIT: Final = "each release as one (ε₀, δ₀)"
@@ -58,6 +60,33 @@ def side_by_side(event: Event, *, relation: Relation | str, delta: float) -> Map
     """
     relation, delta = as_relation(relation), probability("delta", delta)
     return MappingProxyType({name: _one(name, event, relation, delta) for name in ACCOUNTANTS})
+
+
+def calibrate_noise_by(
+    name: str,
+    event_of: EventOf,
+    *,
+    epsilon: float,
+    delta: float,
+    relation: Relation | str,
+) -> float:
+    """The smallest noise multiplier that one accountant allows, by its row of ``side_by_side``.
+
+    >>> from reticent.guarantee import GaussianEvent
+    >>> def passes(noise):
+    ...     return Repeated(event=GaussianEvent(noise_multiplier=noise), count=30)
+    >>> terms = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
+    >>> [round(calibrate_noise_by(name, passes, **terms)) for name in ("gdp", "zcdp", "basic")]
+    [20, 22, 109]
+    """
+    target, delta = positive("epsilon", epsilon), probability("delta", delta)
+    relation = as_relation(relation)
+
+    def measure(noise: float) -> float:
+        found = _one(name, event_of(noise), relation, delta).epsilon
+        return math.inf if found is None else found
+
+    return least_noise(measure, target)
 
 
 def _one(name: str, event: Event, relation: Relation, delta: float) -> Compared:

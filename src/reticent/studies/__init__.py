@@ -29,6 +29,7 @@ _PURE = ("cifar10", "mnist", "scattering", "adult")
 _SHOPPERS = tuple(f"shoppers{classes}" for classes in (2, 10, 20, 50, 100))
 _SLIDES = ("location", "mnist", "adult", "hospital100", *_SHOPPERS)
 _LU = ("all", "mnist", "cifar10", "cifar100", "hospital100", *_SHOPPERS)
+_DP_SGD = ("location", "adult", *_LU[1:], "digits")
 _IMAGES = ("cifar10", "cifar10-simclr", "cifar100", "stl10")
 _PLACES = ("adult", "adult-log", "mnist", "cifar10")
 _FORMULAS = ("table6", "fig2", "bounds", "splits", "queries")
@@ -64,6 +65,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "accountants": exact_in("dp_sgd", "accountants"),
         "oaro": trained_in("lu.oaro", ("digits",)),
         "findings": trained_in("lu.findings", ("all", "digits", *_LU[1:]), _LU),
+        "dp-sgd": trained_in("lu.dp_sgd", _DP_SGD, _DP_SGD[:-1]),
         "alpha": trained_in("lu.alpha", ("location", "digits"), ("location",)),
     },
     "slides": {

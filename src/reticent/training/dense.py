@@ -92,8 +92,8 @@ def train(rows: Floats, labels: Integers, recipe: Recipe) -> Layers:
     inputs = torch.tensor(rows, dtype=torch.float32, device=_CPU)
     targets = torch.tensor(labels, dtype=torch.int64, device=_CPU)
     with torch.inference_mode(mode=False), torch.enable_grad():
-        layers = _initial(recipe, generator)
-        optimiser = _optimiser(list(itertools.chain(*layers)), recipe)
+        layers = initial_layers(recipe, generator)
+        optimiser = optimiser_of(list(itertools.chain(*layers)), recipe)
         for chosen in itertools.islice(_batches(len(labels), recipe, generator), recipe.steps):
             optimiser.zero_grad()
             logits = _logits(inputs[chosen], layers, recipe)
@@ -102,7 +102,7 @@ def train(rows: Floats, labels: Integers, recipe: Recipe) -> Layers:
     return [(_numbers(weight), _numbers(bias)) for weight, bias in layers]
 
 
-def _initial(recipe: Recipe, generator: torch.Generator) -> list[tuple[Any, Any]]:
+def initial_layers(recipe: Recipe, generator: torch.Generator) -> list[tuple[Any, Any]]:
     """Glorot and Bengio's uniform weights (2010), with the activation's gain; biases of 0."""
     layers: list[tuple[Any, Any]] = []
     for inputs, outputs in pairwise(recipe.sizes):
@@ -115,7 +115,7 @@ def _initial(recipe: Recipe, generator: torch.Generator) -> list[tuple[Any, Any]
     return layers
 
 
-def _optimiser(parameters: list[Any], recipe: Recipe) -> torch.optim.Optimizer:
+def optimiser_of(parameters: list[Any], recipe: Recipe) -> torch.optim.Optimizer:
     """``weight_decay`` adds λw to the gradient: for both it is the penalty (λ/2)‖w‖²."""
     shared: dict[str, Any] = {
         "lr": recipe.learning_rate,
@@ -178,8 +178,8 @@ def train_without(
 
 def _trained(inputs: Any, wanted: Any, recipe: Recipe, removed: Any) -> list[Layers]:
     generator = torch.Generator().manual_seed(recipe.seed)
-    stack = _SharedStack.of([_initial(recipe, generator)] * len(removed), recipe)
-    optimiser = _optimiser(stack.parameters, recipe)
+    stack = SharedStack.of([initial_layers(recipe, generator)] * len(removed), recipe)
+    optimiser = optimiser_of(stack.parameters, recipe)
     every = torch.arange(len(inputs))
     for chosen in itertools.islice(_batches(len(inputs), recipe, generator), recipe.steps):
         kept = every[chosen] != removed[:, None]
@@ -272,12 +272,12 @@ class Stack:
         self.biases[layer].grad = wrong.sum(dim=2, keepdim=True)
 
 
-class _SharedStack(Stack):
+class SharedStack(Stack):
     """Heads that see the same inputs, batch × features: one product for all first layers."""
 
     def _first_outputs(self, inputs: Any) -> Any:
         weight, bias = self.weights[0].flatten(0, 1), self.biases[0].flatten(0, 1)
-        return torch.addmm(bias, weight, inputs.t()).view(len(self.weights[0]), -1, len(inputs))
+        return torch.addmm(bias, weight, inputs.t()).view(*self.weights[0].shape[:2], len(inputs))
 
 
 BYTES = 2**22
@@ -356,8 +356,8 @@ def _trained_part(
 ) -> list[Layers]:
     generators = [torch.Generator().manual_seed(recipe.seed) for recipe in recipes]
     pairs = list(zip(recipes, generators, strict=True))
-    stack = Stack.of([_initial(*pair) for pair in pairs], recipes[0])
-    optimiser = _optimiser(stack.parameters, recipes[0])
+    stack = Stack.of([initial_layers(*pair) for pair in pairs], recipes[0])
+    optimiser = optimiser_of(stack.parameters, recipes[0])
     orders = [
         _batches(len(part), recipe, generator)
         for part, (recipe, generator) in zip(parts, pairs, strict=True)

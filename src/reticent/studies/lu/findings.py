@@ -15,8 +15,8 @@ from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.lu import findings_specs
 from reticent.studies.lu.findings_specs import PUBLISHED, Findings
-from reticent.studies.lu.tables import TABLE_5
-from reticent.studies.lu.victims import Attacked, fitted, logit_change, network_of
+from reticent.studies.lu.tables import TABLE_5, Network
+from reticent.studies.lu.victims import Attacked, Fitted, fitted, logit_change, network_of
 from reticent.studies.membership import records_of
 from reticent.studies.trained import Outcome, Run
 
@@ -66,7 +66,7 @@ def verdicts(cells: Cells, epsilons: Sequence[float]) -> Table:
             "maximum to 0” within [a, b]: at a at least nine tenths of the maximum, at b at most "
             f"{CLOSE:g}.",
             "The ranges of ε are the paper's, for 10,000 records (Location 1,200): Δz grows as "
-            "1/n, and the range with it. Finding 3 compares with DP-SGD, which is not run here.",
+            "1/n, and the range with it. Finding 3 compares with DP-SGD: reproduce lu dp-sgd.",
         ),
     )
 
@@ -84,7 +84,7 @@ def finding_1(cells: Cells) -> list[Row]:
                 (
                     "1: a model that does not overfit leaks almost nothing",
                     on,
-                    *_said(holds, figures),
+                    *said(holds, figures),
                 )
             )
     if len(cells) < 2:
@@ -93,7 +93,7 @@ def finding_1(cells: Cells) -> list[Row]:
     found = stats.spearmanr(values(points, "gap"), values(points, "leakage"))
     figures = f"Spearman {found.statistic:.3f} over {len(points)} networks of both losses"
     holds = found.statistic > 0 and found.pvalue < 1e-3
-    return [("1: leakage grows with the gap", ", ".join(cells), *_said(holds, figures)), *rows]
+    return [("1: leakage grows with the gap", ", ".join(cells), *said(holds, figures)), *rows]
 
 
 def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row]:
@@ -101,12 +101,12 @@ def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
     rows: list[Row] = []
     for noise in ("laplace", "gaussian"):
         means = [float(np.mean(series(cells, noise, place, 0))) for place in range(len(epsilons))]
-        rises = _rises(cells, noise, epsilons)
+        rises = rises_of(cells, noise, epsilons)
         rows.append(
             (
                 f"2: the loss falls in ε, {noise}",
                 on,
-                *_said(not rises, f"rises at ε = {', '.join(rises)}" if rises else "at every step"),
+                *said(not rises, f"rises at ε = {', '.join(rises)}" if rises else "at every step"),
             )
         )
         most = over_repeats(series(cells, noise, int(np.argmax(means)), 0))
@@ -114,16 +114,16 @@ def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
             (
                 f"2: the loss is about .5 at most, {noise}",
                 on,
-                *_said(abs(most.value - 0.5) <= CLOSE, f"largest {most}"),
+                *said(abs(most.value - 0.5) <= CLOSE, f"largest {most}"),
             )
         )
-        first, last = _range(on, noise)
+        first, last = range_of(on, noise)
         start, end = means[list(epsilons).index(first)], means[list(epsilons).index(last)]
         rows.append(
             (
                 f"2: from its maximum to 0 within [{first:g}, {last:g}], {noise}",
                 on,
-                *_said(
+                *said(
                     start >= 0.9 * max(means) and end <= CLOSE,
                     f"{bare(start, 3)} at {first:g}, {bare(end, 3)} at {last:g}",
                 ),
@@ -145,13 +145,13 @@ def finding_4(on: str, cells: list[Cell], epsilons: Sequence[float]) -> Row:
     figures = f"laplace − gaussian at most {apart[largest].value:.3f}, at ε = {epsilons[largest]:g}"
     if cells[0]["classes"] == 2:
         holds = abs(apart[largest].value) <= CLOSE
-        return ("4: two classes, laplace and gaussian lose alike", on, *_said(holds, figures))
+        return ("4: two classes, laplace and gaussian lose alike", on, *said(holds, figures))
     less = [f"{e:g}" for e, difference in zip(epsilons, apart, strict=True) if difference.low > 0]
     more = [f"{e:g}" for e, difference in zip(epsilons, apart, strict=True) if difference.high < 0]
     figures += f"; gaussian loses less at ε = {', '.join(less) or 'none'}, more at ε = "
     figures += f"{', '.join(more) or 'none'}, beyond chance"
     holds = bool(less) and not more
-    return ("4: several classes, gaussian always loses less", on, *_said(holds, figures))
+    return ("4: several classes, gaussian always loses less", on, *said(holds, figures))
 
 
 def finding_5(cells: Cells) -> Row:
@@ -168,12 +168,12 @@ def finding_5(cells: Cells) -> Row:
     return ("5: Δz depends on C and n rather than on ρ", ", ".join(cells), "holds", figures)
 
 
-def _range(on: str, noise: str) -> tuple[float, float]:
+def range_of(on: str, noise: str) -> tuple[float, float]:
     """Of ε, as finding 2 states it; Location is its exception."""
     return (0.1, 10.0) if noise == "gaussian" and on != "location" else (1.0, 100.0)
 
 
-def _rises(cells: list[Cell], noise: str, epsilons: Sequence[float]) -> list[str]:
+def rises_of(cells: list[Cell], noise: str, epsilons: Sequence[float]) -> list[str]:
     """Where the loss grows from one ε to the next, beyond chance."""
     rises = []
     for place in range(1, len(epsilons)):
@@ -183,7 +183,8 @@ def _rises(cells: list[Cell], noise: str, epsilons: Sequence[float]) -> list[str
     return rises
 
 
-def _said(holds: bool, figures: str) -> tuple[str, str]:
+def said(holds: bool, figures: str) -> tuple[str, str]:
+    """A verdict, and what decides it."""
     return "holds" if holds else "does not hold", figures
 
 
@@ -233,19 +234,29 @@ def _measured(spec: Findings, data: Attacked, loss: str, seed: int, run: Run) ->
     if alpha is None:
         return cell
     network = network_of(data, records)
+    cell |= perturbed(trial, network, spec.epsilons, test=cell["test"])
+    moved = logit_change(data, records, alpha, seed=seed, removed=spec.removed)
+    classes, features = network.classes, network.features
+    neuron = network.calculated().neuron
+    return cell | {"neuron": neuron, "moved": moved, "classes": classes, "features": features}
+
+
+def perturbed(
+    trial: Fitted, network: Network, epsilons: Sequence[float], *, test: float
+) -> dict[str, list[list[float]]]:
+    """Of Algorithm 1's answers, loss and leakage at each ε; ``test`` is the victim's accuracy."""
     neuron = network.calculated().neuron
     logits = trial.victim.logits(trial.scored.inputs)
+    found: dict[str, list[list[float]]] = {}
     for name, (noise, scores) in VARIANTS.items():
-        cell[name] = []
-        for epsilon in spec.epsilons:
+        found[name] = []
+        for epsilon in epsilons:
             mechanism = SingleNeuron(
                 classes=network.classes, budget=epsilon, neuron=neuron, noise=noise, scores=scores
             )
             accuracy, leakage = trial.answered(mechanism.release(logits))
-            cell[name].append([1 - accuracy / cell["test"], leakage])
-    moved = logit_change(data, records, alpha, seed=seed, removed=spec.removed)
-    classes, features = network.classes, network.features
-    return cell | {"neuron": neuron, "moved": moved, "classes": classes, "features": features}
+            found[name].append([1 - accuracy / test, leakage])
+    return found
 
 
 def _baselines(spec: Findings, cells: Mapping[str, dict[str, list[Cell]]]) -> Table:

@@ -1,0 +1,182 @@
+"""Lu et al., Figs. 3 to 13: the DP-SGD half, beside Algorithm 1 on the same victims."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reticent.audit.metrics import over_repeats
+from reticent.bounds.published import lu
+from reticent.guarantee.rounding import upper_text
+from reticent.results.table import Table
+from reticent.studies.losses import bare
+from reticent.studies.lu import findings_specs
+from reticent.studies.lu.dp_sgd_verdicts import NOISES, verdicts
+from reticent.studies.lu.findings import Cell, perturbed, series, values
+from reticent.studies.lu.formulas import EPSILONS
+from reticent.studies.lu.noisy_victims import ACCOUNTANTS, CLIPPED, Plan, answers
+from reticent.studies.lu.victims import Attacked, fitted, network_of
+from reticent.studies.membership import records_of
+from reticent.studies.trained import Outcome, Run
+
+Multipliers = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpSgd:
+    """Each seed draws all records, victims, shadows and noise anew; DP-SGD has as many passes."""
+
+    data: Attacked
+    alpha: float
+    """Of the loss of the victim without privacy and of its shadows."""
+    seeds: int
+    epsilons: tuple[float, ...] = EPSILONS
+    clip: float = 1.0
+    """The default of the code of Jayaraman and Evans, whose configuration the paper takes."""
+    batch: int = 100
+    first_seed: int = 10
+    """As for ``lu findings``."""
+
+    @property
+    def plan(self) -> Plan:
+        """What accountants need."""
+        return Plan(records=self.data.members, batch=self.batch, passes=self.data.passes)
+
+
+SPECS: Mapping[str, DpSgd] = {
+    data.on: DpSgd(data=data, alpha=spec.alpha, seeds=spec.seeds)
+    for spec in findings_specs.SPECS.values()
+    for data in spec.data
+}
+"""Data, victims, shadows and seeds are those of ``lu findings``."""
+
+
+def study(spec: DpSgd, run: Run) -> Outcome:
+    """Figs. 3–13 for DP-SGD by four accountants, and findings 2 and 3 against Algorithm 1.
+
+    Noise, accuracy loss, leakage, verdicts.
+    """
+    run.steps.plan(spec.seeds)
+    noise = run.cell(("noise", spec.plan, spec.epsilons), _multipliers, spec, steps=0)
+    common = (spec.data, spec.alpha, spec.epsilons, spec.clip, spec.batch)
+    cells = [
+        run.cell((*common, seed), _measured, spec, noise, seed, run)
+        for seed in range(spec.first_seed, spec.first_seed + spec.seeds)
+    ]
+    return Outcome(
+        specifications=(spec,),
+        tables=(
+            _noise(spec, noise),
+            _losses(spec, cells),
+            _leakages(spec, cells),
+            verdicts(spec.data.on, cells, spec.epsilons),
+        ),
+    )
+
+
+def _multipliers(spec: DpSgd) -> dict[str, list[float]]:
+    return spec.plan.multipliers(spec.epsilons)
+
+
+def _measured(spec: DpSgd, noise: Multipliers, seed: int, run: Run) -> Cell:
+    records = records_of(spec.data.on, run.folder)
+    trial = fitted(spec.data, records, spec.alpha, seed=seed, run=run)
+    test = trial.accuracy(members=False)
+    cell: dict[str, Any] = {
+        "training": trial.accuracy(members=True),
+        "test": test,
+        "leakage": trial.leakage(),
+    }
+    cell |= perturbed(trial, network_of(spec.data, records), spec.epsilons, test=test)
+    cell |= {name: [] for name in (*ACCOUNTANTS, CLIPPED)}
+    for name, probabilities in answers(trial, spec.plan, noise, clip=spec.clip, seed=seed):
+        accuracy, leakage = trial.answered(probabilities)
+        cell[name].append([1 - accuracy / test, leakage])
+    return cell
+
+
+def _noise(spec: DpSgd, noise: Multipliers) -> Table:
+    plan = spec.plan
+    rows = [
+        (f"{epsilon:g}", *(f"{noise[name][place]:.4g}" for name in ACCOUNTANTS))
+        for place, epsilon in enumerate(spec.epsilons)
+    ]
+    return Table(
+        title=f"Lu et al., Figs. 3–13: DP-SGD's noise over the clip for {plan.records:,} records",
+        columns=("ε", *ACCOUNTANTS.values()),
+        rows=tuple(rows),
+        notes=(
+            f"δ = 1/(10n) = {upper_text(plan.delta)}; batches of {plan.batch} on average, "
+            f"{plan.passes} passes ({plan.passes * plan.batches:,} steps). Neighbours: add-remove; "
+            "unit: one record.",
+            "RDP: Poisson samples, amplified. zCDP, advanced and naive composition: each record "
+            "goes to one batch of a pass, chosen for it alone, so a pass is one release; these "
+            "have no amplification. A pass has its least (ε₀, δ₀) for advanced and naive "
+            "composition, so there is less noise than by the formulas of Jayaraman and Evans.",
+        ),
+    )
+
+
+def _losses(spec: DpSgd, cells: list[Cell]) -> Table:
+    data = spec.data
+    own, clipped = (
+        "; ".join(f"{what} {over_repeats(found)}" for what, found in figures.items())
+        for figures in (
+            {what: values(cells, what) for what in ("training", "test", "leakage")},
+            {what: series(cells, CLIPPED, 0, i) for i, what in enumerate(("loss", "leakage"))},
+        )
+    )
+    return Table(
+        title=f"Lu et al., Figs. 3–13 on {data.on}: accuracy loss by DP-SGD and by Algorithm 1",
+        columns=_COLUMNS,
+        rows=_rows(spec, cells, 0),
+        notes=(
+            "Loss is 1 − accuracy/accuracy without privacy (Eq. 31). Grade of DP-SGD here: none, "
+            "figures of a study whose noise is of a seed; the same training with secure noise "
+            "would be declared. Algorithm 1, for one answer: grade published (Theorem 6 is false).",
+            f"Without privacy: {own}. Clipping to {spec.clip:g} without noise: {clipped}.",
+            "Networks m–128–C of Table 4, by Adam at .001 with 0.001‖W‖² after the noise. The "
+            f"victim without privacy and its shadows have the convexified loss (α = "
+            f"{spec.alpha:g}); a clipped gradient is of one record, whose convexified loss is its "
+            f"cross-entropy. {data.members:,} members, {data.shadows} shadows"
+            + (f"; {data.passes} passes where the paper has 100." if data.passes < 100 else "."),
+            "All victims of a seed have the same first weights; those with one way of sampling "
+            "see the same batches and add the same standard normal numbers, times their own "
+            "scale.",
+            f"Means over {spec.seeds} seeds with Student's 95 % interval; seeds share records.",
+        ),
+    )
+
+
+def _leakages(spec: DpSgd, cells: list[Cell]) -> Table:
+    found = over_repeats(values(cells, "leakage"))
+    bounds = [min(lu.leakage_bound(min(epsilon, 100.0)), found.value) for epsilon in spec.epsilons]
+    rows = zip(_rows(spec, cells, 1), bounds, strict=True)
+    return Table(
+        title=f"Lu et al., Figs. 3–13 on {spec.data.on}: leakage by DP-SGD and by Algorithm 1",
+        columns=(*_COLUMNS, "bound"),
+        rows=tuple((*row, bare(bound, 3)) for row, bound in rows),
+        notes=(
+            "TPR − FPR of one attack for all (Eq. 32): shadows without privacy, as the paper has "
+            f"it. The bound is e^ε − 1, up to the victim's own leakage, {found}.",
+            "The attack decides at its own threshold. Where a victim is far less sure than the "
+            "shadows are, it calls every record an outsider: 0 then says that this attack failed, "
+            "not that its scores are in no order, nor what shadows with noise would find.",
+        ),
+    )
+
+
+_COLUMNS = ("ε", *ACCOUNTANTS.values(), *(f"Algorithm 1, {noise}" for noise in NOISES))
+
+
+def _rows(spec: DpSgd, cells: list[Cell], what: int) -> tuple[tuple[str, ...], ...]:
+    """One for each ε: loss (0) or leakage (1)."""
+    return tuple(
+        (
+            f"{epsilon:g}",
+            *(
+                str(over_repeats(series(cells, name, place, what)))
+                for name in (*ACCOUNTANTS, *NOISES)
+            ),
+        )
+        for place, epsilon in enumerate(spec.epsilons)
+    )
