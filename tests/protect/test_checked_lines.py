@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 
 from reticent import bounds
 from reticent.audit.end_to_end.pairs import audit_pair, combinations
-from reticent.audit.transcripts import run_pair
+from reticent.audit.transcript_replay import run_pair
 from reticent.guarantee import Sensitivity
 from reticent.guarantee.guarantee import check_of, checked_by, name_of_check
 from reticent.guarantee.sensitivity import NORMS

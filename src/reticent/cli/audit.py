@@ -310,7 +310,7 @@ def _of_training(name: str, said: Mapping[str, Any], beta: float) -> ClaimAudit:
 
 
 def _of_service(url: str, said: Mapping[str, Any], beta: float) -> TrainingAudit:
-    from reticent.audit.attack_run import View
+    from reticent.audit.attack_plan import View
 
     form = TableForm.of(
         said["--schema"],

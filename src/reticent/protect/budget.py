@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Gaussian
-from reticent.mechanisms.additive import SCALE_SLACK, CoordinatewiseMechanism
+from reticent.mechanisms.additive import CoordinatewiseMechanism
+from reticent.mechanisms.mechanism import SCALE_SLACK
 from reticent.mechanisms.profiles import conversions, gaussian
 from reticent.mechanisms.registry import mechanism_named
 from reticent.validation import InputError, positive, probability

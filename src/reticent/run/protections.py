@@ -15,7 +15,8 @@ import numpy as np
 
 from reticent.arrays import Array, Flags
 from reticent.attacks import Records
-from reticent.audit.attack_run import AttackPlan, adversary, attacked
+from reticent.audit.attack_plan import AttackPlan
+from reticent.audit.attack_run import adversary, attacked
 from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation

@@ -13,7 +13,8 @@ import torch
 
 from reticent import bounds
 from reticent.accounting.account import account
-from reticent.audit.transcripts import audit_prepared, replayed, run_pair, transcript
+from reticent.audit.transcript_replay import replayed, run_pair, transcript
+from reticent.audit.transcripts import audit_prepared
 from reticent.guarantee import (
     Composed,
     Event,
