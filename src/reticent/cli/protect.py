@@ -54,6 +54,7 @@ from reticent.cli.progress import progress_line
 from reticent.cli.release_output import refuse_unwritable, write_release
 from reticent.cli.table_form import TableForm
 from reticent.cli.task_release import TaskRequest
+from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect.registry import RECIPES, classifier_named
 from reticent.validation import InputError
 
@@ -98,7 +99,7 @@ MapSeed = Annotated[
         "--seed", help="Of the learner matrix-lda: public, of its random map.", show_default=False
     ),
 ]
-WEIGHTS, DEFAULT_NOISE = "weights", "gaussian"
+WEIGHTS = "weights"
 _OWN_OPTIONS = {
     WEIGHTS: ("penalty", "norms", "mean_bound"),
     "noisy-gradient": ("longest_step",),
@@ -255,7 +256,8 @@ def advised_request(
         )
     )
     learner, why = advice.learner, f"as plan says: {advice.why[0]}"
-    if mechanism not in (None, advice.mechanism) and RECIPES.named(learner).own_mechanism:
+    covered = RECIPES.named(learner).noises
+    if mechanism is not None and covered and mechanism not in covered:
         learner, why = CLASS_MEANS, f"which can have it; plan says {learner}, with its own noise."
     taken = RECIPES.named(learner).options
     if "bound" in taken:

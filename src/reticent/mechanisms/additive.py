@@ -45,6 +45,8 @@ class AdditiveMechanism(Mechanism):
 
     norm: ClassVar[Norm] = "l1"
     """The norm of the sensitivity that its noise is calibrated to."""
+    structure: ClassVar[str] = ""
+    """What its values must be, where not any vector will do: "matrix" or "blocks"."""
     needs_delta: ClassVar[bool] = False
     """Whether it has no pure ε."""
     is_joint: ClassVar[bool] = False

@@ -141,7 +141,7 @@ def _mean(settings: Settings) -> Release:
 
 def _learner(settings: Settings, kind: type[Learner]) -> Learner:
     options = settings.options(kind.recipe.name)
-    budget = settings.budget | {"mechanism": kind.recipe.own_mechanism or settings.mechanism}
+    budget = settings.covered_by(kind.recipe.name).budget
     return kind(classes=settings.shape.classes, records=settings.records, **budget, **options)
 
 

@@ -12,6 +12,7 @@ from reticent.audit.end_to_end import adversarial
 from reticent.audit.end_to_end.table import Writing
 from reticent.data import Schema
 from reticent.guarantee import Relation
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect import RECIPES, ReleaseRequest, Terms
 from reticent.training.features import Norms, shrink
 
@@ -81,14 +82,13 @@ class Settings:
 
     def covered_by(self, recipe: str) -> Settings:
         """The same with noise that the recipe's theorem covers."""
-        own, noises = RECIPES[recipe].own_mechanism, RECIPES[recipe].noises
-        if own is not None:
-            return replace(self, mechanism=own)
+        noises = RECIPES[recipe].noises
         if not noises and "coupling_share" in RECIPES[recipe].options:  # samples, by two queries
             noises = ("gaussian",)
         if not noises or self.mechanism in noises:
             return self
-        return replace(self, mechanism=noises[0], delta=self.delta or 1e-5)
+        needed = 1e-5 if MECHANISMS[noises[0]].needs_delta else 0.0
+        return replace(self, mechanism=noises[0], delta=self.delta or needed)
 
     def options(self, recipe: str) -> dict[str, Any]:
         """Values for the options that a recipe takes; others are left to their defaults."""
