@@ -22,7 +22,7 @@ from reticent.protect.noise_scales import event_of, noise_plan
 from reticent.protect.noisy_query import FixedSize, sampled_records, with_noise_function
 from reticent.protect.recipe import replay
 from reticent.protect.recipes.contrastive import Sample
-from reticent.protect.recipes.network import GRADIENTS
+from reticent.protect.recipes.sampled_gradients import GRADIENTS
 from reticent.protect.recipes.simclr_ways import RELEASED
 from reticent.randomness import secret_order
 from reticent.training.contrastive.networks import contrastive_network

@@ -21,7 +21,7 @@ from reticent.guarantee.guarantee import checked_by
 from reticent.protect.recipe import Plan, Step
 from reticent.protect.recipes.contrastive import EMBEDDINGS, OUTPUTS, SAMPLE, VIEWS, Sample
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.network import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.recipes.sampled_gradients import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.validation import InputError
@@ -159,7 +159,7 @@ class PublicNegatives(Way):
 
     def steps(self, recipe: SimCLRRecipe, terms: Terms) -> dict[str, Step]:
         """One kind of query: the clipped gradient sum."""
-        return {GRADIENTS: recipe.gradient_step(terms, 1.0)}
+        return {GRADIENTS: recipe.gradient_step(terms)}
 
     def total(
         self, recipe: SimCLRRecipe, run: ContrastiveRun, sample: Sample, plan: Plan
