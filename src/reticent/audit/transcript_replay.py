@@ -212,7 +212,7 @@ def _sampled_losses(losses: Floats, rate: float, is_own: bool) -> Floats:
 
 
 def row_keys(rows: Floats, labels: Array) -> list[bytes]:
-    """Each record as bytes."""
+    """The bytes of each row and of its label, by which records of two worlds are told apart."""
     return [
         row.tobytes() + np.asarray(label).tobytes() for row, label in zip(rows, labels, strict=True)
     ]

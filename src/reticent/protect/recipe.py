@@ -141,11 +141,11 @@ class Recipe(ABC):
 
         @property
         def features(self) -> int:
-            """Of a row."""
+            """The number of entries of a row, public."""
 
         @property
         def classes(self) -> int:
-            """The number of outputs."""
+            """The number of outputs, public; 0 where nothing is predicted."""
 
         @property
         def mechanism(self) -> str:

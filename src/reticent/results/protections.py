@@ -68,7 +68,7 @@ class Protections(Value):
 
     @property
     def by_accuracy(self) -> tuple[Protection, ...]:
-        """The most useful first."""
+        """All rows, the one with the largest test accuracy first."""
         return tuple(sorted(self.rows, key=lambda row: -row.accuracy.value))
 
     @property

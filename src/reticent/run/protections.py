@@ -86,7 +86,7 @@ class ProtectionsSpec:
         return self.protections or tuple(name for name in classifiers() if name not in LONGEST)
 
     def terms(self, *, pure: bool, relation: Relation | None = None) -> Terms:
-        """Of one release."""
+        """The terms of one release: δ = 0 if ``pure``, the asked relation unless one is said."""
         return Terms(
             epsilon=self.epsilon,
             delta=0.0 if pure else self.delta,

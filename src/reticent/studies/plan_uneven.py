@@ -43,7 +43,7 @@ class UnevenGrid:
     seed: int = 0
 
     def wanted(self, records: int, epsilon: float) -> ReleaseRequest:
-        """Rows at norm 1."""
+        """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
         return unit_row_request(epsilon=epsilon, delta=self.delta, records=records, mean_bound=1.0)
 
 

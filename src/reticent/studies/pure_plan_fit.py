@@ -39,7 +39,7 @@ class PureGridCell:
 
     @cached_property
     def signals(self) -> PureSignals:
-        """By public numbers."""
+        """How far class means stand out of each learner's noise, from public numbers alone."""
         return PureSignals.of(self.situation)
 
     def choice(self, rule: PureRule) -> str:

@@ -173,7 +173,7 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the user states."""
+        """What the user states: the same for every loss."""
         return STATED
 
     @property

@@ -187,7 +187,7 @@ class FunctionalRegressionRecipe(NumberRecipe):
     name: ClassVar[str] = "functional-regression"
 
     def steps(self, terms: Terms) -> dict[str, Step]:
-        """All coefficients at once."""
+        """One query: all coefficients of the squared loss at once (Zhang et al. 2012)."""
         moved = bounds.target_statistics(
             moment=1.0,
             products=1.0,

@@ -177,7 +177,7 @@ class NetworkRecipe(SampledGradients, Recipe):
 
     @property
     def size(self) -> int:
-        """The number of weights."""
+        """The number of weights that are trained: entries of a gradient."""
         return sum(int(np.prod(shape)) for shape in self.shapes().values())
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -223,7 +223,7 @@ class NetworkRecipe(SampledGradients, Recipe):
         }
 
     def scores(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
-        """The network's logits."""
+        """The logits of the released network for each row, in batches of queries."""
         from reticent.training.encoders.torch_extra import torch
         from reticent.training.fine_tuning.partly import grouped
 

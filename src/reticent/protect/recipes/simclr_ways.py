@@ -147,7 +147,7 @@ class PublicNegatives(Way):
         return (PER_EXAMPLE, *bits, VIEWS, COINS, NOISY_SUMS, OWN_CLASS)
 
     def stated(self, recipe: SimCLRRecipe) -> tuple[str, ...]:
-        """That public images are."""
+        """That the images which private ones are told from are public, where they are given."""
         public = (
             "the images that are told from private ones are public: no private record was looked"
             " at to choose them"
@@ -247,7 +247,7 @@ class ReleasedEmbeddings(Way):
         return with_places
 
     def example(self, recipe: SimCLRRecipe, records: int) -> tuple[torch.Tensor, ...]:
-        """Places of a batch."""
+        """The place of each record in a batch, which its loss reads among the embeddings."""
         from reticent.training.encoders.torch_extra import torch
 
         return ((torch.arange(records) % recipe.batch).float(),)
