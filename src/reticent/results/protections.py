@@ -12,7 +12,6 @@ from reticent.results.reading import read_value
 from reticent.results.table import Table
 from reticent.results.value import Value
 
-PROTECTIONS: Final = "reticent-protections/1"
 RECALLS: Final = ("balanced", "lowest recall")
 """Columns: the mean recall of the classes, and the class that is found least often."""
 
