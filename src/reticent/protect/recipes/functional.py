@@ -18,12 +18,7 @@ import numpy as np
 from reticent import bounds
 from reticent.arrays import Array, Floats, Integers
 from reticent.guarantee.guarantee import checked_by
-from reticent.protect.recipe import (
-    Affine,
-    Plan,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import Affine, Plan, Step, Tensors
 from reticent.protect.recipes.linear import (
     NOISY_SUMS,
     OWN_CLASS,
