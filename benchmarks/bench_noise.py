@@ -8,11 +8,7 @@ import numpy as np
 import opendp.prelude as dp
 
 from benchmarks.harness import Result, best_of
-from reticent.mechanisms.integer_noise import (
-    discrete_gaussian,
-    discrete_laplace,
-    discrete_logistic,
-)
+from reticent.mechanisms.integer_noise import discrete_gaussian, discrete_laplace, discrete_logistic
 from reticent.mechanisms.rounded import (
     noisy_argmax_exponential,
     noisy_argmax_gumbel,

@@ -31,7 +31,7 @@ class _Run(Protocol):
 
     @property
     def results(self) -> Results:
-        """Its document."""
+        """The document that the run has written."""
 
 
 def figures(results: Results | _Run | str | PathLike[str]) -> dict[str, Figure]:

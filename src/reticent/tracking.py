@@ -38,7 +38,7 @@ class Tracker(Protocol):
         """Public numbers and names of a run."""
 
     def log_metrics(self, metrics: Mapping[str, float]) -> Any:
-        """Measured figures."""
+        """Record measured figures by name, as MLflow's function of this name does."""
 
     def set_tag(self, key: str, value: str) -> Any:
         """A text about the run."""
@@ -109,11 +109,11 @@ class PlainFolder:
         return cls(path, private)
 
     def log_params(self, params: Mapping[str, Any]) -> None:
-        """As params.json."""
+        """Write what was asked for to params.json, values as text or numbers."""
         self._write("params.json", params)
 
     def log_metrics(self, metrics: Mapping[str, float]) -> None:
-        """As metrics.json."""
+        """Write measured figures to metrics.json, in place of an earlier one."""
         self._write("metrics.json", metrics)
 
     def set_tag(self, key: str, value: str) -> None:
@@ -123,7 +123,7 @@ class PlainFolder:
         self._write("tags.json", {**known, key: value})
 
     def log_artifact(self, local_path: str, artifact_path: str) -> None:
-        """A copy under artifacts."""
+        """Copy a file to artifacts/``artifact_path``, under its own name."""
         target = self.root / "artifacts" / artifact_path
         target.mkdir(parents=True, exist_ok=True)
         shutil.copy(local_path, target)

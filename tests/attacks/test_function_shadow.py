@@ -7,7 +7,8 @@ from sklearn.ensemble import RandomForestClassifier
 from reticent.attacks import Records
 from reticent.attacks.function_shadow import FunctionShadow
 from reticent.attacks.targets import FunctionTarget
-from reticent.audit.attack_run import AttackPlan, attack_model
+from reticent.audit.attack_plan import AttackPlan
+from reticent.audit.attack_run import attack_model
 from reticent.cli.main import run
 from reticent.randomness import seeded
 from reticent.validation import InputError

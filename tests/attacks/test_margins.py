@@ -5,13 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from reticent.attacks.lira import (
-    margins,
-    require_shadows,
-    shadow_margins,
-    target_margins,
-    views_of,
-)
+from reticent.attacks.lira import margins, require_shadows, shadow_margins, target_margins, views_of
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import FunctionTarget

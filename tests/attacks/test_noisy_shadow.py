@@ -113,7 +113,7 @@ def test_shadows_spread_as_releases_do(digits, kind, monkeypatch):
 
     assert min(chance(numbers), chance(spreading)) > FALSE_ALARM / 2
     exact = AdditiveMechanism.with_float_noise
-    factor = 5 if like.recipe.own_mechanism is None else 0.25
+    factor = 0.25 if like.recipe.noises else 5
     monkeypatch.setattr(
         AdditiveMechanism,
         "with_float_noise",

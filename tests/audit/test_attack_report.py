@@ -14,14 +14,7 @@ from scipy import stats
 from reticent.attacks import Scores
 from reticent.attacks.metric import best_threshold
 from reticent.attacks.targets import Access, Threat
-from reticent.audit import (
-    auc,
-    balanced_accuracy,
-    leakage,
-    measured_attack,
-    precision,
-    tpr_at_fpr,
-)
+from reticent.audit import auc, balanced_accuracy, leakage, measured_attack, precision, tpr_at_fpr
 from reticent.audit.intervals import smallest_auc, smallest_leakage
 from reticent.randomness import seeded
 from reticent.validation import InputError

@@ -20,7 +20,8 @@ from reticent.attacks.targets import (
     RoundedTarget,
     TopTarget,
 )
-from reticent.audit.attack_run import AttackPlan, View, attack_model, corrected
+from reticent.audit.attack_plan import AttackPlan, View
+from reticent.audit.attack_run import attack_model, corrected
 from reticent.protect import ClassMeansHead, Release, release_weights
 from reticent.training import MLPHead, SoftmaxHead
 from reticent.validation import InputError

@@ -12,7 +12,8 @@ from reticent.attacks.metric import MetricAttack
 from reticent.attacks.records import Records
 from reticent.attacks.registry import ATTACKS
 from reticent.attacks.targets import ModelTarget
-from reticent.audit.attack_run import AttackPlan, View, adversary, strengths
+from reticent.audit.attack_plan import AttackPlan, View
+from reticent.audit.attack_run import adversary, strengths
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from reticent.attacks.records import Records
-from reticent.audit.attack_run import AttackPlan, attack_model
+from reticent.audit.attack_plan import AttackPlan
+from reticent.audit.attack_run import attack_model
 from reticent.audit.blind_check import blind_check
 from reticent.randomness import seeded
 from reticent.training import SoftmaxHead

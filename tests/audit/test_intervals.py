@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.audit.intervals import (
-    Share,
-    difference_interval,
-    lowest_difference,
-    share_interval,
-)
+from reticent.audit.intervals import Share, difference_interval, lowest_difference, share_interval
 
 CHANCES = np.unique([0, 1e-4, 1e-3, 0.01, 0.03, *np.linspace(0.05, 0.95, 19), 0.97, 0.99, 0.999, 1])
 

@@ -6,13 +6,7 @@ import json
 import pytest
 
 from reticent.audit.error_counts import clopper_pearson_epsilon, gdp_epsilon, jeffreys_epsilon
-from reticent.audit.lower_bound import (
-    ErrorCounts,
-    GuessCounts,
-    LowerBound,
-    divided,
-    epsilon_of_mu,
-)
+from reticent.audit.lower_bound import ErrorCounts, GuessCounts, LowerBound, divided, epsilon_of_mu
 from reticent.audit.one_run import one_run_epsilon, one_run_gdp_epsilon
 from reticent.mechanisms.profiles import gaussian
 from reticent.validation import InputError

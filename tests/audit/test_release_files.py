@@ -47,7 +47,7 @@ def released(learner, data, **changed):
 @pytest.mark.parametrize("mechanism", ["gaussian", "logistic"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_learner_follows_from_its_certificate(digits, name, mechanism, tmp_path):
-    if LEARNERS[name].recipe.own_mechanism is not None:
+    if LEARNERS[name].recipe.noises:
         mechanism = "gaussian"  # stands for its own
     found = released(name, digits, mechanism=mechanism)
     save(found, tmp_path / "found")

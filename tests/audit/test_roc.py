@@ -28,14 +28,6 @@ def test_points_are_scikit_learns(members, others):
     assert area(found.fpr, found.tpr) == pytest.approx(auc(members, others).value)
 
 
-def test_zeros_are_drawn_at_half_a_record():
-    found = roc([2.0, 3.0, 4.0], [1.0, 0.0])
-    fpr, tpr = found.log_log()
-    assert (fpr[0], tpr[0]) == (1 / 4, 1 / 6)
-    assert (fpr[-1], tpr[-1]) == (1.0, 1.0)
-    assert np.array_equal(fpr[found.fpr > 0], found.fpr[found.fpr > 0])
-
-
 class TestCeiling:
     @pytest.mark.parametrize("epsilon", EPSILONS)
     @pytest.mark.parametrize("delta", [0.0, 1e-5, 0.3])

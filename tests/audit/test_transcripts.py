@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 
 from reticent.audit.many_runs import SeparateRuns, many_runs, runs_to_refute
-from reticent.audit.transcripts import (
-    audit_learner,
-    audit_transcripts,
-    replayed,
-    run_pair,
-    transcript,
-)
+from reticent.audit.transcript_replay import replayed, run_pair, transcript
+from reticent.audit.transcripts import audit_learner, audit_transcripts
 from reticent.guarantee import Grade, Guarantee, Sensitivity
 from reticent.mechanisms import Gaussian
 from reticent.mechanisms.profiles import gaussian

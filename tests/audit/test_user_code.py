@@ -5,12 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from reticent.audit.user_code import (
-    open_function,
-    open_input,
-    open_object,
-    this_folder_importable,
-)
+from reticent.audit.user_code import open_function, open_input, open_object, this_folder_importable
 from reticent.validation import InputError
 
 CODE = """

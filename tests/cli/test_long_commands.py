@@ -14,7 +14,8 @@ import pytest
 
 from reticent.attacks import Access, Records, Scores, Threat
 from reticent.audit import measured_attack
-from reticent.audit.attack_run import Attacked, AttackPlan
+from reticent.audit.attack_plan import AttackPlan
+from reticent.audit.attack_run import Attacked
 from reticent.audit.error_counts import clopper_pearson_epsilon
 from reticent.audit.mechanism import FunctionAudit
 from reticent.audit.release import ClaimsAudit
@@ -25,7 +26,7 @@ from reticent.cli.compare import compare
 from reticent.cli.compare_protections import print_protections
 from reticent.cli.plan import plan
 from reticent.cli.pretrain import _print as print_pretrained
-from reticent.cli.protect import print_released
+from reticent.cli.release_output import print_released
 from reticent.cli.serve import _start
 from reticent.cli.summary import print_summary
 from reticent.cli.task_run import print_task_summary

@@ -2,7 +2,8 @@
 
 import pytest
 
-from reticent.cli.stopped_training import ChargeKey, StoppedTraining
+from reticent.cli.charge_key import ChargeKey
+from reticent.cli.stopped_training import StoppedTraining
 from reticent.guarantee import GaussianEvent, Relation
 from reticent.ledger import BudgetExhausted
 from reticent.protect import Terms
@@ -59,11 +60,11 @@ def test_a_charge_is_made_with_the_key_and_a_refusal_leaves_nothing(tmp_path):
     out, keys = tmp_path / "net", []
     training = StoppedTraining(out, ledger="book", data_set="digits")
     charged(training, lambda *_, key: keys.append(key))
-    dropped(training._key)
+    dropped(training._once._key)
     again = StoppedTraining(out, ledger="book", data_set="digits")
     assert not again.goes_on(resume=True)  # nothing was saved, and the charge is taken again
     charged(again, lambda *_, key: keys.append(key))
-    dropped(again._key)
+    dropped(again._once._key)
     other = StoppedTraining(out, ledger="book", data_set="other")
     charged(other, lambda *_, key: keys.append(key))
     assert keys[0] == keys[1] != keys[2]

@@ -106,10 +106,7 @@ def test_gamma_chooses_the_pairs_or_the_order_statistic():
 
 def test_the_theorem_s_gamma_is_larger_than_the_sharper_ones():
     pairs = sampled_pairs(lambda rows: rows.sum() * 1.0, 50, Draws(size=3, pairs=500))
-    assert pairs.rubinstein_alda == pytest.approx(gamma_of(500).gamma)
-    assert pairs.exchangeable < pairs.delivered < pairs.rubinstein_alda
-    for few in (Draws(size=3, pairs=2, k=1), Draws(size=3, pairs=1)):
-        assert sampled_pairs(lambda rows: rows.sum() * 1.0, 50, few).rubinstein_alda is None
+    assert pairs.exchangeable < pairs.delivered < gamma_of(500).gamma
 
 
 @pytest.mark.parametrize(

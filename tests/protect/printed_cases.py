@@ -6,7 +6,7 @@ from itertools import product
 
 from reticent.guarantee import GaussianEvent, Relation, Sensitivity
 from reticent.mechanisms import Laplace
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import MECHANISMS, for_any_vector
 from reticent.protect import RECIPES, Terms, calibrated_answers, mean_share, public_penalty
 from reticent.protect.budget import noise_for_budget_share, spent_share
 from reticent.protect.head_numbers import PublicNumbers
@@ -27,6 +27,7 @@ HEADS = ("adassp", "class-means", "lda", "noisy-gradient")
 RELATIONS = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
 BUDGETS = ((0.4, 1e-7), (3.0, 0.0), (3.0, 1e-4))
 BOTH = Sensitivity(l1=6.0, l2=1.0)
+KINDS = {name: MECHANISMS[name] for name in for_any_vector()}
 
 
 def plain(value):
@@ -64,7 +65,7 @@ def scale_of_share(kind, share, whole):
 
 def events():
     little = Laplace(scale=3.0, sensitivity=Sensitivity(l1=1.0, l2=1.0))
-    noises = [little, *(kind(scale=9.0, sensitivity=BOTH) for kind in MECHANISMS.values())]
+    noises = [little, *(kind(scale=9.0, sensitivity=BOTH) for kind in KINDS.values())]
     plans = [{"one": PlannedStep(noise=noise)} for noise in noises]
     return [
         event_of(one, relation=RELATIONS[0], delta=delta).to_dict()
@@ -245,14 +246,14 @@ def single_neuron(classes, noise, scores):
 CASES = {
     **{
         f"shares of {name}, {epsilon}, {delta}": partial(shares, kind, epsilon, delta)
-        for (name, kind), (epsilon, delta) in product(MECHANISMS.items(), BUDGETS)
+        for (name, kind), (epsilon, delta) in product(KINDS.items(), BUDGETS)
     },
     "events": events,
     **{
         f"penalties of {name}, {relation}, {epsilon}, {delta}": partial(
             penalties, name, relation, epsilon, delta
         )
-        for name, relation, (epsilon, delta) in product(MECHANISMS, RELATIONS, BUDGETS)
+        for name, relation, (epsilon, delta) in product(KINDS, RELATIONS, BUDGETS)
     },
     "shares of means": mean_shares,
     **{

@@ -82,7 +82,9 @@ class TestEveryLearner:
         with pytest.raises(InputError, match="learner must be one of the package's own classes"):
             learner_of(Quiet).fit(X, Y)
 
-    @pytest.mark.parametrize("name", ["prepared", "_terms", "recipe", "fit"])
+    @pytest.mark.parametrize(
+        "name", ["prepared", "_prepared", "_terms", "recipe", "fit", "__dataclass_fields__"]
+    )
     def test_replaced_methods_and_constants_do_not_mint(self, kind, name):
         learner = learner_of(kind)
         setattr(learner, name, getattr(learner, name))

@@ -16,7 +16,8 @@ from reticent.guarantee import Event, Grade
 from reticent.protect import PrivateNetwork, Terms, load, release_records, save, verify
 from reticent.protect.noise_scales import event_of, noise_plan
 from reticent.protect.recipe import replay
-from reticent.protect.recipes.network import GRADIENTS, NetworkRecipe
+from reticent.protect.recipes.network import NetworkRecipe
+from reticent.protect.recipes.sampled_gradients import GRADIENTS
 from reticent.protect.training_progress import follow_training
 from reticent.training.gradients import batch_sum
 from reticent.validation import InputError

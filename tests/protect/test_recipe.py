@@ -12,7 +12,7 @@ import pytest
 from reticent.accounting import account
 from reticent.guarantee import Grade
 from reticent.guarantee.sensitivity import NORMS
-from reticent.mechanisms.registry import MECHANISMS, mechanism_named
+from reticent.mechanisms.registry import MECHANISMS, for_any_vector
 from reticent.protect import RECIPES, Terms, load, release_records, save, verify
 from reticent.protect.noise_scales import (
     composed_epsilon,
@@ -65,9 +65,8 @@ def spent_by(plan, terms):
 
 
 def mechanisms_of(name):
-    """Of a recipe that has noise of its own that one alone."""
-    own = RECIPES[name.split(",")[0]].own_mechanism
-    return MECHANISMS if own is None else [own]
+    """Those that its theorem covers."""
+    return RECIPES[name.split(",")[0]].noises or for_any_vector()
 
 
 WAYS = [
@@ -75,8 +74,7 @@ WAYS = [
     for name in NAMES
     for mechanism in mechanisms_of(name)
     for delta in (0.0, 1e-5)
-    if delta > 0 or not mechanism_named(mechanism).needs_delta
-    if mechanism in (RECIPES[name.split(",")[0]].noises or mechanisms_of(name))
+    if delta > 0 or not MECHANISMS[mechanism].needs_delta
 ]
 
 
@@ -141,7 +139,7 @@ class TestNoise:
             )
             given = [norm for norm in NORMS if one[norm] is not None]
             assert given
-            assert "l2" in given or RECIPES[name.split(",")[0]].own_mechanism
+            assert "l2" in given or RECIPES[name.split(",")[0]].noises
             rounding = (name, step) == ("objective", "output")  # of a search, whoever is in it
             for norm in given:
                 assert three[norm] == pytest.approx((1 if rounding else 3) * one[norm], rel=0.01)

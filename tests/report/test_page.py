@@ -10,14 +10,7 @@ from reticent.report.publication import publishable
 from reticent.report.rendering import rendered, rendered_public
 from reticent.results import Results
 from tests.report.parsed import parsed
-from tests.report.sample import (
-    attack,
-    audit,
-    certified,
-    facts,
-    interval,
-    sample_results,
-)
+from tests.report.sample import attack, audit, certified, facts, interval, sample_results
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 EPSILON = re.compile(

@@ -7,13 +7,7 @@ import pytest
 from scipy import stats
 
 from reticent.audit import ceiling
-from reticent.run.conclusion import (
-    HALF_WIDTH,
-    allowed_auc,
-    attack_named,
-    concluded,
-    records_for,
-)
+from reticent.run.conclusion import HALF_WIDTH, allowed_auc, attack_named, concluded, records_for
 from tests.report.sample import CHOSEN, interval, sample_results
 
 SAMPLE = sample_results()

@@ -12,14 +12,7 @@ from reticent.data import load
 from reticent.protect import verify
 from reticent.results import read_results
 from reticent.results.reading import as_read
-from reticent.run.demo import (
-    ENCODED,
-    PIXELS,
-    DemoSpec,
-    _encoded,
-    _state_name,
-    parts_of,
-)
+from reticent.run.demo import ENCODED, PIXELS, DemoSpec, _encoded, _state_name, parts_of
 
 QUICK = DemoSpec.quick()
 SIZES = {"public": 300, "private": 300, "others": 200, "own": 150}

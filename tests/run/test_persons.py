@@ -13,7 +13,7 @@ import pytest
 from reticent.attacks.released_weights import noise_of
 from reticent.audit.end_to_end.adversarial import held_records
 from reticent.audit.pairs import WorstPair, pair_epsilon
-from reticent.audit.transcripts import run_pair
+from reticent.audit.transcript_replay import run_pair
 from reticent.data import Dataset
 from reticent.guarantee import Grade, Relation
 from reticent.protect import load, release_table, save, verify

@@ -12,13 +12,7 @@ from reticent.service.client import Service
 from reticent.service.door import Door, RateLimit
 from reticent.service.models import ReleasedModel
 from tests.service.conftest import running
-from tests.service.raw_services import (
-    SIDE,
-    STARTED,
-    image_features,
-    record,
-    text_features,
-)
+from tests.service.raw_services import SIDE, STARTED, image_features, record, text_features
 from tests.service.test_answers import refused
 
 INFER = "/v2/models/model/infer"

@@ -12,7 +12,7 @@ from reticent.protect.plan import PURE_CURVE, LossCurve
 from reticent.protect.plan_pure import MATRIX_LDA, PURE_MEANS, RULE
 from reticent.studies import plan_fit, tasks
 from reticent.studies.pure_grid import COLUMNS, SPECS, UNTRIED, PureGrid, study
-from reticent.studies.pure_plan_fit import cells_of, fitted, judged, left_out_fits, read_cells
+from reticent.studies.pure_plan_fit import cells_of, fitted, judged, left_out_fits
 from reticent.studies.trained import Run
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -22,7 +22,7 @@ TRUE = LossCurve(constant=0.4, slope=-1.2, half=0.0)
 
 @pytest.fixture(scope="module")
 def cells():
-    return read_cells(GRIDS)
+    return cells_of(json.loads(path.read_text()) for path in GRIDS)
 
 
 @pytest.fixture(scope="module")

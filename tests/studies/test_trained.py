@@ -5,17 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from reticent.studies import (
-    STUDIES,
-    Cells,
-    Outcome,
-    Steps,
-    Table,
-    Trained,
-    record,
-    study,
-    trained,
-)
+from reticent.studies import STUDIES, Cells, Outcome, Steps, Table, Trained, record, study, trained
 from reticent.studies.losses import Claim, bare, loss_row, verdict
 from reticent.studies.tasks import task, unit_root
 from reticent.validation import InputError

@@ -11,13 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reticent.training import row_kernels
-from reticent.training.features import (
-    clip_rows,
-    public_map,
-    radius,
-    scale_rows,
-    shrink,
-)
+from reticent.training.features import clip_rows, public_map, radius, scale_rows, shrink
 from reticent.validation import InputError
 from tests.training.row_layouts import (
     LARGEST,

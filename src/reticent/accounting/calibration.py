@@ -16,7 +16,7 @@ from reticent.accounting.account import ACCOUNTANTS, STATED, account, theorem_li
 from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity, events, weakest
 from reticent.guarantee.grade import as_relation
 from reticent.mechanisms import Calibrated, Gaussian, Laplace, Logistic
-from reticent.mechanisms.additive import SCALE_SLACK
+from reticent.mechanisms.mechanism import SCALE_SLACK
 from reticent.validation import InputError, NotCoveredError, positive, probability
 
 EventOf = Callable[[float], events.Event]

@@ -31,14 +31,6 @@ from reticent.training import MLPHead
 from reticent.validation import InputError, count, float_array, open_probability
 
 
-@dataclass(frozen=True, kw_only=True)
-class Carrier:
-    """A feature, or a unit of a hidden layer, and its share of what is displaced."""
-
-    feature: int
-    share: float
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Displacement:
     """The upper layers of a target beside those of its proxies."""
@@ -147,26 +139,6 @@ class DisplacementAttack(Attack[Any]):
             activation=dense.activation,
             classes=dense.classes,
         )
-
-    def carriers(
-        self, target: Any, *, records: Records | None = None, top: int = 10
-    ) -> tuple[Carrier, ...]:
-        """The features that carry D, largest share first; for ``last`` > 1 averaged over records.
-
-        With records it is what moves their scores: D at their own class times their activations.
-        """
-        dense = gradients.dense_model(target, self.own if records is None else records)
-        h = self._below(dense)
-        moved = self.displacement(target).weights(h)
-        if records is not None:
-            labels = records.among(dense.classes)
-            moved = moved[np.arange(len(h)), labels][:, None, :] * h[:, None, :]
-        squares = (moved**2).sum(axis=(0, 1))
-        if dense.layers[-1][1] is None:  # the constant of a softmax head is no feature
-            squares = squares[: self.own.inputs.shape[1]]
-        shares = squares / max(float(squares.sum()), 1e-300)
-        order = np.argsort(-shares, kind="stable")[: count("top", top)]
-        return tuple(Carrier(feature=int(place), share=float(shares[place])) for place in order)
 
     def _values(self, target: Any, records: Records) -> Floats:
         displacement = self.displacement(target)

@@ -28,7 +28,6 @@ from reticent.training import SoftmaxHead
 from reticent.validation import (
     InputError,
     NotCoveredError,
-    count,
     describe,
     float_array,
     open_probability,
@@ -77,17 +76,6 @@ class Worlds:
             )
         with_record = self.noise.log_density(releases - self.present)
         return np.asarray(with_record - self.noise.log_density(releases - self.absent))
-
-    def simulated(self, runs: int, *, generator: np.random.Generator) -> tuple[Floats, Floats]:
-        """Λ of ``runs`` releases without the record, and of as many with it.
-
-        The noise is plain floats from a seed: for studies.
-        """
-        if self.absent.ndim != 1:
-            raise InputError(f"worlds must be of one record here, got {len(self.absent)}")
-        source, times = self.noise.with_float_noise(generator), range(count("runs", runs))
-        without = self.ratios(np.stack([source.release(self.absent) for _ in times]))
-        return without, self.ratios(np.stack([source.release(self.present) for _ in times]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,10 +107,6 @@ class Roc:
     members: int
     others: int
 
-    def log_log(self) -> tuple[Floats, Floats]:
-        """FPR and TPR as they can be drawn on two logarithmic axes: 0 stands at half a record."""
-        return (np.maximum(self.fpr, 0.5 / self.others), np.maximum(self.tpr, 0.5 / self.members))
-
 
 def roc(members: ArrayLike, others: ArrayLike) -> Roc:
     """All points of scikit-learn's ``roc_curve``; equal scores make one step.

@@ -18,8 +18,8 @@ from reticent.data import load
 from reticent.guarantee import Guarantee, Sensitivity
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import AdditiveMechanism
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.neighbours import LeaveOneOut, published_of
-from reticent.protect.budget import mechanism_of
 from reticent.randomness import seeded
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError, count
@@ -105,7 +105,7 @@ def one_outlier(  # noqa: PLR0913 - the size of the data, the claim, and how har
     solver = LeaveOneOut(data.head, data.rows, data.labels)
     drawn = _missing_seed(data.place, pairs, seed)
     sensitivity = published_of(solver, pairs=pairs, seed=drawn, measured="coordinates")
-    noise: AdditiveMechanism = mechanism_of(mechanism).calibrate(
+    noise: AdditiveMechanism = MECHANISMS.named(mechanism).calibrate(
         sensitivity, epsilon=epsilon, delta=delta
     )
     claim: Guarantee = noise.guarantee(delta=delta)

@@ -107,15 +107,6 @@ def margin_scores(model: Any, rows: Floats, labels: Labels) -> Floats:
     return margins(target.logits(rows), indices_of(labels, target.classes))
 
 
-def weight_scores(model: Any, rows: Floats, labels: Labels) -> Floats:
-    """z_y less the mean of all logits: of a linear layer ⟨row, W_y − W̄⟩, as who has W computes."""
-    target = target_of(model)
-    logits = target.logits(rows)
-    own = logits[np.arange(len(logits)), indices_of(labels, target.classes)]
-    scores: Floats = own - logits.mean(axis=1)
-    return scores
-
-
 def one_run_audit(  # noqa: PLR0913 - a training, its data and their domain, a claim, the canaries
     train: Train | Any,
     X: ArrayLike,

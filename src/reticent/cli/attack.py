@@ -28,19 +28,14 @@ from reticent.cli.private_table import (
 )
 from reticent.cli.progress import stages
 from reticent.cli.table_form import TableForm
-from reticent.cli.task_attack import (
-    Form,
-    attack_task,
-    form_of_task,
-    opened_task,
-    refuse_for_task,
-)
+from reticent.cli.task_attack import Form, attack_task, form_of_task, opened_task, refuse_for_task
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.attacks import Records
     from reticent.attacks.targets import Target
-    from reticent.audit.attack_run import Attacked, AttackPlan
+    from reticent.audit.attack_plan import AttackPlan
+    from reticent.audit.attack_run import Attacked
     from reticent.data import Dataset
 
 Endpoint = Annotated[
@@ -156,8 +151,8 @@ def attack(
     """
     from reticent.attacks.open_target import described
     from reticent.audit import write_scores
+    from reticent.audit.attack_plan import AttackPlan, View
     from reticent.audit.attack_report import FPRS
-    from reticent.audit.attack_run import AttackPlan, View
     from reticent.audit.user_code import this_folder_importable
     from reticent.results.gate import attack_limits_of, exceeded_by_attacks
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from reticent.cli.output import print_line, print_table
 
 if TYPE_CHECKING:
-    from reticent.audit.attack_run import Attacked, AttackPlan
+    from reticent.audit.attack_plan import AttackPlan
+    from reticent.audit.attack_run import Attacked
     from reticent.results.gate import Excess
     from reticent.results.steps import AttackStep
 

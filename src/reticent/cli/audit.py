@@ -8,34 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from reticent.cli.audit_options import (
-    Beta,
-    Candidates,
-    Centre,
-    Claimed,
-    Count,
-    Endpoint,
-    EndToEnd,
-    Function,
-    Jobs,
-    Kind,
-    Label,
-    Mechanism,
-    Members,
-    NonMembers,
-    NormsName,
-    One,
-    Other,
-    Pairs,
-    Private,
-    Records,
-    RecordsEach,
-    Relation,
-    Releases,
-    Runs,
-    Seed,
-    Train,
-)
+from reticent.cli import audit_options
 from reticent.cli.backend import refuse_cluster
 from reticent.cli.endpoint import CoinFiles, Decimals, LabelsOnly, Top, audit_endpoint
 from reticent.cli.options import Delta, Json, Pure, delta_of
@@ -110,44 +83,44 @@ FORMS = {
 
 
 def audit(
-    released: Releases = None,
-    private: Private = None,
+    released: audit_options.Releases = None,
+    private: audit_options.Private = None,
     schema: SchemaFile = None,
-    label: Label = None,
+    label: audit_options.Label = None,
     person: Person = None,
     embedding: Embedding = None,
     encoder: EncoderName = None,
-    function: Function = None,
-    one: One = None,
-    other: Other = None,
-    train: Train = None,
-    end_to_end: EndToEnd = None,
-    endpoint: Endpoint = None,
-    members: Members = None,
-    nonmembers: NonMembers = None,
+    function: audit_options.Function = None,
+    one: audit_options.One = None,
+    other: audit_options.Other = None,
+    train: audit_options.Train = None,
+    end_to_end: audit_options.EndToEnd = None,
+    endpoint: audit_options.Endpoint = None,
+    members: audit_options.Members = None,
+    nonmembers: audit_options.NonMembers = None,
     top: Top = None,
     decimals: Decimals = None,
     labels_only: LabelsOnly = False,
-    canaries: Count = None,
-    kind: Kind = None,
+    canaries: audit_options.Count = None,
+    kind: audit_options.Kind = None,
     classes: Classes = None,
     bound: Bound = None,
-    records: Records = None,
-    epsilon: Claimed = None,
+    records: audit_options.Records = None,
+    epsilon: audit_options.Claimed = None,
     delta: Delta = None,
     pure: Pure = False,
-    relation: Relation = None,
-    mechanism: Mechanism = None,
+    relation: audit_options.Relation = None,
+    mechanism: audit_options.Mechanism = None,
     penalty: Penalty = None,
-    norms: NormsName = None,
-    centre: Centre = None,
-    max_records_per_person: RecordsEach = None,
-    pairs: Pairs = None,
-    beta: Beta = 0.05,
-    runs: Runs = None,
-    candidates: Candidates = None,
-    seed: Seed = None,
-    jobs: Jobs = None,
+    norms: audit_options.NormsName = None,
+    centre: audit_options.Centre = None,
+    max_records_per_person: audit_options.RecordsEach = None,
+    pairs: audit_options.Pairs = None,
+    beta: audit_options.Beta = 0.05,
+    runs: audit_options.Runs = None,
+    candidates: audit_options.Candidates = None,
+    seed: audit_options.Seed = None,
+    jobs: audit_options.Jobs = None,
     json: Json = False,
 ) -> None:
     """Try to refute a claim: of releases, a function, a training, a service, or protect itself.
@@ -310,7 +283,7 @@ def _of_training(name: str, said: Mapping[str, Any], beta: float) -> ClaimAudit:
 
 
 def _of_service(url: str, said: Mapping[str, Any], beta: float) -> TrainingAudit:
-    from reticent.audit.attack_run import View
+    from reticent.audit.attack_plan import View
 
     form = TableForm.of(
         said["--schema"],

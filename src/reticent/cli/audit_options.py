@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from reticent.cli.endpoint import KEY_VARIABLE
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import for_any_vector
+
+_NOISES = ", ".join(for_any_vector())
 
 Releases = Annotated[
     list[Path] | None,
@@ -86,7 +88,7 @@ Relation = Annotated[
 Mechanism = Annotated[
     str | None,
     typer.Option(
-        help=f"The noise: {', '.join(MECHANISMS)}. With --function: gaussian, if you know that such"
+        help=f"The noise: {_NOISES}. With --function: gaussian, if you know that such"
         " noise is added; fewer runs are needed then, and the verdict rests on it.",
         show_default=False,
     ),

@@ -293,7 +293,7 @@ def _command(advice: Advice, schema: Path | None) -> str:
 
         held = Schema.load(schema).records is not None
         numbers = f"--schema {schema}" + ("" if held else f" --records {asked.records}")
-    own = RECIPES[advice.learner].own_mechanism is not None  # it has no other
+    own = len(RECIPES[advice.learner].noises) == 1  # it has no other
     noise = "" if own else f" --mechanism {advice.mechanism}"
     each = asked.max_records_per_person
     whose = "" if each is None else f" --person COLUMN --max-records-per-person {each}"

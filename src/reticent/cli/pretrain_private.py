@@ -12,7 +12,7 @@ from reticent.cli.options import delta_of, relation_of, signer_of
 from reticent.cli.output import print_json, print_line
 from reticent.cli.private_table import said_records
 from reticent.cli.progress import progress_line
-from reticent.cli.protect import refuse_unwritable, write_release
+from reticent.cli.release_output import refuse_unwritable, write_release
 from reticent.cli.stopped_training import StoppedTraining
 from reticent.files import write_atomic
 from reticent.validation import InputError

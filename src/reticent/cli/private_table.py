@@ -10,7 +10,7 @@ import typer
 
 from reticent.cli.progress import progress_line
 from reticent.guarantee import Relation
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import for_any_vector
 from reticent.protect.registry import RECIPES, classifiers, regressors
 from reticent.validation import InputError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reticent.protect.used_encoder import UsedEncoder
 
 Value = TypeVar("Value")
+_NOISES = ", ".join(for_any_vector())
 READS_TEXTS = ("minilm",)
 """Encoders of texts alone."""
 
@@ -167,7 +168,7 @@ NoiseName = Annotated[
     str | None,
     typer.Option(
         "--mechanism",
-        help=f"The noise: {', '.join(MECHANISMS)}; by default what plan says, or gaussian where"
+        help=f"The noise: {_NOISES}; by default what plan says, or gaussian where"
         " --learner is said.",
         show_default=False,
     ),
@@ -176,7 +177,7 @@ MechanismOption = Annotated[
     str,
     typer.Option(
         "--mechanism",
-        help=f"The noise: {', '.join(MECHANISMS)}. Learners with noise of their own take no other.",
+        help=f"The noise: {_NOISES}. Learners with noise of their own take no other.",
     ),
 ]
 

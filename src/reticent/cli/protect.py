@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reticent.cli.ledger_options import (
-    NOT_CHARGED,
-    DataSet,
-    LedgerPath,
-    OpenAccount,
-    charger,
-)
+from reticent.cli.ledger_options import DataSet, LedgerPath, OpenAccount, charger
 from reticent.cli.options import (
     Delta,
     Epsilon,
@@ -30,7 +23,7 @@ from reticent.cli.options import (
     signer_of,
     warn_of_weakness,
 )
-from reticent.cli.output import print_json, print_line, print_warning
+from reticent.cli.output import print_warning
 from reticent.cli.private_table import (
     Bound,
     Classes,
@@ -58,16 +51,16 @@ from reticent.cli.private_table import (
     used_encoder,
 )
 from reticent.cli.progress import progress_line
+from reticent.cli.release_output import refuse_unwritable, write_release
 from reticent.cli.table_form import TableForm
 from reticent.cli.task_release import TaskRequest
-from reticent.guarantee import Guarantee
-from reticent.guarantee.rounding import scale_text
+from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect.registry import RECIPES, classifier_named
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset
-    from reticent.protect import Release, ReleaseRequest
+    from reticent.protect import ReleaseRequest
 
 Out = Annotated[Path, typer.Option(help="Where to write OUT.safetensors and OUT.json.")]
 Fit = Annotated[
@@ -106,7 +99,7 @@ MapSeed = Annotated[
         "--seed", help="Of the learner matrix-lda: public, of its random map.", show_default=False
     ),
 ]
-WEIGHTS, DEFAULT_NOISE = "weights", "gaussian"
+WEIGHTS = "weights"
 _OWN_OPTIONS = {
     WEIGHTS: ("penalty", "norms", "mean_bound"),
     "noisy-gradient": ("longest_step",),
@@ -263,7 +256,8 @@ def advised_request(
         )
     )
     learner, why = advice.learner, f"as plan says: {advice.why[0]}"
-    if mechanism not in (None, advice.mechanism) and RECIPES.named(learner).own_mechanism:
+    covered = RECIPES.named(learner).noises
+    if mechanism is not None and covered and mechanism not in covered:
         learner, why = CLASS_MEANS, f"which can have it; plan says {learner}, with its own noise."
     taken = RECIPES.named(learner).options
     if "bound" in taken:
@@ -363,80 +357,3 @@ def _from_fit(
     if form.schema is not None and names != form.classes:
         raise InputError("--fit must be of the classes of the schema, got others")
     return dataclasses.replace(form, classes=names), request, start
-
-
-def refuse_unwritable(out: Path, *, replace: bool) -> None:
-    """A path that cannot be written, or has a release, is found before the budget is spent."""
-    from reticent.files import writable_file
-    from reticent.protect.sealed_pair import paths_of
-
-    places = paths_of(out)
-    for path in places:
-        writable_file(path)
-    refuse_earlier(places, replace=replace)
-
-
-def refuse_earlier(places: Iterable[Path], *, replace: bool) -> None:
-    """Files that stand where a release is to be written: its budget was spent on them."""
-    earlier = [path for path in places if path.exists()]
-    if earlier and not replace:
-        raise InputError(
-            f"--out must not be that of an earlier release, got {earlier[0]}, which is there: take"
-            " another name, or --replace to write over it"
-        )
-
-
-def write_release(released: Release, out: Path, signer: Any, *, json: bool, charged: bool) -> None:
-    """Save weights and certificate, signed where a signer is named, and print what they promise."""
-    from reticent.protect import save
-
-    weights, certificate = save(released, out, sign=signer)
-    print_released(released, weights, certificate, json)
-    if json:
-        return
-    if signer is not None:
-        print_line(f"signed by {signer.name}")
-    if not charged:
-        print_warning(NOT_CHARGED)
-
-
-def print_released(released: Release, weights: Path, certificate: Path, json: bool) -> None:
-    """The guarantee, its two lists and where the release was written."""
-    if json:
-        from reticent.protect.certificate import document_of
-
-        print_json(
-            {"weights": str(weights), "certificate": str(certificate), **document_of(released)}
-        )
-        return
-    print_line(str(released.guarantee))
-    print_encoder(released)
-    print_line(f"{_noise(released)}; written to {weights} and {certificate}")
-    print_assumptions(released.guarantee)
-
-
-def print_encoder(released: Release) -> None:
-    """The guarantee of the encoder below a release, and that of both together."""
-    from reticent.protect.released_encoder import composed_guarantee
-
-    encoder, both = released.terms.encoder, composed_guarantee(released)
-    if encoder is not None and both is not None:
-        print_line(f"encoder, of {encoder.people} people: {encoder.guarantee}")
-        print_line(f"both together: {both}")
-
-
-def _noise(released: Release) -> str:
-    scales = ", ".join(f"{name} {scale_text(s)}" for name, s in released.scales.items())
-    penalty = released.recipe.to_dict().get("penalty")
-    decay = "" if penalty is None else f", penalty {penalty:.6g}"
-    return f"{released.recipe.name}: {released.mechanism} noise of scales {scales}{decay}"
-
-
-def print_assumptions(claim: Guarantee) -> None:
-    """The two lists that every proven claim rests on."""
-    print_line("checked by the code:", detail=True)
-    for line in claim.checked:
-        print_line(f"  - {line}", detail=True)
-    print_line("stated by you:", detail=True)
-    for line in claim.stated:
-        print_line(f"  - {line}", detail=True)

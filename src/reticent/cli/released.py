@@ -23,7 +23,7 @@ from reticent.cli.private_table import (
     TextColumn,
     read_texts,
 )
-from reticent.cli.protect import print_assumptions, print_encoder
+from reticent.cli.release_output import print_assumptions, print_encoder
 from reticent.cli.table_form import TableForm
 from reticent.cli.task_predictions import TaskPredictions, labels_said, other_task
 from reticent.guarantee.rounding import upper_text

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reticent.cli.gate import RunFailAbove, stop_above
-from reticent.cli.ledger_options import (
-    NOT_CHARGED,
-    DataSet,
-    LedgerPath,
-    OpenAccount,
-    charger,
-)
+from reticent.cli.ledger_options import NOT_CHARGED, DataSet, LedgerPath, OpenAccount, charger
 from reticent.cli.options import (
     Epsilon,
     Json,
@@ -53,8 +47,8 @@ from reticent.cli.private_table import (
     used_encoder,
 )
 from reticent.cli.progress import stages
-from reticent.cli.protect import refuse_earlier
 from reticent.cli.quiet import is_quiet
+from reticent.cli.release_output import refuse_earlier
 from reticent.cli.stopped_run import StoppedRun
 from reticent.cli.summary import print_summary, stop_refuted, written_by
 from reticent.cli.table_form import TableForm

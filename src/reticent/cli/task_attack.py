@@ -13,7 +13,8 @@ from reticent.cli.task_predictions import labels_said, other_task
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.audit.attack_run import Attacked, AttackPlan
+    from reticent.audit.attack_plan import AttackPlan
+    from reticent.audit.attack_run import Attacked
     from reticent.data import Dataset
     from reticent.protect import Release
 

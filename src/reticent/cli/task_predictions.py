@@ -75,7 +75,7 @@ class TaskPredictions:
 
     @property
     def rows(self) -> Iterator[list[Any]]:
-        """One for each record."""
+        """The cells of each record: a number, or its labels and then their probabilities."""
         if self.chances is None:
             return ([value] for value in self.answers.tolist())
         pairs = zip(self.answers.tolist(), self.chances.tolist(), strict=True)

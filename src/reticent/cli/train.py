@@ -43,7 +43,8 @@ from reticent.cli.private_table import (
     used_encoder,
 )
 from reticent.cli.progress import progress_line
-from reticent.cli.protect import Out, refuse_unwritable, write_release
+from reticent.cli.protect import Out
+from reticent.cli.release_output import refuse_unwritable, write_release
 from reticent.cli.stopped_training import StoppedTraining
 from reticent.cli.table_form import TableForm
 from reticent.validation import InputError

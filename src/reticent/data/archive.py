@@ -50,7 +50,7 @@ class _Header(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the data."""
+        """The bytes that the header promises, from its shape and type: nothing is read."""
         return math.prod(self.shape) * self.kind.itemsize
 
     @property

@@ -71,7 +71,7 @@ class _Readable(Protocol):
         """So many bytes, or all."""
 
     def close(self) -> None:
-        """No more of them."""
+        """Give up the file or stream that bytes are read from."""
 
     def __enter__(self) -> Any: ...
 
@@ -98,7 +98,7 @@ class _Blocks:
         return block
 
     def close(self) -> None:
-        """The file too."""
+        """Close the file below, whether or not all its blocks were read."""
         self._file.close()
 
     def __enter__(self) -> _Blocks:

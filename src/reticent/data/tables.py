@@ -93,7 +93,7 @@ class _Chosen(NamedTuple):
         return cls(named, left_out)
 
     def names(self, table: Columns, others: set[str | None]) -> list[str]:
-        """The columns of features."""
+        """The columns to read as features: those chosen, or all but ``others`` and the dropped."""
         if self.features is not None:
             return list(self.features)
         return [name for name in table.names if name not in others and name not in self.drop]

@@ -7,12 +7,10 @@ sees that the line is found untrue.
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 from reticent.guarantee.grade import (
     Grade,
@@ -186,18 +184,3 @@ def name_of_check(line: str) -> str:
     if named is None:
         raise InputError(f"a checked line must end with the function that checks it, got {line!r}")
     return named[1]
-
-
-def check_of(line: str) -> Any:
-    """The function itself; it must exist."""
-    name = name_of_check(line)
-    parts = name.split(".")
-    for length in range(len(parts) - 1, 0, -1):
-        try:
-            checked: Any = importlib.import_module(".".join(("reticent", *parts[:length])))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[length:]:
-            checked = getattr(checked, part)
-        return checked
-    raise InputError(f"check must be a function of this package, got {name}")

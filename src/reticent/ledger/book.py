@@ -151,5 +151,5 @@ def budget_of(document: str) -> Budget:
 
 
 def now() -> int:
-    """Microseconds since 1970."""
+    """The time that an entry is written with: microseconds since 1970, by the system's clock."""
     return time.time_ns() // 1000

@@ -165,7 +165,7 @@ class Clients:
         raise LedgerError(f"client must be in the ledger, got {name!r}")
 
     def all(self) -> list[Client]:
-        """All clients, by name."""
+        """Every client with its account, limit and use, sorted by name."""
         query = (
             sa.select(CLIENTS, ACCOUNTS.c.name.label("account_name"))
             .select_from(CLIENTS.outerjoin(ACCOUNTS, ACCOUNTS.c.id == CLIENTS.c.account))

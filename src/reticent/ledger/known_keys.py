@@ -20,7 +20,7 @@ class KeyedRequest:
 
     @property
     def request_hmac(self) -> bytes:
-        """What its body was."""
+        """The HMAC of the body that was first sent with this key: another body is refused."""
         return bytes(self.entry["request_hmac"])
 
     @property

@@ -13,7 +13,7 @@ from reticent import validation
 from reticent.arrays import ArrayLike, Integers
 from reticent.guarantee import Sensitivity, ZcdpEvent
 from reticent.guarantee.rounding import up
-from reticent.mechanisms.additive import Mechanism
+from reticent.mechanisms.mechanism import Mechanism
 from reticent.mechanisms.profiles import conversions
 from reticent.mechanisms.pure import PureMechanism
 

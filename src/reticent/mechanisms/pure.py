@@ -19,12 +19,13 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.guarantee import LaplaceEvent, LogisticEvent, PureEvent, Sensitivity
 from reticent.mechanisms import additive
+from reticent.mechanisms.mechanism import Mechanism
 from reticent.mechanisms.profiles import laplace, logistic, pure
 from reticent.validation import InputError, count, non_negative, probability, renyi_order
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureMechanism(additive.Mechanism):
+class PureMechanism(Mechanism):
     """ε₀ = bound/scale; the rest is that of randomised response, the worst ε₀-DP release."""
 
     curve = "upper bound"

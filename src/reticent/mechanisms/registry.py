@@ -2,7 +2,8 @@
 
 One of the package takes one line here, a plug-in ``MECHANISMS.register`` or an entry point in the
 group ``reticent.mechanisms``: a subclass of ``AdditiveMechanism`` whose ``event`` an accountant
-covers (``accounting``).
+covers (``accounting``). Noise for values of one structure, which only some recipes release, says
+that structure: a user is offered the others (``for_any_vector``).
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reticent.registry import Lazy, Registry
-from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.mechanisms.additive import AdditiveMechanism
+
+DEFAULT_NOISE: Final = "gaussian"
+"""Of releases where a user names none."""
 
 MECHANISMS: Final[Registry[type[AdditiveMechanism]]] = Registry(
     "mechanism",
@@ -22,29 +25,12 @@ MECHANISMS: Final[Registry[type[AdditiveMechanism]]] = Registry(
         "logistic": Lazy("reticent.mechanisms.pure:Logistic"),
         "laplace": Lazy("reticent.mechanisms.pure:Laplace"),
         "l2-laplace": Lazy("reticent.mechanisms.pure:L2Laplace"),
+        "matrix-laplace": Lazy("reticent.mechanisms.structured:MatrixLaplace", group="matrix"),
+        "block-l2-laplace": Lazy("reticent.mechanisms.structured:BlockL2Laplace", group="blocks"),
     },
 )
 
-STRUCTURED: Final[Registry[type[AdditiveMechanism]]] = Registry(
-    "mechanism",
-    {
-        "matrix-laplace": Lazy("reticent.mechanisms.structured:MatrixLaplace"),
-        "block-l2-laplace": Lazy("reticent.mechanisms.structured:BlockL2Laplace"),
-    },
-    entry_group="reticent.structured_mechanisms",
-)
-"""Noise for values of a structure that only some recipes have: a matrix, or blocks of a vector."""
 
-
-def mechanism_named(name: object) -> type[AdditiveMechanism]:
-    """The mechanism of this name, of either kind; another is refused with the list of all."""
-    for registry in (MECHANISMS, STRUCTURED):
-        if isinstance(name, str) and name in registry:
-            return registry[name]
-    known = ", ".join((*MECHANISMS, *STRUCTURED))
-    raise InputError(f"mechanism must be one of {known}, got {name!r}")
-
-
-def is_own_mechanism(name: str) -> bool:
-    """Whether the package itself brings it."""
-    return MECHANISMS.is_own(name) or STRUCTURED.is_own(name)
+def for_any_vector() -> tuple[str, ...]:
+    """The names of mechanisms that noise a vector of any structure, plug-ins last."""
+    return tuple(name for name in MECHANISMS if not MECHANISMS.group(name, "structure"))

@@ -9,7 +9,7 @@ from scipy import special
 from reticent.arrays import ArrayLike, Floats, Integers
 from reticent.guarantee import BoundedRangeEvent, Sensitivity
 from reticent.guarantee.rounding import up
-from reticent.mechanisms.additive import Mechanism
+from reticent.mechanisms.mechanism import Mechanism
 from reticent.mechanisms.profiles import logistic, pure
 from reticent.mechanisms.pure import PureMechanism
 from reticent.validation import InputError, float_array, non_negative, probability, renyi_order

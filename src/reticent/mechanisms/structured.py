@@ -63,6 +63,7 @@ class MatrixLaplace(PureMechanism, AdditiveMechanism):
     """
 
     norm: ClassVar[Norm] = "nuclear"
+    structure = "matrix"
     is_joint: ClassVar[bool] = True
     name = "matrix-laplace"
 
@@ -188,6 +189,7 @@ class BlockL2Laplace(PureMechanism, AdditiveMechanism):
     """
 
     norm: ClassVar[Norm] = "l21"
+    structure = "blocks"
     is_joint: ClassVar[bool] = True
     name = "block-l2-laplace"
 

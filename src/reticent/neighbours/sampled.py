@@ -96,16 +96,6 @@ class SampledPairs:
         return random_dp.exchangeable_gamma(self.draws.total, self.draws.chosen)
 
     @property
-    def rubinstein_alda(self) -> float | None:
-        """The γ of their theorem, in the sense of ``exchangeable``; None where m is too small."""
-        m = self.draws.total
-        try:
-            gamma = random_dp.gamma_of(m).gamma + 1 - self.draws.chosen / m
-        except InputError:
-            return None
-        return gamma if gamma < 1 else None
-
-    @property
     def sensitivity(self) -> Sensitivity:
         """The k-th smallest norms, with the γ of what was delivered; each norm has it alone."""
         l1, l2 = (sorted(norms)[self.draws.chosen - 1] for norms in (self.l1, self.l2))

@@ -83,7 +83,7 @@ class Cluster:
         return [rows[number] for number in sorted(rows)]
 
     def begun(self, function: Callable[[Task], Row], task: Task) -> Callable[[], Row]:
-        """As ``parallel.begun``."""
+        """Submit one task to the cluster; what is returned waits for its row."""
         reference = self._submitted(self.ray.put(function), task)
         return lambda: self._row(reference)
 

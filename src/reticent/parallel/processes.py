@@ -67,7 +67,7 @@ def map_threads(
     threads: int,
     on_row: Callable[[Row], object] | None = None,
 ) -> list[Row]:
-    """As ``parallel.map_threads``."""
+    """The rows of all tasks in their order, by threads of this process."""
     rows = []
     with ThreadPoolExecutor(threads) as pool:
         for row in pool.map(function, tasks):
@@ -141,5 +141,5 @@ def _watch_owner(owner: int) -> None:
 
 
 def workers(jobs: int) -> int:
-    """As ``parallel.workers``."""
+    """How many processes so many ``jobs`` are: -1 stands for all cores."""
     return int(joblib.effective_n_jobs(jobs))

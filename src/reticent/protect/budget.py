@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Gaussian
-from reticent.mechanisms.additive import SCALE_SLACK, CoordinatewiseMechanism
+from reticent.mechanisms.additive import CoordinatewiseMechanism
+from reticent.mechanisms.mechanism import SCALE_SLACK
 from reticent.mechanisms.profiles import conversions, gaussian
-from reticent.mechanisms.registry import mechanism_named
 from reticent.validation import InputError, positive, probability
 
 _SLACK = 1 - 2.0**-40
@@ -23,11 +23,6 @@ _SPLIT_SLACK = 1 - 1e-9
 
 Share = tuple[type[AdditiveMechanism], Sensitivity, float, int]
 """A step's noise, how far one unit moves it, its share of the budget, how often it is released."""
-
-
-def mechanism_of(name: str) -> type[AdditiveMechanism]:
-    """The mechanism of that name."""
-    return mechanism_named(name)
 
 
 class Currency(ABC):

@@ -19,17 +19,12 @@ from reticent.data.schema import Schema
 from reticent.guarantee import Event, Grade, Guarantee
 from reticent.guarantee.rounding import upper_text
 from reticent.guarantee.weakness import weaknesses
-from reticent.mechanisms.registry import is_own_mechanism
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.mechanisms.rounded.grid import LARGEST_CELL
 from reticent.protect.feature_names import checked_names
 from reticent.protect.noise_scales import composed_epsilon, event_of, with_scales
 from reticent.protect.plain_values import class_names
-from reticent.protect.public_facts import (
-    SCHEMA,
-    document_of_schema,
-    misfits,
-    schema_of_document,
-)
+from reticent.protect.public_facts import SCHEMA, document_of_schema, misfits, schema_of_document
 from reticent.protect.recipe import Plan, Recipe
 from reticent.protect.registry import RECIPES, is_own
 from reticent.protect.release import Release, claim_of, shape_misfits
@@ -264,7 +259,7 @@ def _off_grid(recipe: Recipe, tensors: Mapping[str, Floats], plan: Plan) -> list
     Whoever writes other numbers into the weights, or noise of other floats, is found by it. A
     plug-in's noise may have another grid.
     """
-    if not is_own_mechanism(recipe.mechanism):
+    if not MECHANISMS.is_own(recipe.mechanism):
         return []
     return [
         f"the tensor {name} does not lie on the grid of its noise"

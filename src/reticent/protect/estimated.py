@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 
 from reticent.guarantee import Grade, Relation, Sensitivity
-from reticent.protect.budget import mechanism_of
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect.recipes.weights import CENTRE, COORDINATES
 from reticent.protect.release import Release
 from reticent.protect.terms import Terms
@@ -52,7 +52,7 @@ def release_estimated(
     )
     fit, noise = (
         head.certified(),
-        mechanism_of(mechanism).calibrate(sensitivity, epsilon=epsilon, delta=delta),
+        MECHANISMS.named(mechanism).calibrate(sensitivity, epsilon=epsilon, delta=delta),
     )
     recipe = weights_recipe(fit.numbers, terms, mechanism, centred=head.centre is not None)
     tensors = {COORDINATES: noise.release(head.coordinates_)}

@@ -6,8 +6,7 @@ recipe's (``protect.recipes``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +14,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from reticent.arrays import Floats
-from reticent.guarantee import Relation
 from reticent.protect.learner import Learner, Prepared, ReleasingEstimator
 from reticent.protect.recipes.adassp import AdaSSPRecipe
 from reticent.protect.recipes.class_means import ClassMeansRecipe
@@ -25,14 +23,7 @@ from reticent.protect.recipes.network import NetworkRecipe
 from reticent.protect.recipes.noisy_gradient import GradientRecipe
 from reticent.protect.recipes.pure_class_means import PureClassMeansRecipe
 from reticent.protect.recipes.regression import RegressionRecipe
-from reticent.protect.release import Charge, Release
-from reticent.training.records import (
-    real_targets,
-    without_private_values,
-)
-
-if TYPE_CHECKING:
-    from reticent.protect.released_encoder import ReleasedEncoder
+from reticent.training.records import real_targets, without_private_values
 
 
 class NoisyGradientHead(Learner):
@@ -115,6 +106,7 @@ class PureClassMeansHead(Learner):
     recipe = PureClassMeansRecipe
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MatrixLDAHead(Learner):
     """Discriminant analysis at pure ε; takes the arguments of every learner, and these.
 
@@ -134,43 +126,11 @@ class MatrixLDAHead(Learner):
 
     recipe = MatrixLDARecipe
 
-    def __init__(  # noqa: PLR0913 - one argument for each public number
-        self,
-        *,
-        classes: Sequence[Any],
-        records: int,
-        epsilon: float,
-        delta: float,
-        relation: Relation | str,
-        mechanism: str = "gaussian",
-        max_records_per_person: int | None = None,
-        inferred: Collection[str] = (),
-        charge: Charge | None = None,
-        encoder: ReleasedEncoder | Release | str | None = None,
-        encoder_people: str | None = None,
-        public_map: str = "",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            classes=classes,
-            records=records,
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            mechanism=mechanism,
-            max_records_per_person=max_records_per_person,
-            inferred=inferred,
-            charge=charge,
-            encoder=encoder,
-            encoder_people=encoder_people,
-        )
-        self.public_map = public_map
-        self.seed = seed
-
-    def _options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in MatrixLDARecipe.options}
+    public_map: str = ""
+    seed: int = 0
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateNetwork(Learner):
     """A network by DP-SGD; takes the arguments of every learner, and these.
 
@@ -210,63 +170,21 @@ class PrivateNetwork(Learner):
 
     recipe = NetworkRecipe
 
-    def __init__(  # noqa: PLR0913 - one argument for each public number
-        self,
-        *,
-        classes: Sequence[Any],
-        records: int,
-        epsilon: float,
-        delta: float,
-        relation: Relation | str,
-        mechanism: str = "gaussian",
-        max_records_per_person: int | None = None,
-        inferred: Collection[str] = (),
-        charge: Charge | None = None,
-        encoder: ReleasedEncoder | Release | str | None = None,
-        encoder_people: str | None = None,
-        architecture: str = "mlp",
-        shape: str = "",
-        batch: int | None = None,
-        epochs: float = 20.0,
-        clip: float = 0.1,
-        learning_rate: float = 1.0,
-        momentum: float = 0.9,
-        optimiser: str = "sgd",
-        average: float = 0.0,
-        exact: bool = True,
-        physical: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            classes=classes,
-            records=records,
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            mechanism=mechanism,
-            max_records_per_person=max_records_per_person,
-            inferred=inferred,
-            charge=charge,
-            encoder=encoder,
-            encoder_people=encoder_people,
-        )
-        self.architecture = architecture
-        self.shape = shape
-        self.batch = batch
-        self.epochs = epochs
-        self.clip = clip
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.optimiser = optimiser
-        self.average = average
-        self.exact = exact
-        self.physical = physical
-        self.seed = seed
-
-    def _options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in NetworkRecipe.options}
+    architecture: str = "mlp"
+    shape: str = ""
+    batch: int | None = None
+    epochs: float = 20.0
+    clip: float = 0.1
+    learning_rate: float = 1.0
+    momentum: float = 0.9
+    optimiser: str = "sgd"
+    average: float = 0.0
+    exact: bool = True
+    physical: int | None = None
+    seed: int = 0
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AdaSSPRegressor(RegressorMixin, ReleasingEstimator):  # type: ignore[misc]
     """Ridge regression whose every look at the records is a noisy sum; each ``fit`` is a release.
 
@@ -310,36 +228,9 @@ class AdaSSPRegressor(RegressorMixin, ReleasingEstimator):  # type: ignore[misc]
 
     recipe = RegressionRecipe
 
-    def __init__(  # noqa: PLR0913 - one argument for each public number
-        self,
-        *,
-        bound: float,
-        target_bound: float,
-        records: int,
-        epsilon: float,
-        delta: float,
-        relation: Relation | str,
-        mechanism: str = "gaussian",
-        max_records_per_person: int | None = None,
-        inferred: Collection[str] = (),
-        charge: Charge | None = None,
-        encoder: ReleasedEncoder | Release | str | None = None,
-        encoder_people: str | None = None,
-        target_centre: float = 0.0,
-    ) -> None:
-        self.bound = bound
-        self.target_bound = target_bound
-        self.target_centre = target_centre
-        self.records = records
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.mechanism = mechanism
-        self.max_records_per_person = max_records_per_person
-        self.inferred = inferred
-        self.charge = charge
-        self.encoder = encoder
-        self.encoder_people = encoder_people
+    bound: float
+    target_bound: float
+    target_centre: float = 0.0
 
     def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
         """The recipe, the terms, the rows and their targets."""
@@ -352,23 +243,8 @@ class AdaSSPRegressor(RegressorMixin, ReleasingEstimator):  # type: ignore[misc]
                 y_numeric=True,
                 ensure_min_samples=0,
             )
-        terms = self._terms()
-        return Prepared(
-            recipe=self.recipe.planned(
-                terms,
-                records=self.records,
-                features=rows.shape[1],
-                classes=1,
-                mechanism=self.mechanism,
-                bound=self.bound,
-                target_bound=self.target_bound,
-                target_centre=self.target_centre,
-            ),
-            terms=terms,
-            rows=rows,
-            labels=np.asarray(targets, dtype=np.float64),
-            classes=np.zeros(0, dtype=np.int64),
-        )
+        labels = np.asarray(targets, dtype=np.float64)
+        return self._prepared(rows, labels, classes=np.zeros(0, dtype=np.int64))
 
     def predict(self, X: ArrayLike) -> Floats:
         """One number per row, by the released function."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,15 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.arrays import Array, Floats
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.grade import as_relation
+from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect.recipe import Recipe
 from reticent.protect.registry import is_own
 from reticent.protect.release import Charge, Release, release_records
 from reticent.protect.terms import Terms, inferred_sources
 from reticent.training.public_step import Enclosing, enclosing
-from reticent.training.records import (
-    classified_records,
-    indices_of,
-)
+from reticent.training.records import classified_records, indices_of
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -41,20 +39,26 @@ class Prepared:
     classes: Array
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ReleasingEstimator(BaseEstimator):  # type: ignore[misc]
-    """What estimators share: prepare records, release, predict by the release."""
+    """What estimators share: prepare records, release, predict by the release.
+
+    Their fields are the parameters that scikit-learn gets and sets, one for each public number.
+    """
 
     recipe: ClassVar[type[Recipe]]
 
+    records: int
     epsilon: float
     delta: float
     relation: Relation | str
-    max_records_per_person: int | None
-    inferred: Collection[str]
-    charge: Charge | None
-    encoder: ReleasedEncoder | Release | str | None
-    encoder_people: str | None
-    released_: Release
+    mechanism: str = DEFAULT_NOISE
+    max_records_per_person: int | None = None
+    inferred: Collection[str] = ()
+    charge: Charge | None = None
+    encoder: ReleasedEncoder | Release | str | None = None
+    encoder_people: str | None = None
+    released_: Release = field(init=False)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release a model; every data set of valid records has one, the empty one too."""
@@ -75,6 +79,18 @@ class ReleasingEstimator(BaseEstimator):  # type: ignore[misc]
     def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
         """The recipe, the terms and the records that a fit would release by."""
         raise NotImplementedError
+
+    def _prepared(self, rows: Floats, labels: Array, *, classes: Array) -> Prepared:
+        terms, said = self._terms(), self.get_params(deep=False)
+        recipe = self.recipe.planned(
+            terms,
+            records=self.records,
+            features=rows.shape[1],
+            classes=len(classes) or 1,
+            mechanism=self.mechanism,
+            **{name: said[name] for name in self.recipe.options if name in said},
+        )
+        return Prepared(recipe=recipe, terms=terms, rows=rows, labels=labels, classes=classes)
 
     @property
     def guarantee_(self) -> Guarantee:
@@ -148,6 +164,7 @@ def _opened_encoder(encoder: ReleasedEncoder | Release | str | None) -> Released
     return built
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Learner(ClassifierMixin, ReleasingEstimator):  # type: ignore[misc]
     """A classifier whose every look at the records is a noisy sum; each ``fit`` is one release.
 
@@ -172,32 +189,7 @@ class Learner(ClassifierMixin, ReleasingEstimator):  # type: ignore[misc]
         released_: The released model with its guarantee.
     """
 
-    def __init__(  # noqa: PLR0913 - one argument for each public number
-        self,
-        *,
-        classes: Sequence[Any],
-        records: int,
-        epsilon: float,
-        delta: float,
-        relation: Relation | str,
-        mechanism: str = "gaussian",
-        max_records_per_person: int | None = None,
-        inferred: Collection[str] = (),
-        charge: Charge | None = None,
-        encoder: ReleasedEncoder | Release | str | None = None,
-        encoder_people: str | None = None,
-    ) -> None:
-        self.classes = classes
-        self.records = records
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.mechanism = mechanism
-        self.max_records_per_person = max_records_per_person
-        self.inferred = inferred
-        self.charge = charge
-        self.encoder = encoder
-        self.encoder_people = encoder_people
+    classes: Sequence[Any]
 
     def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
         """The recipe, the terms, the rows, and the place of each row's label among the classes."""
@@ -205,21 +197,7 @@ class Learner(ClassifierMixin, ReleasingEstimator):  # type: ignore[misc]
         if len(names) < 2 or len(set(names.tolist())) < len(names):
             raise InputError("classes must be at least two different ones, got others")
         rows, targets = classified_records(self, self._encoded(X), y, declared=True)
-        terms = self._terms()
-        return Prepared(
-            recipe=self.recipe.planned(
-                terms,
-                records=self.records,
-                features=rows.shape[1],
-                classes=len(names),
-                mechanism=self.mechanism,
-                **self._options(),
-            ),
-            terms=terms,
-            rows=rows,
-            labels=indices_of(targets, names),
-            classes=names,
-        )
+        return self._prepared(rows, indices_of(targets, names), classes=names)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability of each class by the released model."""
@@ -231,10 +209,6 @@ class Learner(ClassifierMixin, ReleasingEstimator):  # type: ignore[misc]
 
     def _set_classes(self, classes: Array) -> None:
         self.classes_ = classes
-
-    def _options(self) -> dict[str, Any]:
-        """Further public numbers, where the recipe takes some."""
-        return {}
 
 
 def refuse_as_learner(learner: BaseEstimator) -> Enclosing:

@@ -32,7 +32,7 @@ class Optimised(Protocol):
 
     @property
     def learning_rate(self) -> float:
-        """Of all steps."""
+        """The step size of the optimiser, before a schedule of the recipe's."""
 
     @property
     def momentum(self) -> float:

@@ -24,7 +24,8 @@ from reticent.guarantee import (
 from reticent.guarantee.rounding import up
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import CoordinatewiseMechanism
-from reticent.protect.budget import mechanism_of, share_scales
+from reticent.mechanisms.registry import MECHANISMS
+from reticent.protect.budget import share_scales
 from reticent.protect.noisy_query import FixedSize
 from reticent.protect.recipe import Plan, PlannedStep, Recipe, Step
 from reticent.protect.terms import Terms
@@ -80,7 +81,7 @@ def with_scales(recipe: Recipe, scales: Mapping[str, float], terms: Terms) -> Pl
 def kinds_of(recipe: Recipe, terms: Terms) -> dict[str, type[AdditiveMechanism]]:
     """The noise of each step: its own where it says one, else the recipe's."""
     return {
-        name: mechanism_of(step.mechanism or recipe.mechanism)
+        name: MECHANISMS.named(step.mechanism or recipe.mechanism)
         for name, step in recipe.steps(terms).items()
     }
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 MATRIX_LDA, PURE_MEANS = MatrixLDARecipe.name, PureClassMeansRecipe.name
 CLASS_MEANS, WEIGHTS = ClassMeansRecipe.name, WeightsRecipe.name
 LEARNERS: Final = {
-    MATRIX_LDA: MatrixLDARecipe.own_mechanism,
-    PURE_MEANS: PureClassMeansRecipe.own_mechanism,
+    MATRIX_LDA: MatrixLDARecipe.noises[0],
+    PURE_MEANS: PureClassMeansRecipe.noises[0],
     CLASS_MEANS: "laplace",
     WEIGHTS: "l2-laplace",
 }

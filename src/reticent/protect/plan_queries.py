@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from reticent.guarantee.grade import as_relation
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import MECHANISMS, for_any_vector
 from reticent.protect.answers.answer_mechanisms import LABEL, WAYS, is_pure
 from reticent.protect.answers.plan import calibrated_answers
 from reticent.protect.head_numbers import PublicNumbers
@@ -168,7 +168,8 @@ def compared_head(situation: Situation) -> PublicNumbers:
 
 def _once(situation: Situation, public: PublicNumbers) -> list[Way]:
     found = []
-    for name, kind in MECHANISMS.items():
+    for name in for_any_vector():
+        kind = MECHANISMS[name]
         if kind.needs_delta and situation.delta == 0:
             continue
         noise = kind.calibrate(

@@ -29,7 +29,7 @@ from reticent.guarantee import Event, Guarantee, PoissonSampled, Relation, Repea
 from reticent.guarantee.grade import as_relation
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import IDEAL_NOISE
-from reticent.protect.budget import mechanism_of
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect.noisy_query import noisy_query, noisy_query_float32
 from reticent.randomness import secret_sample
 from reticent.training.encoders.torch_encoder import read_sealed, write_sealed
@@ -278,7 +278,7 @@ class PrivateTraining:
             relation=self.relation,
             exact=self.exact,
         )
-        kind = mechanism_of(mechanism)
+        kind = MECHANISMS.named(mechanism)
         assert sensitivity.l2 is not None
         length = sensitivity.l2
 

@@ -16,14 +16,10 @@ import numpy as np
 from scipy import special
 
 from reticent.arrays import Array, Floats
-from reticent.guarantee import (
-    Event,
-    GaussianEvent,
-    ObjectiveEvent,
-    Sensitivity,
-)
+from reticent.guarantee import Event, GaussianEvent, ObjectiveEvent, Sensitivity
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import CoordinatewiseMechanism
+from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect.noisy_query import (
     ImplicitQuery,
     NoiseFunction,
@@ -128,10 +124,8 @@ class Recipe(ABC):
     summary: ClassVar[str] = ""
     """A line for the help of commands, where a plug-in has one; ours stand in the registry."""
     task: ClassVar[Task] = "classification"
-    own_mechanism: ClassVar[str | None] = None
-    """The noise of a recipe that takes no other; None where the user chooses."""
     noises: ClassVar[tuple[str, ...]] = ()
-    """The mechanisms that its theorem covers, where these are not all."""
+    """The mechanisms that its theorem covers, the one to take first; none where it is any."""
     options: ClassVar[tuple[str, ...]] = ()
     """The public numbers that this recipe takes beside records and classes; others are refused."""
     checked: ClassVar[tuple[str, ...]] = ()
@@ -147,11 +141,11 @@ class Recipe(ABC):
 
         @property
         def features(self) -> int:
-            """Of a row."""
+            """The number of entries of a row, public."""
 
         @property
         def classes(self) -> int:
-            """The number of outputs."""
+            """The number of outputs, public; 0 where nothing is predicted."""
 
         @property
         def mechanism(self) -> str:
@@ -165,20 +159,33 @@ class Recipe(ABC):
         records: int,
         features: int,
         classes: int = 0,
-        mechanism: str = "gaussian",
+        mechanism: str = DEFAULT_NOISE,
         **options: Any,
     ) -> Self:
         """The recipe for these terms: constants that depend on them are fixed here."""
-        if cls.noises and mechanism not in cls.noises:
-            covered = ", ".join(cls.noises)
-            raise InputError(f"mechanism must be {covered} for {cls.name}, got {mechanism!r}")
         numbers = {
             "records": count("records", records),
             "features": count("features", features),
             "classes": count("classes", classes, at_least=0),
-            "mechanism": mechanism,
+            "mechanism": cls.noise_for(mechanism),
         }
         return cls._planned(terms, numbers, options)
+
+    @classmethod
+    def noise_for(cls, asked: str) -> str:
+        """The mechanism of this recipe where a user asks for one; what is not covered is refused.
+
+        ``DEFAULT_NOISE``, what every release has where nothing is said, stands for the first of
+        ``noises``.
+        """
+        if not cls.noises or asked in cls.noises:
+            return asked
+        if asked != DEFAULT_NOISE:
+            covered = " or ".join(cls.noises)
+            raise InputError(
+                f"mechanism must be {covered} for {cls.name}, got {asked!r}: leave it out"
+            )
+        return cls.noises[0]
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:

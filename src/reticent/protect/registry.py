@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from reticent.mechanisms.registry import is_own_mechanism
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.registry import Lazy, Registry
 from reticent.validation import InputError
 
@@ -133,7 +133,7 @@ RECIPES: Registry[type[Recipe]] = Registry(
 def is_own(recipe: Recipe) -> bool:
     """Whether recipe and noise are the package's own: a subclass may compute something else."""
     own = RECIPES.is_own(recipe.name) and type(recipe) is RECIPES[recipe.name]
-    return own and is_own_mechanism(recipe.mechanism)
+    return own and MECHANISMS.is_own(recipe.mechanism)
 
 
 def classifiers() -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from reticent.data.schema import Schema
 from reticent.guarantee import Event, Grade, Guarantee
 from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms import AdditiveMechanism
-from reticent.mechanisms.additive import FRESH_SECURE_NOISE
+from reticent.mechanisms.mechanism import FRESH_SECURE_NOISE
 from reticent.notebook_html import SHOWN, block, folded, more, pairs
 from reticent.protect.feature_names import checked_names, columns_of, feature_names, in_order
 from reticent.protect.noise_scales import (

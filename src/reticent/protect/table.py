@@ -18,13 +18,7 @@ from reticent.protect.noise_scales import noise_plan
 from reticent.protect.public_facts import target_options
 from reticent.protect.recipe import Recipe
 from reticent.protect.recipes.weights import WeightsRecipe
-from reticent.protect.registry import (
-    CLASSIFICATION,
-    MULTILABEL,
-    RECIPES,
-    REGRESSION,
-    learner_named,
-)
+from reticent.protect.registry import CLASSIFICATION, MULTILABEL, RECIPES, REGRESSION, learner_named
 from reticent.protect.release import Charge, Release, released_by, with_names
 from reticent.protect.terms import Terms, checked_each
 from reticent.training import SoftmaxHead
@@ -68,9 +62,8 @@ class ReleaseRequest:
 
     @property
     def noise_name(self) -> str:
-        """The mechanism that is asked for, or the recipe's own."""
-        own = RECIPES.named(self.recipe).own_mechanism
-        return self.mechanism if own is None else own
+        """The mechanism that the recipe takes where this one is asked for."""
+        return RECIPES.named(self.recipe).noise_for(self.mechanism)
 
     def with_options(self, **options: Any) -> ReleaseRequest:
         """The same with further options, or others in place of them."""

@@ -36,7 +36,7 @@ _SAVES = 50
 
 
 class Run(Protocol):
-    """What training changes."""
+    """A training whose state can be saved after a step and restored to go on from it."""
 
     def state(self) -> dict[str, torch.Tensor]:
         """All that the next step depends on beside the records."""

@@ -22,11 +22,11 @@ class Attacked(Protocol):
 
     @property
     def claim(self) -> Claim:
-        """What it promises."""
+        """The (ε, δ) that the attacked release promises."""
 
     @property
     def mechanism(self) -> str:
-        """Its noise."""
+        """The name of the noise in the attacked release."""
 
     @property
     def attacks(self) -> tuple[Attack, ...]:

@@ -12,7 +12,6 @@ from reticent.results.reading import read_value
 from reticent.results.table import Table
 from reticent.results.value import Value
 
-PROTECTIONS: Final = "reticent-protections/1"
 RECALLS: Final = ("balanced", "lowest recall")
 """Columns: the mean recall of the classes, and the class that is found least often."""
 
@@ -68,7 +67,7 @@ class Protections(Value):
 
     @property
     def by_accuracy(self) -> tuple[Protection, ...]:
-        """The most useful first."""
+        """All rows, the one with the largest test accuracy first."""
         return tuple(sorted(self.rows, key=lambda row: -row.accuracy.value))
 
     @property

@@ -74,7 +74,7 @@ class Measure(Value):
 
 
 class TaskModel(Value):
-    """The model without protection."""
+    """The model without protection: its measures on test records, and the attacks on it."""
 
     name: str
     measures: tuple[Measure, ...] = Field(min_length=1)

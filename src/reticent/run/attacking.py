@@ -10,14 +10,8 @@ import numpy as np
 from reticent.attacks.context import AttackContext, ProgressCallback
 from reticent.attacks.released_weights import ReleasedWeightsAttack
 from reticent.audit import ceiling
-from reticent.audit.attack_run import (
-    Attacked,
-    AttackPlan,
-    adversary,
-    attacked,
-    checked_blindly,
-    strengths,
-)
+from reticent.audit.attack_plan import AttackPlan
+from reticent.audit.attack_run import Attacked, adversary, attacked, checked_blindly, strengths
 from reticent.parallel import map_tasks
 from reticent.protect import Release
 from reticent.results import Attack, Exposed, Exposure

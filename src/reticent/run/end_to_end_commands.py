@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.audit.end_to_end.adversarial import LABEL, PERSON, Shape
-from reticent.audit.end_to_end.releases import Audited, Settings, published, table_of
+from reticent.audit.end_to_end.releases import Audited, published, table_of
 from reticent.audit.end_to_end.replay import Covered, Published, Release
+from reticent.audit.end_to_end.settings import Settings
 from reticent.audit.end_to_end.table import Table, Writing
 from reticent.data import Dataset
 from reticent.data.dataset import LabelTask

@@ -15,7 +15,8 @@ import numpy as np
 
 from reticent.arrays import Array, Flags
 from reticent.attacks import Records
-from reticent.audit.attack_run import AttackPlan, adversary, attacked
+from reticent.audit.attack_plan import AttackPlan
+from reticent.audit.attack_run import adversary, attacked
 from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
@@ -85,7 +86,7 @@ class ProtectionsSpec:
         return self.protections or tuple(name for name in classifiers() if name not in LONGEST)
 
     def terms(self, *, pure: bool, relation: Relation | None = None) -> Terms:
-        """Of one release."""
+        """The terms of one release: δ = 0 if ``pure``, the asked relation unless one is said."""
         return Terms(
             epsilon=self.epsilon,
             delta=0.0 if pure else self.delta,

@@ -15,7 +15,7 @@ from reticent.arrays import Array, Flags
 from reticent.attacks.context import ProgressCallback
 from reticent.audit import UtilityLoss, utility_loss
 from reticent.guarantee import Event, Grade, Guarantee
-from reticent.mechanisms.registry import is_own_mechanism
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect import RECIPES, Release, ReleaseRequest, release_table, release_weights
 from reticent.protect.estimated import release_estimated
 from reticent.protect.plan import Advice, Situation, plan
@@ -154,7 +154,7 @@ def kinds(data: RunData, spec: RunSpec, estimates: Sensitivities) -> Iterator[Ki
 
 def best_grade(spec: RunSpec, recipe: str, mechanism: str) -> Grade:
     """Of what rests on a theorem: proven, unless numbers were inferred or a plug-in is used."""
-    own = RECIPES.is_own(recipe) and is_own_mechanism(mechanism)
+    own = RECIPES.is_own(recipe) and MECHANISMS.is_own(mechanism)
     return Grade.PROVEN if own and not spec.terms().inferred else Grade.DECLARED
 
 

@@ -131,7 +131,7 @@ class RunSpec:
 
     @property
     def neighbours(self) -> Relation:
-        """The neighbouring relation, checked."""
+        """The neighbouring relation (adjacency) that was asked for; an unknown one is refused."""
         return as_relation(self.relation)
 
 

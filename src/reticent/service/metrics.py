@@ -39,7 +39,7 @@ class Metrics:
         )
 
     def request(self, route: str, status: int, seconds: float) -> None:
-        """One request was answered."""
+        """Count one answered request by its route and status, and its time."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 

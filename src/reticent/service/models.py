@@ -144,7 +144,7 @@ class ReleasedModel(Model):
         """A public model always answers."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: a released model holds no file or connection."""
 
 
 class ProtectedModel(Model):
@@ -184,7 +184,7 @@ class ProtectedModel(Model):
 
     @property
     def book(self) -> Any:
-        """Where answers are charged."""
+        """The book of answers: where each one is charged before it is sent."""
         return self._served.book
 
     async def answer(

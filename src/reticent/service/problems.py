@@ -20,7 +20,7 @@ class Problem:
     title: str
 
     def response(self, headers: dict[str, str] | None = None) -> Response:
-        """As a response."""
+        """The HTTP response with this problem as JSON (RFC 9457); 401 names the scheme."""
         document = {"type": self.type, "status": self.status, "title": self.title}
         content = json.dumps(document, ensure_ascii=False).encode()
         more = {"WWW-Authenticate": "Bearer"} if self.status == 401 else {}

@@ -97,7 +97,7 @@ class RawKind:
         return np.array(pixels, np.uint8).reshape(-1, *self.shape.shape)
 
     def schema(self, most: int) -> dict[str, Any]:
-        """As a JSON schema."""
+        """The JSON schema of a request's inputs: at most ``most`` texts or images."""
         if self.shape is None:
             one: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MOST_TEXT}
             one["pattern"] = "^[^\\u0000]*$"

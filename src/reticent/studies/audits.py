@@ -125,7 +125,7 @@ def _networks(runs: int) -> Iterator[Kind]:
 def _pure(runs: int = 400) -> Iterator[Kind]:
     """Learners at δ = 0; of matrices the audit sees few directions of each answer (H.1)."""
     for name, kind in PURE_LEARNERS.items():
-        noise = str(kind.recipe.own_mechanism)
+        noise = kind.recipe.noises[0]
         yield Kind(what=name, mechanism=noise, delta=0.0, epsilons=(2.0, 3.0), runs=runs)
 
 

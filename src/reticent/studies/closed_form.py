@@ -58,7 +58,7 @@ class ClosedForm:
 
     @property
     def augmentation(self) -> Any:
-        """How views are made."""
+        """The name of the augmentation that makes the views of an image."""
         return "digits" if self.base == "gabor-digit-views" else "natural"
 
     def request(self, epsilon: float, options: Mapping[str, Any]) -> ReleaseRequest:

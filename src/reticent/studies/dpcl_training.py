@@ -68,7 +68,7 @@ class Loss:
     temperature: float = 0.5
 
     def clip_of(self, way: Way) -> float:
-        """C of this way."""
+        """The clipping norm C that was fixed for this way of clipping."""
         return self.naive_clip if way == "naive" else self.clip
 
 

@@ -19,7 +19,7 @@ from reticent.randomness import seeded
 from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.losses import bare
-from reticent.studies.tasks import Task, task
+from reticent.studies.tasks import Task, task, unit_row_request
 from reticent.studies.trained import Outcome, Run
 from reticent.training.networks import token_encoder
 
@@ -73,15 +73,7 @@ class FineTuning:
 
     def head(self, epsilon: float) -> ReleaseRequest:
         """The learner on frozen features, as in the study of learners."""
-        return ReleaseRequest.of(
-            epsilon=epsilon,
-            delta=self.delta,
-            relation=Relation.ADD_REMOVE,
-            records=self.records,
-            bound=1.0,
-            norms="scale",
-            intercept=0.1,
-        )
+        return unit_row_request(epsilon=epsilon, delta=self.delta, records=self.records)
 
 
 SPECS: Mapping[str, FineTuning] = {"trec": FineTuning(on="trec", records=5_452)}

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from reticent.guarantee import Relation
 from reticent.protect import ReleaseRequest, release_table
 from reticent.protect.table import WEIGHTS
 from reticent.results.table import Table
 from reticent.studies import losses
 from reticent.studies.alm_fig1 import unprotected_head
-from reticent.studies.tasks import Task, task
+from reticent.studies.tasks import Task, task, unit_row_request
 from reticent.studies.trained import Outcome, Run
 
 ALL = ("noisy-gradient", "class-means", "lda", "adassp", WEIGHTS)
@@ -39,15 +38,8 @@ class Learners:
 
     def wanted(self, epsilon: float) -> ReleaseRequest:
         """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
-        return ReleaseRequest.of(
-            epsilon=epsilon,
-            delta=self.delta,
-            relation=Relation.ADD_REMOVE,
-            records=self.records,
-            bound=1.0,
-            norms="scale",
-            intercept=0.1,
-            mean_bound=1.0,
+        return unit_row_request(
+            epsilon=epsilon, delta=self.delta, records=self.records, mean_bound=1.0
         )
 
 

@@ -32,7 +32,7 @@ class Places:
 
     @property
     def asked(self) -> ProtectionsSpec:
-        """As ``compare-protections`` is asked."""
+        """The request that ``compare-protections`` would get for these numbers."""
         return ProtectionsSpec(
             epsilon=self.epsilon,
             delta=self.delta,

@@ -18,7 +18,7 @@ from reticent.protect.table import WEIGHTS
 from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.losses import bare
-from reticent.studies.tasks import Task, task
+from reticent.studies.tasks import Task, task, unit_row_request
 from reticent.studies.trained import Outcome, Run
 
 
@@ -37,16 +37,7 @@ class PlanGrid:
 
     def wanted(self, records: int, epsilon: float) -> ReleaseRequest:
         """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
-        return ReleaseRequest.of(
-            epsilon=epsilon,
-            delta=self.delta,
-            relation=Relation.ADD_REMOVE,
-            records=records,
-            bound=1.0,
-            norms="scale",
-            intercept=0.1,
-            mean_bound=1.0,
-        )
+        return unit_row_request(epsilon=epsilon, delta=self.delta, records=records, mean_bound=1.0)
 
 
 SPECS: Mapping[str, PlanGrid] = {

@@ -18,7 +18,7 @@ from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.losses import bare
 from reticent.studies.plan_fit import PROTOTYPES, Cell
-from reticent.studies.tasks import Task
+from reticent.studies.tasks import Task, unit_row_request
 from reticent.studies.trained import Outcome, Run
 from reticent.studies.uneven_tasks import uneven_task
 
@@ -43,17 +43,8 @@ class UnevenGrid:
     seed: int = 0
 
     def wanted(self, records: int, epsilon: float) -> ReleaseRequest:
-        """Rows at norm 1."""
-        return ReleaseRequest.of(
-            epsilon=epsilon,
-            delta=self.delta,
-            relation=Relation.ADD_REMOVE,
-            records=records,
-            bound=1.0,
-            norms="scale",
-            intercept=0.1,
-            mean_bound=1.0,
-        )
+        """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
+        return unit_row_request(epsilon=epsilon, delta=self.delta, records=records, mean_bound=1.0)
 
 
 SPECS: Mapping[str, UnevenGrid] = {

@@ -11,7 +11,8 @@ from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.protect import Release, ReleaseRequest, release_table
 from reticent.protect.noise_scales import with_scales
-from reticent.protect.recipes.network import GRADIENTS, NetworkRecipe
+from reticent.protect.recipes.network import NetworkRecipe
+from reticent.protect.recipes.sampled_gradients import GRADIENTS
 from reticent.results.table import Table
 from reticent.studies.attacked_networks import AttackedNetworks, Training, attacked
 from reticent.studies.losses import bare

@@ -6,12 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from reticent.guarantee import Relation
 from reticent.protect import ReleaseRequest, release_table
 from reticent.protect.plan_pure import LEARNERS, WEIGHTS
 from reticent.results.table import Table
 from reticent.studies.losses import bare
-from reticent.studies.tasks import Task, task
+from reticent.studies.tasks import Task, task, unit_row_request
 from reticent.studies.trained import Outcome, Run
 
 FEWEST_FOR_WEIGHTS: Final = 5.0
@@ -35,16 +34,8 @@ class PureGrid:
 
     def request(self, records: int, epsilon: float, learner: str) -> ReleaseRequest:
         """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
-        return ReleaseRequest.of(
-            epsilon=epsilon,
-            delta=0.0,
-            relation=Relation.ADD_REMOVE,
-            records=records,
-            mechanism=LEARNERS[learner],
-            bound=1.0,
-            norms="scale",
-            intercept=0.1,
-            mean_bound=1.0,
+        return unit_row_request(
+            epsilon=epsilon, delta=0.0, records=records, mechanism=LEARNERS[learner], mean_bound=1.0
         ).by(learner)
 
 

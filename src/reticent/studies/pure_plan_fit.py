@@ -1,12 +1,10 @@
 """How well ``plan --pure`` chooses and predicts: fitted to all data sets but one, judged on it."""
 
 import itertools
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -39,7 +37,7 @@ class PureGridCell:
 
     @cached_property
     def signals(self) -> PureSignals:
-        """By public numbers."""
+        """How far class means stand out of each learner's noise, from public numbers alone."""
         return PureSignals.of(self.situation)
 
     def choice(self, rule: PureRule) -> str:
@@ -65,11 +63,6 @@ class PureFit:
     def predicted(self, cell: PureGridCell) -> LossRange:
         """The range of the loss of the choice."""
         return self.curve.range(cell.signals.signal(cell.choice(self.rule)))
-
-
-def read_cells(paths: Iterable[Path]) -> list[PureGridCell]:
-    """The rows of files that ``reproduce beyond pure-grid --out`` wrote."""
-    return cells_of(json.loads(path.read_text()) for path in paths)
 
 
 def cells_of(results: Iterable[Mapping[str, Any]]) -> list[PureGridCell]:

@@ -11,16 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from reticent.studies.index import PAPERS, entries
-from reticent.studies.index.entry import (
-    Counted,
-    Entry,
-    Files,
-    Held,
-    Ours,
-    Row,
-    figure_at,
-    row_of,
-)
+from reticent.studies.index.entry import Counted, Entry, Files, Held, Ours, Row, figure_at, row_of
 from reticent.studies.trained import Outcome, Run
 
 QUICK: Final = "quick"

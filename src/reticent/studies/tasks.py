@@ -7,12 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from reticent.arrays import Array, Floats, Floats32
 from reticent.data import Dataset, load, split
 from reticent.data.adult import COLUMNS
+from reticent.guarantee import Relation
+from reticent.mechanisms.registry import DEFAULT_NOISE
+from reticent.protect import ReleaseRequest
 from reticent.training.features import scale_rows
 
 
@@ -33,6 +37,26 @@ class Task:
     def labels(self) -> Array:
         """The private classes by name."""
         return _named(self.private)
+
+
+def unit_row_request(
+    *, epsilon: float, delta: float, records: int, mechanism: str = DEFAULT_NOISE, **options: Any
+) -> ReleaseRequest:
+    """What every grid of learners asks for: rows at norm 1, a small intercept, add-remove.
+
+    With the option ``mean_bound`` noise on the optimum is centred by a noisy mean.
+    """
+    return ReleaseRequest.of(
+        epsilon=epsilon,
+        delta=delta,
+        relation=Relation.ADD_REMOVE,
+        records=records,
+        mechanism=mechanism,
+        bound=1.0,
+        norms="scale",
+        intercept=0.1,
+        **options,
+    )
 
 
 def task(name: str, *, records: int, seed: int, folder: Path | None = None) -> Task:

@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -90,31 +90,23 @@ class CertifiedFit:
 _FITS: WeakKeyDictionary[LinearHead, CertifiedFit] = WeakKeyDictionary()
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearHead(BaseEstimator):  # type: ignore[misc]
-    """A linear head at the certified optimum of a convex loss."""
+    """A linear head at the certified optimum of a convex loss.
 
-    outputs: Outputs
+    Its fields are the parameters that scikit-learn gets and sets, one for each public number.
+    """
 
-    def __init__(  # noqa: PLR0913 - one argument for each public number of the theorem
-        self,
-        *,
-        penalty: float = 1e-3,
-        bound: float = 1.0,
-        classes: Sequence[Any] | None = None,
-        records: int | None = None,
-        intercept: float = 1.0,
-        centre: ArrayLike | None = None,
-        norms: Norms = "clip",
-        tolerance: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.bound = bound
-        self.classes = classes
-        self.records = records
-        self.intercept = intercept
-        self.centre = centre
-        self.norms = norms
-        self.tolerance = tolerance
+    outputs: ClassVar[Outputs]
+
+    penalty: float = 1e-3
+    bound: float = 1.0
+    classes: Sequence[Any] | None = None
+    records: int | None = None
+    intercept: float = 1.0
+    centre: ArrayLike | None = None
+    norms: Norms = "clip"
+    tolerance: float | None = None
 
     @property
     def radius(self) -> float:

@@ -50,7 +50,7 @@ class LinearObjective(ABC):
 
     @cached_property
     def origin_norm(self) -> float:
-        """‖centre‖, rounded up."""
+        """‖centre‖ of the penalty, rounded up; 0 where there is none."""
         return 0.0 if self.centre is None else norm(self.centre) * 1.001
 
     def pull(self, v: Floats) -> Floats:

@@ -9,6 +9,7 @@ depend on all rows before any bound is applied. What runs in another process is 
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from types import FrameType
 from typing import Any, Final, NamedTuple, Self
 
@@ -208,10 +209,15 @@ class Enclosing(NamedTuple):
     stated: tuple[str, ...] = ()
 
 
+def _parameters(kind: type) -> set[str]:
+    """The public numbers of an estimator: fields, whose defaults stand in the class."""
+    return {one.name for one in fields(kind)} if is_dataclass(kind) else set()
+
+
 def enclosing(estimator: BaseEstimator | None = None) -> Enclosing:
     """Of the fit, or of the release without an estimator, that is running now."""
     own: set[str] = set() if estimator is None else set(vars(estimator))
-    if replaced := sorted(own & set(dir(type(estimator)))):
+    if replaced := sorted(own & set(dir(type(estimator))) - _parameters(type(estimator))):
         return Enclosing(
             problem=f"{type(estimator).__name__} must be fitted with its own methods and constants,"
             f" got another {replaced[0]!r}"

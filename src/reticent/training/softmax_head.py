@@ -1,6 +1,7 @@
 """A linear softmax head, trained to a certified optimum (docs/theory.md D)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,6 @@ from scipy import special
 from sklearn.base import ClassifierMixin
 
 from reticent.arrays import Array, ArrayLike, Floats
-from reticent.training.features import Norms
 from reticent.training.linear_head import Choices, LinearHead
 from reticent.training.objective import LinearObjective
 from reticent.training.records import classified_records, indices_of
@@ -16,6 +16,7 @@ from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
 from reticent.validation import InputError, describe, non_negative
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
     """min (1/N)·Σ w_y·CE(W h, y) + (λ/2)‖W‖² over weights with zero column sums.
 
@@ -38,30 +39,7 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
 
     outputs = "softmax"
 
-    def __init__(  # noqa: PLR0913 - one argument for each public number of the theorem
-        self,
-        *,
-        penalty: float = 1e-3,
-        bound: float = 1.0,
-        classes: Sequence[Any] | None = None,
-        records: int | None = None,
-        intercept: float = 1.0,
-        centre: ArrayLike | None = None,
-        norms: Norms = "clip",
-        class_weight: Mapping[Any, float] | str | None = None,
-        tolerance: float | None = None,
-    ) -> None:
-        super().__init__(
-            penalty=penalty,
-            bound=bound,
-            classes=classes,
-            records=records,
-            intercept=intercept,
-            centre=centre,
-            norms=norms,
-            tolerance=tolerance,
-        )
-        self.class_weight = class_weight
+    class_weight: Mapping[Any, float] | str | None = None
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Logits; for two classes the difference of the second and the first."""

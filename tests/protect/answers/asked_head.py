@@ -9,12 +9,7 @@ import threading
 import numpy as np
 
 from reticent.ledger import BudgetExhausted, Ledger
-from reticent.protect.answers import (
-    calibrated_answers,
-    charge_answers,
-    numbers_of,
-    private_answers,
-)
+from reticent.protect.answers import calibrated_answers, charge_answers, numbers_of, private_answers
 from reticent.training import SoftmaxHead
 
 ACCOUNT = "survey"

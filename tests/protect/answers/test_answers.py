@@ -14,12 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from reticent.guarantee import Grade, composed
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect import release_mean
-from reticent.protect.answers import (
-    PrivateAnswers,
-    calibrated_answers,
-    numbers_of,
-    private_answers,
-)
+from reticent.protect.answers import PrivateAnswers, calibrated_answers, numbers_of, private_answers
 from reticent.training import PublicStep, SigmoidHead, SoftmaxHead
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError

@@ -5,13 +5,7 @@ import math
 
 import pytest
 
-from reticent.guarantee import (
-    BoundedRangeEvent,
-    GaussianEvent,
-    Grade,
-    PureEvent,
-    Repeated,
-)
+from reticent.guarantee import BoundedRangeEvent, GaussianEvent, Grade, PureEvent, Repeated
 from reticent.ledger import Budget, FilterKind
 from reticent.ledger.costs import costs_of
 from reticent.mechanisms.profiles import conversions, gaussian

@@ -9,13 +9,7 @@ from reticent.protect.recipes import exact_rows
 from reticent.protect.recipes.exact_rows import on_grid, row_products, unit_rows
 from reticent.protect.recipes.regression import within
 from reticent.training.row_kernels import products
-from tests.training.row_layouts import (
-    any_rows,
-    assert_rows_alone,
-    same_bits,
-    squared_norm,
-    whole,
-)
+from tests.training.row_layouts import any_rows, assert_rows_alone, same_bits, squared_norm, whole
 
 CENTRES = st.sampled_from([0.0, -0.0, 0.01, -0.5])
 

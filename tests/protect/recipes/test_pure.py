@@ -8,14 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from reticent.guarantee import Grade
-from reticent.protect import (
-    MatrixLDAHead,
-    PureClassMeansHead,
-    Terms,
-    public_map,
-    save,
-    verify,
-)
+from reticent.protect import MatrixLDAHead, PureClassMeansHead, Terms, public_map, save, verify
 from reticent.protect.noise_scales import noise_plan
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
 from reticent.protect.recipes.matrix_lda import (

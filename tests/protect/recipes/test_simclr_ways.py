@@ -14,25 +14,15 @@ from scipy import stats
 
 from reticent import bounds
 from reticent.accounting.account import account
-from reticent.audit.transcripts import run_pair
-from reticent.guarantee import (
-    Composed,
-    Grade,
-    Relation,
-    Repeated,
-    SampledWithoutReplacement,
-)
+from reticent.audit.transcript_replay import run_pair
+from reticent.guarantee import Composed, Grade, Relation, Repeated, SampledWithoutReplacement
 from reticent.protect import RECIPES, Terms, load, release_records, save, verify
 from reticent.protect.contrastive_run import ContrastiveRun, unit_embeddings
 from reticent.protect.noise_scales import event_of, noise_plan
-from reticent.protect.noisy_query import (
-    FixedSize,
-    sampled_records,
-    with_noise_function,
-)
+from reticent.protect.noisy_query import FixedSize, sampled_records, with_noise_function
 from reticent.protect.recipe import replay
 from reticent.protect.recipes.contrastive import Sample
-from reticent.protect.recipes.network import GRADIENTS
+from reticent.protect.recipes.sampled_gradients import GRADIENTS
 from reticent.protect.recipes.simclr_ways import RELEASED
 from reticent.randomness import secret_order
 from reticent.training.contrastive.networks import contrastive_network

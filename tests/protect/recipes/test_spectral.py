@@ -13,7 +13,8 @@ import torch
 
 from reticent import bounds
 from reticent.accounting.account import account
-from reticent.audit.transcripts import audit_prepared, replayed, run_pair, transcript
+from reticent.audit.transcript_replay import replayed, run_pair, transcript
+from reticent.audit.transcripts import audit_prepared
 from reticent.guarantee import (
     Composed,
     Event,
@@ -35,7 +36,7 @@ from reticent.protect.noisy_query import (
     with_sampler,
 )
 from reticent.protect.recipe import replay
-from reticent.protect.recipes.network import GRADIENTS
+from reticent.protect.recipes.sampled_gradients import GRADIENTS
 from reticent.protect.recipes.spectral import MOMENT, SpectralRecipe, positive_part
 from reticent.protect.recipes.statistics import flat, second_moment, symmetric
 from reticent.protect.training_progress import follow_training

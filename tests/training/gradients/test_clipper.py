@@ -18,13 +18,7 @@ from reticent.training.gradients import (
     hook_attention,
 )
 from reticent.validation import InputError
-from tests.training.gradients.record_loop import (
-    LABELS,
-    RECORDS,
-    assert_as_in_a_loop,
-    clipped,
-    loss,
-)
+from tests.training.gradients.record_loop import LABELS, RECORDS, assert_as_in_a_loop, clipped, loss
 
 Build = Callable[[], tuple[nn.Module, torch.Tensor]]
 
@@ -273,13 +267,6 @@ def test_hooked_attention_keeps_names_and_outputs() -> None:
     assert torch.allclose(before[~mask], after[~mask], atol=1e-6)
     assert set(model.state_dict()) == set(state)
     model.load_state_dict(state)
-
-
-def test_a_merged_adapter_gives_what_the_adapter_gave() -> None:
-    layer = LoraLinear(nn.Linear(5, 4), rank=2)
-    nn.init.normal_(layer.up.weight)
-    rows = torch.randn(3, 5)
-    assert torch.allclose(layer(rows), layer.merged()(rows), atol=1e-5)
 
 
 def test_slow_modules_are_named() -> None:

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from reticent.accounting import (
-    account,
-    calibrate_noise,
-    gdp,
-    zcdp,
-)
+from reticent.accounting import account, calibrate_noise, gdp, zcdp
 from reticent.accounting.account import ACCOUNTANTS, epsilon_by
 from reticent.accounting.calibration import calibrated_steps
 from reticent.guarantee import (

@@ -26,13 +26,7 @@ from reticent.mechanisms import (
     SelectionMechanism,
     calibrated,
 )
-from reticent.mechanisms.profiles import (
-    conversions,
-    gaussian,
-    laplace,
-    logistic,
-    pure,
-)
+from reticent.mechanisms.profiles import conversions, gaussian, laplace, logistic, pure
 from tools.mutation.probes.record import Figures, each
 
 ADDITIVE: tuple[type[AdditiveMechanism], ...] = (Gaussian, ClassicalGaussian, Laplace, Logistic)

@@ -7,7 +7,7 @@ from typing import Any
 
 from reticent.guarantee import GaussianEvent, Relation, Sensitivity
 from reticent.mechanisms import Laplace
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import MECHANISMS, for_any_vector
 from reticent.protect import (
     RECIPES,
     AdaSSPHead,
@@ -41,6 +41,7 @@ from tools.mutation.probes.record import Figures
 HEADS = (AdaSSPHead, ClassMeansHead, LDAHead, NoisyGradientHead)
 RELATIONS = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
 BUDGETS = ((0.3, 1e-6), (4.0, 0.0), (4.0, 1e-3))
+_KINDS = {name: MECHANISMS[name] for name in for_any_vector()}
 
 
 def fill(figures: Figures) -> None:
@@ -56,7 +57,7 @@ def fill(figures: Figures) -> None:
 
 def _budget(figures: Figures) -> None:
     both = Sensitivity(l1=5.0, l2=1.0, relation=RELATIONS[0])
-    for (name, kind), (epsilon, delta) in product(MECHANISMS.items(), BUDGETS):
+    for (name, kind), (epsilon, delta) in product(_KINDS.items(), BUDGETS):
         at = f"{name}, {epsilon}, {delta}"
         whole: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
         before = kind(scale=40.0, sensitivity=both)
@@ -64,7 +65,7 @@ def _budget(figures: Figures) -> None:
         for share in (0.01, 0.5, 1.0, 1.5):
             at_share = f"noise_for_budget_share {share}, {at}"
             figures.add(at_share, noise_for_budget_share, kind, both, share=share, **whole)
-    for (name, kind), delta in product(MECHANISMS.items(), (0.0, 1e-6)):
+    for (name, kind), delta in product(_KINDS.items(), (0.0, 1e-6)):
         noises = [kind(scale=scale, sensitivity=both) for scale in (8.0, 20.0)]
         common: dict[str, Any] = {"relation": RELATIONS[0], "delta": delta}
         for many in (1, 2):
@@ -77,9 +78,7 @@ def _budget(figures: Figures) -> None:
 
 
 def _penalties(figures: Figures) -> None:
-    for name, relation, (epsilon, delta), each in product(
-        MECHANISMS, RELATIONS, BUDGETS, (None, 4)
-    ):
+    for name, relation, (epsilon, delta), each in product(_KINDS, RELATIONS, BUDGETS, (None, 4)):
         common: dict[str, Any] = {
             "epsilon": epsilon,
             "delta": delta,

@@ -6,8 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from reticent.audit.end_to_end.releases import Audited, Settings, of_numbers, published, table_of
+from reticent.audit.end_to_end.releases import Audited, of_numbers, published, table_of
 from reticent.audit.end_to_end.replay import Covered, Published, Release
+from reticent.audit.end_to_end.settings import Settings
 from reticent.protect import Release as Released
 from reticent.protect import (
     ReleasedEncoder,

@@ -24,8 +24,9 @@ from reticent.audit.end_to_end.raw_records import (
     read_raw,
     written_as,
 )
-from reticent.audit.end_to_end.releases import Audited, made_for, random_settings
+from reticent.audit.end_to_end.releases import Audited
 from reticent.audit.end_to_end.replay import ONE_REFUSED, TIME_LIMIT, PairOutcome, Release, run_pair
+from reticent.audit.end_to_end.settings import made_for, random_settings
 from reticent.audit.end_to_end.table import FORMATS, Table, Writing
 from reticent.data import Schema
 from reticent.data.archive import archive

@@ -21,8 +21,9 @@ from sklearn.preprocessing import StandardScaler
 
 from reticent.arrays import Floats, Integers
 from reticent.audit.end_to_end.adversarial import LABEL, PERSON
-from reticent.audit.end_to_end.releases import Audited, Settings, published
+from reticent.audit.end_to_end.releases import Audited, published
 from reticent.audit.end_to_end.replay import Published, Release
+from reticent.audit.end_to_end.settings import Settings
 from reticent.protect import ClassMeansHead, release_mean, release_weights
 from reticent.protect.estimators import ESTIMATORS
 from reticent.protect.learner import Learner, Prepared
@@ -140,7 +141,7 @@ def _mean(settings: Settings) -> Release:
 
 def _learner(settings: Settings, kind: type[Learner]) -> Learner:
     options = settings.options(kind.recipe.name)
-    budget = settings.budget | {"mechanism": kind.recipe.own_mechanism or settings.mechanism}
+    budget = settings.covered_by(kind.recipe.name).budget
     return kind(classes=settings.shape.classes, records=settings.records, **budget, **options)
 
 

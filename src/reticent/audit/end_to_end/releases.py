@@ -2,34 +2,27 @@
 
 One entry for each recipe of the registry (a plug-in is there with its registration), and for
 answers per query, which stand beside the recipes. The end-to-end audit goes through all of them.
-
-``Settings`` holds the public numbers of one pair: the ends of every option, and what is between.
 """
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.random import Generator
 
 from reticent.arrays import Floats
 from reticent.audit.end_to_end import adversarial
 from reticent.audit.end_to_end.replay import Covered, Published, Release
-from reticent.audit.end_to_end.table import Writing
-from reticent.data import Dataset, Schema, read_by_schema, read_table
+from reticent.audit.end_to_end.settings import Settings
+from reticent.data import Dataset, read_by_schema, read_table
 from reticent.data.dataset import LabelTask
 from reticent.files import partial_folder
-from reticent.guarantee import Relation
 from reticent.protect import (
     RECIPES,
-    ReleaseRequest,
-    Terms,
     calibrated_answers,
     numbers_of,
     private_answers,
@@ -44,168 +37,6 @@ from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.recipe import Recipe
 from reticent.protect.table import HeadSpec, cap_rows_per_person, private_rows
 from reticent.training import SigmoidHead, SoftmaxHead
-from reticent.training.features import Norms, shrink
-
-TARGET_BOUND: Final = 2.0
-_MOST: Final = 8
-"""Records that a neighbour may have more."""
-_NOISES: Final = (
-    ("gaussian", 1e-5),
-    ("gaussian", 1e-5),
-    ("logistic", 1e-5),
-    ("logistic", 0.0),
-    ("laplace", 0.0),
-    ("l2-laplace", 0.0),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What a user says of one release; nothing of it is read off the table."""
-
-    shape: adversarial.Shape
-    relation: Relation
-    epsilon: float
-    delta: float
-    mechanism: str
-    records: int
-    bound: float
-    penalty: float
-    norms: Norms
-    intercept: float
-    centred: bool
-    """By a noisy mean."""
-    max_records_per_person: int | None
-    writing: Writing
-    layouts: tuple[str, ...]
-    """Of arrays in memory, by turns."""
-    heaviest: float
-    """The weight of the first class; that of the last is its inverse."""
-    schema: Schema | None = None
-    """Of raw tables."""
-
-    @property
-    def person(self) -> str | None:
-        """The column that says whose a record is, where one is named."""
-        return adversarial.PERSON if self.shape.persons else None
-
-    @property
-    def terms(self) -> Terms:
-        """The terms of the release: ε, δ, relation and unit."""
-        return Terms(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            relation=self.relation,
-            max_records_per_person=self.max_records_per_person,
-        )
-
-    def request(self, recipe: str) -> ReleaseRequest:
-        """As a release of a table by this recipe is asked for."""
-        settings = self.covered_by(recipe)
-        return ReleaseRequest(
-            terms=settings.terms,
-            records=self.records,
-            recipe=recipe,
-            mechanism=settings.mechanism,
-            options=self.options(recipe),
-        )
-
-    def covered_by(self, recipe: str) -> Settings:
-        """The same with noise that the recipe's theorem covers."""
-        own, noises = RECIPES[recipe].own_mechanism, RECIPES[recipe].noises
-        if own is not None:
-            return replace(self, mechanism=own)
-        if not noises and "coupling_share" in RECIPES[recipe].options:  # samples, by two queries
-            noises = ("gaussian",)
-        if not noises or self.mechanism in noises:
-            return self
-        return replace(self, mechanism=noises[0], delta=self.delta or 1e-5)
-
-    def options(self, recipe: str) -> dict[str, Any]:
-        """Values for the options that a recipe takes; others are left to their defaults."""
-        values = {
-            "bound": self.bound if self.schema is None else self.schema.bound,
-            "target_bound": TARGET_BOUND if self.schema is None else None,  # else it follows
-            "penalty": self.penalty,
-            "intercept": self.intercept,
-            "norms": self.norms,
-            "mean_bound": self.bound if self.centred else None,
-            "batch": self._batch,
-            "epochs": 3.0,
-            "components": 2,
-            "clusters": 3,
-            "rounds": 2,
-        }
-        taken = RECIPES[recipe].options
-        return {
-            name: value for name, value in values.items() if name in taken and value is not None
-        }
-
-    @property
-    def _batch(self) -> int:
-        """Half of the records where samples are covered, else all."""
-        by_record = self.max_records_per_person in (None, 1)
-        is_covered = self.relation is Relation.ADD_REMOVE and by_record
-        return max(1, self.records // 2) if is_covered else self.records
-
-    @property
-    def budget(self) -> dict[str, Any]:
-        """What every release in Python is told."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "relation": self.relation,
-            "mechanism": self.mechanism,
-            "max_records_per_person": self.max_records_per_person,
-        }
-
-
-def random_settings(
-    rng: Generator, shape: adversarial.Shape, relation: Relation, size: int
-) -> Settings:
-    """Settings for a table of ``size`` rows: at most 2N of them may be there, N the normaliser."""
-    mechanism, delta = _NOISES[int(rng.integers(len(_NOISES)))]
-    fewest = math.ceil((size + _MOST) / 2)
-    norms: Norms = "clip" if rng.random() < 0.7 else "scale"
-    return Settings(
-        shape=shape,
-        relation=relation,
-        epsilon=float(rng.choice([0.05, 1.0, 8.0])),
-        delta=delta,
-        mechanism=mechanism,
-        records=int(rng.choice([fewest, size + _MOST, 10 * (size + _MOST), 100_000])),
-        bound=float(rng.choice([1.0, grid_bound(shape.width), 1e-3, 1e3, 1e-60, 1e60])),
-        penalty=float(rng.choice([1e-6, 1e-4, 1e-2, 1.0, 100.0])),
-        norms=norms,
-        intercept=float(rng.choice([0.0, 0.1, 1.0])),
-        centred=bool(rng.random() < 0.3),
-        max_records_per_person=int(rng.choice([1, 2, 3])) if shape.persons else None,
-        writing=Writing(
-            numbers=str(rng.choice(["r", ".17e", "+.17g"])),
-            order=str(rng.choice(["C", "F"])),
-            narrow=bool(rng.random() < 0.3),
-        ),
-        layouts=tuple(str(one) for one in rng.permutation(["C", "F", "strided", "lists"])),
-        heaviest=float(rng.choice([1.0, 31.0, 1000.0])),
-    )
-
-
-def made_for(family: str, settings: Settings, rng: Generator) -> Settings:
-    """The settings at which a family of tables is hardest, more often than not."""
-    if rng.random() < 0.2:
-        return settings
-    if family == adversarial.ON_GRID:
-        return replace(settings, bound=grid_bound(settings.shape.width), norms="clip")
-    if family == adversarial.HELD:
-        penalty = float(rng.choice([1e-3, 1e-2]))
-        return replace(settings, bound=1.0, penalty=penalty, intercept=0.0, norms="clip")
-    return settings
-
-
-def grid_bound(width: int) -> float:
-    """The bound to which rows "on the grid" are clipped onto it."""
-    return math.hypot(*adversarial.grid_direction(width)) * shrink(width)
-
 
 QUERIES: Final = 3
 _BY_SCHEMA: Final = ("weights", "class-means")

@@ -192,7 +192,7 @@ class Column:
         return found[cells.places], valid[cells.places]
 
     def words(self) -> str:
-        """What a cell becomes."""
+        """What a cell becomes, in words for ``reticent schema``: its fact, features and gaps."""
         if self.kind is None:
             return "says whose a record is" if self.role is Role.PERSON else "not read"
         if self.role is Role.LABEL:

@@ -63,15 +63,15 @@ class OneFeature(Kind):
 
     @property
     def bound(self) -> float:
-        """1: the farther end."""
+        """1, the largest distance of an encoded value from zero."""
         return 1.0
 
     def names(self, column: str) -> tuple[str, ...]:
-        """The column's own."""
+        """The name of its one feature, which is that of the column."""
         return (column,)
 
     def encode(self, values: Sequence[float] | Floats) -> Floats:
-        """One feature each."""
+        """Parsed values as a matrix of one column, in float64."""
         return np.asarray(values, dtype=np.float64).reshape(-1, 1)
 
 
@@ -120,7 +120,7 @@ class Number(OneFeature):
         return form.number(cell)
 
     def encode(self, values: Sequence[float] | Floats) -> Floats:
-        """One feature each."""
+        """Numbers cut to the public range, whose farther end becomes 1; as logs if said."""
         numbers = np.asarray(values, dtype=np.float64).reshape(-1)
         if not self.log:
             zero = origin(self.low, self.high, self.zero)
@@ -194,7 +194,7 @@ class Category(Kind):
         return 1.0
 
     def names(self, column: str) -> tuple[str, ...]:
-        """``column=value`` for each."""
+        """``column=value`` for each public value, and for the rest where others are allowed."""
         more = (OTHER,) if self.other else ()
         return tuple(f"{column}={value}" for value in (*self.values, *more))
 
@@ -232,7 +232,7 @@ class TrueFalse(OneFeature):
         return "true or false, as the schema writes them,"
 
     def parse(self, cell: str, form: FileForm) -> float:
-        """1.0 or 0.0."""
+        """1.0 for a word that stands for true, 0.0 for one of false; another is invalid."""
         if cell in form.true:
             return 1.0
         if cell in form.false:
@@ -240,7 +240,7 @@ class TrueFalse(OneFeature):
         raise InvalidCellError
 
     def fact(self) -> str:
-        """No more than that."""
+        """The kind in words: it has no public number beside."""
         return "true or false"
 
 
@@ -292,7 +292,7 @@ class Date(OneFeature):
         return _moment(cell, self.format)
 
     def fact(self) -> str:
-        """The span."""
+        """The public span of the dates, in words."""
         return f"a date from {self.start} to {self.end}"
 
 

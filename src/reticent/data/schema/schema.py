@@ -122,7 +122,7 @@ class Schema:
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """From a TOML file."""
+        """The schema of a TOML file, or of a JSON file with the same fields."""
         from reticent.data.schema.parsing import read_schema
 
         return read_schema(Path(path))
@@ -147,7 +147,7 @@ class Schema:
 
     @cached_property
     def sha256(self) -> str:
-        """Of its canonical JSON."""
+        """The SHA-256 of its canonical JSON, by which a certificate names it."""
         return digest_of(self.to_dict())
 
     @property
@@ -157,7 +157,7 @@ class Schema:
 
     @property
     def labels(self) -> tuple[Column, ...]:
-        """All columns of labels."""
+        """The columns whose role is label, several where a record has several."""
         return self._of(Role.LABEL)
 
     @property

@@ -59,7 +59,7 @@ class NumberList(Kind):
 
     @property
     def bound(self) -> float:
-        """√length, or ``norm``."""
+        """√length of entries up to 1 in size, or the ``norm`` that lists are shortened to."""
         return math.sqrt(self.length) if self.norm is None else self.norm
 
     def names(self, column: str) -> tuple[str, ...]:
@@ -83,13 +83,13 @@ class NumberList(Kind):
         return values
 
     def encode(self, values: Sequence[Sequence[float]] | Array) -> Floats:
-        """One row each."""
+        """A row for each list: entries scaled into their range, rows shortened to ``norm``."""
         rows = np.asarray(values, dtype=np.float64).reshape(-1, self.length)
         scaled = scaled_to_range(rows, self.low, self.high, origin(self.low, self.high, self.zero))
         return scaled if self.norm is None else shortened(scaled, self.norm)
 
     def fact(self) -> str:
-        """Length and range."""
+        """The public length, range and norm, in words."""
         norm = "" if self.norm is None else f", of norm at most {self.norm:g}"
         return f"{self.length} numbers from {self.low:g} to {self.high:g}{norm}"
 
@@ -135,7 +135,7 @@ class Text(Kind):
         return tuple(f"{column}[{place}]" for place in range(self.length))
 
     def parse(self, cell: str, form: FileForm) -> str:  # noqa: ARG002 - any text is one
-        """The text itself."""
+        """The cell as it is: every text is valid."""
         return cell
 
     def encode(self, values: Any) -> Floats:

@@ -29,7 +29,7 @@ from reticent.mechanisms import (
     SelectionMechanism,
 )
 from reticent.mechanisms.additive import CoordinatewiseMechanism
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import MECHANISMS, for_any_vector
 from reticent.validation import InputError
 
 Space = Literal["coordinates", "logits", "label"]
@@ -38,7 +38,7 @@ Kind = type[AdditiveMechanism] | type[SelectionMechanism]
 LABEL: Final[Mapping[str, type[SelectionMechanism]]] = FrozenMapping(
     {kind.name: kind for kind in (Exponential, PermuteAndFlip)}
 )
-_OWN = [name for name in MECHANISMS if MECHANISMS.is_own(name)]
+_OWN = [name for name in for_any_vector() if MECHANISMS.is_own(name)]
 WAYS: Final[Mapping[str, Kind]] = FrozenMapping(
     {**{name: MECHANISMS[name] for name in _OWN}, **LABEL}
 )

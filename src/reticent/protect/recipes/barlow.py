@@ -45,7 +45,7 @@ class BarlowRecipe(CoupledRecipe):
         return bounds.embedding_correlation(width=self.embedding, **public)
 
     def coupling_sum(self, views: Floats) -> Floats:
-        """Σ z¹z²ᵀ."""
+        """Σ z¹z²ᵀ over the pairs of views in turns, flat: the cross moment of Barlow Twins."""
         return cross_moment(views[0::2], views[1::2]).ravel()
 
     def matrix(self, answer: Floats) -> Floats:

@@ -14,17 +14,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
-from reticent import bounds
 from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Relation
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH
 from reticent.protect.noisy_query import record_uniforms, sampled_records
-from reticent.protect.recipe import Plan, Step, Tensors
+from reticent.protect.recipe import Plan, Tensors
 from reticent.protect.recipes.encoding import EncoderRecipe
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.network import COINS, FAST, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.recipes.sampled_gradients import (
+    COINS,
+    GRADIENTS,
+    PER_EXAMPLE,
+    SLOTS,
+    SampledGradients,
+)
 from reticent.protect.terms import Terms
 from reticent.protect.training_progress import training_progress
 from reticent.validation import InputError, count, positive
@@ -87,7 +92,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ContrastiveRecipe(EncoderRecipe):
+class ContrastiveRecipe(SampledGradients, EncoderRecipe):
     """An encoder learnt from private images, or other rows, without labels.
 
     A subclass says the losses, and what they read beside a record's own two embeddings.
@@ -98,6 +103,8 @@ class ContrastiveRecipe(EncoderRecipe):
         *("learning_rate", "momentum", "optimiser", "average", "embedding"),
         *("exact", "physical", "seed"),
     )
+
+    sample_name: ClassVar[str] = SAMPLE
 
     architecture: str
     shape: str
@@ -137,18 +144,9 @@ class ContrastiveRecipe(EncoderRecipe):
 
         super(ContrastiveRecipe, self).__post_init__()
         views_of(self.augmentation, self.features, self.image)
-        for name in ("records", "batch", "physical", "embedding"):
-            count(name, getattr(self, name))
-        count("seed", self.seed, at_least=0)
-        if not max(self.batch, self.physical, self.seed) < 2**53 or self.embedding > _WIDEST:
-            raise InputError(
-                f"batch, physical and seed must be below 2**53 and embedding at most {_WIDEST}, got"
-                " a larger number"
-            )
-        if not 0 < self.epochs * self.records / self.batch < 1e9:
-            raise InputError(f"epochs must give between 1 and 10⁹ steps, got {self.epochs}")
-        if self.optimiser not in ("sgd", "adam"):
-            raise InputError(f"optimiser must be sgd or adam, got {self.optimiser!r}")
+        self.check_training()
+        if count("embedding", self.embedding) > _WIDEST:
+            raise InputError(f"embedding must be at most {_WIDEST}, got {self.embedding}")
         if not 0 <= self.momentum < 1 or not 0 <= self.average < 1:
             raise InputError("momentum and average must be at least 0 and below 1, got another")
         positive("learning_rate", self.learning_rate)
@@ -168,16 +166,6 @@ class ContrastiveRecipe(EncoderRecipe):
         return feature_width(self.architecture, self.image)
 
     @property
-    def rate(self) -> float:
-        """The probability with which a step sees a record."""
-        return min(1.0, self.batch / self.records)
-
-    @property
-    def steps_taken(self) -> int:
-        """As many as see N records so many times."""
-        return max(1, math.ceil(self.epochs / self.rate))
-
-    @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
         bits = (SLOTS, OUTPUTS) if self.exact else ()
@@ -185,46 +173,8 @@ class ContrastiveRecipe(EncoderRecipe):
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the user states."""
+        """What the user states: the same for every loss."""
         return STATED
-
-    @property
-    def unproven(self) -> tuple[str, ...]:
-        """The rounding of float32, in fast mode."""
-        return () if self.exact else (FAST,)
-
-    def gradient_step(self, terms: Terms, share: float) -> Step:
-        """The clipped gradient sum of each sample, with this share of the budget."""
-        self.refuse_uncovered(terms)
-        gradients = bounds.clipped_gradients(
-            clip=self.clip,
-            size=self.size,
-            exact=self.exact,
-            records=self.records,
-            relation=terms.relation,
-            max_records_per_person=terms.records_touched,
-        )
-        return Step(
-            sensitivity=gradients,
-            share=share,
-            theorem="bounds.sums.clipped_gradients",
-            times=self.steps_taken,
-            sampling_rate=self.rate,
-            sample=SAMPLE,
-        )
-
-    def refuse_uncovered(self, terms: Terms) -> None:
-        """Samples that no theorem covers."""
-        if terms.records_touched > 1 and self.rate < 1:
-            raise InputError(
-                "max_records_per_person must be 1 for samples, whose coins are one for each record,"
-                f" got {terms.records_touched}: say 1, or a batch of all records"
-            )
-        if terms.relation is not Relation.ADD_REMOVE and self.rate < 1:
-            raise InputError(
-                "relation must be add-remove for Poisson samples, got replace-one: say add-remove,"
-                " or a batch of all records"
-            )
 
     @property
     def size(self) -> int:

@@ -19,7 +19,7 @@ from reticent.arrays import Floats
 from reticent.guarantee import Sensitivity
 from reticent.protect.recipe import Plan, Step
 from reticent.protect.recipes.contrastive import SAMPLE, ContrastiveRecipe, Sample
-from reticent.protect.recipes.network import GRADIENTS
+from reticent.protect.recipes.sampled_gradients import GRADIENTS
 from reticent.protect.terms import Terms
 from reticent.validation import InputError
 

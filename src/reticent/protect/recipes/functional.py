@@ -18,12 +18,7 @@ import numpy as np
 from reticent import bounds
 from reticent.arrays import Array, Floats, Integers
 from reticent.guarantee.guarantee import checked_by
-from reticent.protect.recipe import (
-    Affine,
-    Plan,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import Affine, Plan, Step, Tensors
 from reticent.protect.recipes.linear import (
     NOISY_SUMS,
     OWN_CLASS,
@@ -187,7 +182,7 @@ class FunctionalRegressionRecipe(NumberRecipe):
     name: ClassVar[str] = "functional-regression"
 
     def steps(self, terms: Terms) -> dict[str, Step]:
-        """All coefficients at once."""
+        """One query: all coefficients of the squared loss at once (Zhang et al. 2012)."""
         moved = bounds.target_statistics(
             moment=1.0,
             products=1.0,

@@ -13,12 +13,7 @@ import numpy as np
 from reticent import bounds
 from reticent.arrays import Floats, Integers
 from reticent.guarantee.guarantee import checked_by
-from reticent.protect.recipe import (
-    Affine,
-    Plan,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import Affine, Plan, Step, Tensors
 from reticent.protect.recipes.exact_rows import unit_rows
 from reticent.protect.recipes.linear import (
     NOISY_SUMS,

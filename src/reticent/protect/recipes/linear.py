@@ -10,12 +10,7 @@ from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH
 from reticent.protect.plain_values import fields
-from reticent.protect.recipe import (
-    LARGEST_SCORE,
-    Affine,
-    Recipe,
-    Tensors,
-)
+from reticent.protect.recipe import LARGEST_SCORE, Affine, Recipe, Tensors
 from reticent.protect.terms import Terms
 from reticent.training.features import scale_rows
 from reticent.validation import InputError

@@ -14,7 +14,7 @@ from reticent.arrays import Floats
 from reticent.protect.recipe import Plan, Step
 from reticent.protect.recipes.contrastive import VIEWS, ContrastiveRecipe, Sample
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.network import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.recipes.sampled_gradients import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
 from reticent.protect.terms import Terms
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class MaskedPatchesRecipe(ContrastiveRecipe):
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """One kind of query: the clipped gradient sum."""
-        return {GRADIENTS: self.gradient_step(terms, 1.0)}
+        return {GRADIENTS: self.gradient_step(terms)}
 
     def draws(self, views: ImageViews | MaskedViews) -> int:
         """Numbers for one view of an image and its mask; of rows, for the mask alone."""

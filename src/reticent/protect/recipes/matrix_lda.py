@@ -16,12 +16,7 @@ from reticent.arrays import Floats, Floats32, Integers
 from reticent.guarantee import Relation
 from reticent.mechanisms.structured import from_upper_triangle, upper_triangle
 from reticent.protect.public_map import leading_directions, named_map, shape_of
-from reticent.protect.recipe import (
-    Affine,
-    Plan,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import Affine, Plan, Step, Tensors
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, STATED, UNIT_ROWS
 from reticent.protect.recipes.pure_recipe import PureRecipe
@@ -61,7 +56,7 @@ class MatrixLDARecipe(PureRecipe):
     """
 
     name: ClassVar[str] = "matrix-lda"
-    own_mechanism: ClassVar[str] = "matrix-laplace"
+    noises: ClassVar[tuple[str, ...]] = ("matrix-laplace",)
     options: ClassVar[tuple[str, ...]] = ("public_map", "seed")
     checked: ClassVar[tuple[str, ...]] = (UNIT_ROWS, NOISY_SUMS, OWN_CLASS)
 

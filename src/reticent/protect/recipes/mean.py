@@ -16,14 +16,9 @@ from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Sensitivity
 from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms import AdditiveMechanism
-from reticent.protect.budget import mechanism_of, noise_for_budget_share
-from reticent.protect.recipe import (
-    Plan,
-    Recipe,
-    Step,
-    Task,
-    Tensors,
-)
+from reticent.mechanisms.registry import MECHANISMS
+from reticent.protect.budget import noise_for_budget_share
+from reticent.protect.recipe import Plan, Recipe, Step, Task, Tensors
 from reticent.protect.terms import Terms
 from reticent.training.features import Rows, clip_rows
 from reticent.validation import InputError, positive
@@ -119,7 +114,7 @@ def sum_sensitivity(bound: float, features: int, terms: Terms) -> Sensitivity:
 def mean_noise(recipe: MeanRecipe, terms: Terms, *, share: float = 1.0) -> AdditiveMechanism:
     """The noise of a mean that spends a share of (ε, δ), from public numbers alone."""
     return noise_for_budget_share(
-        mechanism_of(recipe.mechanism),
+        MECHANISMS.named(recipe.mechanism),
         recipe.steps(terms)[MEAN].sensitivity,
         epsilon=terms.epsilon,
         delta=terms.delta,

@@ -14,28 +14,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
-from reticent import bounds
 from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Relation
-from reticent.guarantee.guarantee import checked_by
 from reticent.protect.certified_head import NO_SEARCH
 from reticent.protect.noisy_query import sampled_records
-from reticent.protect.recipe import (
-    Plan,
-    Recipe,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import Plan, Recipe, Step, Tensors
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
+from reticent.protect.recipes.sampled_gradients import (
+    COINS,
+    GRADIENTS,
+    PER_EXAMPLE,
+    SLOTS,
+    SampledGradients,
+)
 from reticent.protect.terms import Terms
 from reticent.protect.training_progress import training_progress
-from reticent.validation import InputError, count
+from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.training.encoders.torch_extra import nn, torch
 
-GRADIENTS: Final = "gradients"
 BATCH: Final = 512
 """Where nothing is said. Batch, clip and momentum are those of Tramèr & Boneh 2021 for the network
 ``conv`` on MNIST; the learning rate is twice theirs, for fewer epochs."""
@@ -43,19 +42,6 @@ _QUERIES: Final = 1024
 _PHYSICAL_PUBLIC: Final = 8
 """Queries at a time; and records at a time through an encoder, whose check takes the longer the
 more they are."""
-SLOTS = checked_by(
-    "a record's gradient has the same bits in every slot of a batch, whatever the others hold",
-    "training.gradients.check.check_slots",
-)
-PER_EXAMPLE = checked_by(
-    "what is clipped is each record's own gradient: on random records it is that of autograd on the"
-    " record alone",
-    "training.gradients.check.check_gradients",
-)
-COINS = checked_by(
-    "each step sees each record with the public rate, by secret coins",
-    "protect.noisy_query.sampled_records",
-)
 _STATED: Final = (
     "one record is one row of features and its label; the map from raw data to features is fixed "
     "and looks at one record at a time",
@@ -69,10 +55,6 @@ _STATED: Final = (
     "nothing else computed from the private data is published: no loss, accuracy, timing or size of"
     " a sample, nor that a job on them failed",
 )
-FAST: Final = (
-    "fast mode: gradients, norms and sums are kept in float32, whose rounding has no useful bound: "
-    "a record is taken to move the sum by no more than the clip"
-)
 _CUSTOM: Final = (
     "the network's own code keeps no state, draws no random numbers and has no other output than "
     "its scores"
@@ -81,11 +63,10 @@ _PUBLIC: Final = (
     "the public weights, which the certificate names by their hash, were neither trained on the"
     " private records nor chosen by looking at them"
 )
-_OPTIMISERS: Final = ("sgd", "adam")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NetworkRecipe(Recipe):
+class NetworkRecipe(SampledGradients, Recipe):
     """A classifier by DP-SGD from public first weights."""
 
     name: ClassVar[str] = "network"
@@ -145,15 +126,7 @@ class NetworkRecipe(Recipe):
         """Numbers that do not go together are refused before anything is planned."""
         if min(self.record_shape) < 1 or math.prod(self.record_shape) != self.features:
             raise InputError(f"shape must hold {self.features} numbers, got {self.shape!r}")
-        for name in ("batch", "physical"):
-            count(name, getattr(self, name))
-        count("seed", self.seed, at_least=0)
-        if not max(self.batch, self.physical, self.seed) < 2**53:
-            raise InputError("batch, physical and seed must be below 2**53, got a larger number")
-        if not 0 < self.epochs * self.records / self.batch < 1e9:
-            raise InputError(f"epochs must give between 1 and 10⁹ steps, got {self.epochs}")
-        if self.optimiser not in _OPTIMISERS:
-            raise InputError(f"optimiser must be sgd or adam, got {self.optimiser!r}")
+        self.check_training()
         if not self.momentum < 1 or not self.average < 1:
             raise InputError("momentum and average must be below 1, got a larger number")
 
@@ -176,16 +149,6 @@ class NetworkRecipe(Recipe):
             raise InputError(f"shape must be {layout}, as the table holds it, got {self.shape!r}")
 
     @property
-    def rate(self) -> float:
-        """The probability with which a step sees a record."""
-        return min(1.0, self.batch / self.records)
-
-    @property
-    def steps_taken(self) -> int:
-        """As many as see N records so many times."""
-        return max(1, math.ceil(self.epochs / self.rate))
-
-    @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
         return (PER_EXAMPLE, *((SLOTS,) if self.exact else ()), COINS, NOISY_SUMS, OWN_CLASS)
@@ -198,40 +161,9 @@ class NetworkRecipe(Recipe):
         custom = () if self.architecture in NETWORKS else (_CUSTOM,)
         return (*_STATED, *custom, *((_PUBLIC,) if self.public_weights else ()))
 
-    @property
-    def unproven(self) -> tuple[str, ...]:
-        """The rounding of float32, in fast mode."""
-        return () if self.exact else (FAST,)
-
     def steps(self, terms: Terms) -> dict[str, Step]:
         """One kind of query: the clipped gradient sum of a sample, as often as there are steps."""
-        if terms.records_touched > 1 and self.rate < 1:
-            raise InputError(
-                "max_records_per_person must be 1 for samples, whose coins are one for each record,"
-                f" got {terms.records_touched}: say 1, or a batch of all records"
-            )
-        if terms.relation is not Relation.ADD_REMOVE and self.rate < 1:
-            raise InputError(
-                "relation must be add-remove for Poisson samples, got replace-one: say add-remove,"
-                " or a batch of all records"
-            )
-        sensitivity = bounds.clipped_gradients(
-            clip=self.clip,
-            size=self.size,
-            records=self.records,
-            relation=terms.relation,
-            exact=self.exact,
-            max_records_per_person=terms.records_touched,
-        )
-        return {
-            GRADIENTS: Step(
-                sensitivity=sensitivity,
-                share=1.0,
-                theorem="bounds.sums.clipped_gradients",
-                times=self.steps_taken,
-                sampling_rate=self.rate,
-            )
-        }
+        return {GRADIENTS: self.gradient_step(terms)}
 
     @property
     def slots(self) -> int:
@@ -245,7 +177,7 @@ class NetworkRecipe(Recipe):
 
     @property
     def size(self) -> int:
-        """The number of weights."""
+        """The number of weights that are trained: entries of a gradient."""
         return sum(int(np.prod(shape)) for shape in self.shapes().values())
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -291,7 +223,7 @@ class NetworkRecipe(Recipe):
         }
 
     def scores(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
-        """The network's logits."""
+        """The logits of the released network for each row, in batches of queries."""
         from reticent.training.encoders.torch_extra import torch
         from reticent.training.fine_tuning.partly import grouped
 

@@ -14,13 +14,7 @@ from reticent import bounds
 from reticent.arrays import Floats, Floats32, Integers
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms.profiles import gaussian
-from reticent.protect.recipe import (
-    Affine,
-    Plan,
-    PlannedStep,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import Affine, Plan, PlannedStep, Step, Tensors
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
 from reticent.protect.recipes.linear import (
     EXP,

@@ -18,13 +18,7 @@ import numpy as np
 from reticent import bounds
 from reticent.arrays import Floats, Integers
 from reticent.guarantee.guarantee import checked_by
-from reticent.protect.recipe import (
-    Affine,
-    Curved,
-    Plan,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import Affine, Curved, Plan, Step, Tensors
 from reticent.protect.recipes.linear import EXP, OWN_CLASS, STATED, LinearRecipe
 from reticent.protect.recipes.weights import CERTIFIED, ZERO_SUM
 from reticent.protect.terms import Terms

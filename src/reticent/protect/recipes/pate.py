@@ -19,12 +19,7 @@ from reticent import bounds
 from reticent.arrays import Floats, Integers
 from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms.rounded.kernels import compiled
-from reticent.protect.recipe import (
-    Affine,
-    Plan,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import Affine, Plan, Step, Tensors
 from reticent.protect.recipes.exact_rows import unit_rows
 from reticent.protect.recipes.linear import (
     NOISY_SUMS,

@@ -18,12 +18,7 @@ from scipy import linalg
 
 from reticent import bounds
 from reticent.arrays import Floats, Floats32, Integers
-from reticent.protect.recipe import (
-    Plan,
-    PlannedStep,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import Plan, PlannedStep, Step, Tensors
 from reticent.protect.recipes.encoding import EncoderRecipe
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
 from reticent.protect.recipes.linear import other_constants

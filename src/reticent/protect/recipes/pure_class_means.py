@@ -34,7 +34,7 @@ class PureClassMeansRecipe(PureRecipe):
     """
 
     name: ClassVar[str] = "pure-class-means"
-    own_mechanism: ClassVar[str] = "block-l2-laplace"
+    noises: ClassVar[tuple[str, ...]] = ("block-l2-laplace",)
 
     def count_share(self, terms: Terms) -> float:
         """The share of the counts, in public numbers: more of ε where records are few."""

@@ -10,13 +10,7 @@ from reticent import bounds
 from reticent.arrays import Array, Floats
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.plain_values import SignedFloat
-from reticent.protect.recipe import (
-    Affine,
-    Plan,
-    Step,
-    Task,
-    Tensors,
-)
+from reticent.protect.recipe import Affine, Plan, Step, Task, Tensors
 from reticent.protect.recipes.adassp import ridge
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, LinearRecipe
 from reticent.protect.recipes.statistics import (

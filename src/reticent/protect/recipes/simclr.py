@@ -90,7 +90,7 @@ class SimCLRRecipe(ContrastiveRecipe):
 
     @property
     def chosen(self) -> Way:
-        """The way."""
+        """The object behind ``way``, which says queries, losses and what is stated."""
         return way_named(self.way)
 
     @property
@@ -107,7 +107,7 @@ class SimCLRRecipe(ContrastiveRecipe):
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the user states."""
+        """What the user states of every contrastive recipe, and of the chosen way."""
         return (*STATED, *self.chosen.stated(self))
 
     def refuse_uncovered(self, terms: Terms) -> None:
@@ -147,7 +147,7 @@ class SimCLRRecipe(ContrastiveRecipe):
         return self.chosen.example(self, records)
 
     def check_machine(self, run: ContrastiveRun, example: tuple[torch.Tensor, ...]) -> None:
-        """What the way needs."""
+        """Run the checks of the chosen way on an example batch; raise where one fails."""
         self.chosen.check_machine(self, run, example)
 
     def stand_in(self) -> torch.Tensor:

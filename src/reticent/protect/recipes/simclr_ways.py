@@ -21,7 +21,7 @@ from reticent.guarantee.guarantee import checked_by
 from reticent.protect.recipe import Plan, Step
 from reticent.protect.recipes.contrastive import EMBEDDINGS, OUTPUTS, SAMPLE, VIEWS, Sample
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.network import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.recipes.sampled_gradients import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.validation import InputError
@@ -147,7 +147,7 @@ class PublicNegatives(Way):
         return (PER_EXAMPLE, *bits, VIEWS, COINS, NOISY_SUMS, OWN_CLASS)
 
     def stated(self, recipe: SimCLRRecipe) -> tuple[str, ...]:
-        """That public images are."""
+        """That the images which private ones are told from are public, where they are given."""
         public = (
             "the images that are told from private ones are public: no private record was looked"
             " at to choose them"
@@ -159,7 +159,7 @@ class PublicNegatives(Way):
 
     def steps(self, recipe: SimCLRRecipe, terms: Terms) -> dict[str, Step]:
         """One kind of query: the clipped gradient sum."""
-        return {GRADIENTS: recipe.gradient_step(terms, 1.0)}
+        return {GRADIENTS: recipe.gradient_step(terms)}
 
     def total(
         self, recipe: SimCLRRecipe, run: ContrastiveRun, sample: Sample, plan: Plan
@@ -247,7 +247,7 @@ class ReleasedEmbeddings(Way):
         return with_places
 
     def example(self, recipe: SimCLRRecipe, records: int) -> tuple[torch.Tensor, ...]:
-        """Places of a batch."""
+        """The place of each record in a batch, which its loss reads among the embeddings."""
         from reticent.training.encoders.torch_extra import torch
 
         return ((torch.arange(records) % recipe.batch).float(),)

@@ -18,15 +18,9 @@ import numpy as np
 from reticent import bounds
 from reticent.arrays import Floats, Integers
 from reticent.bounds.statistics import EXACT_BLOCK
-from reticent.protect.budget import mechanism_of, noise_for_budget_share
-from reticent.protect.recipe import (
-    Affine,
-    Plan,
-    PlannedStep,
-    Recipe,
-    Step,
-    Tensors,
-)
+from reticent.mechanisms.registry import MECHANISMS
+from reticent.protect.budget import noise_for_budget_share
+from reticent.protect.recipe import Affine, Plan, PlannedStep, Recipe, Step, Tensors
 from reticent.protect.recipes.exact_rows import unit_rows
 from reticent.protect.recipes.linear import LinearRecipe, layer_tensors
 from reticent.protect.terms import Terms
@@ -97,7 +91,7 @@ def mean_pays(recipe: Recipe, steps: Mapping[str, Step], terms: Terms) -> bool:
     """A rule in public numbers: is the mean's noise shorter than half a row?"""
     step = steps[MEAN]
     noise = noise_for_budget_share(
-        mechanism_of(recipe.mechanism),
+        MECHANISMS.named(recipe.mechanism),
         step.sensitivity,
         epsilon=terms.epsilon,
         delta=terms.delta,

@@ -21,14 +21,7 @@ from reticent.protect.certified_head import NO_SEARCH, refuse_other_head
 from reticent.protect.head_numbers import CertifiedNumbers, checked_head, fields_of, one_of
 from reticent.protect.penalty import mean_share as public_mean_share
 from reticent.protect.penalty import public_penalty
-from reticent.protect.recipe import (
-    LARGEST_SCORE,
-    Affine,
-    Plan,
-    Recipe,
-    Step,
-    Tensors,
-)
+from reticent.protect.recipe import LARGEST_SCORE, Affine, Plan, Recipe, Step, Tensors
 from reticent.protect.recipes.mean import (
     EXACT_SUM,
     MEAN,

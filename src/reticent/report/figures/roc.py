@@ -151,7 +151,7 @@ _CEILING_LOOK = Look(colour="blue", marker="o")
 
 
 def draw_guarantee_ceiling(results: Results) -> Drawing:
-    """Of the recommended release."""
+    """The largest TPR at each FPR that the claim of the recommended release allows."""
     return draw_claim_ceiling(results.recommended.claim)
 
 

@@ -9,22 +9,10 @@ import numpy as np
 from reticent.arrays import Array
 from reticent.attacks import Records, Scores
 from reticent.attacks.context import ProgressCallback
-from reticent.attacks.output_likelihood import (
-    LIRA,
-    LOSS,
-    OutputRecords,
-    OutputShadows,
-    loss_scores,
-)
+from reticent.attacks.output_likelihood import LIRA, LOSS, OutputRecords, OutputShadows, loss_scores
 from reticent.audit import measured_attack
-from reticent.audit.attack_run import (
-    ALL,
-    Attacked,
-    AttackPlan,
-    corrected,
-    notes_on_copies,
-    refuse_same,
-)
+from reticent.audit.attack_plan import ALL, AttackPlan
+from reticent.audit.attack_run import Attacked, corrected, notes_on_copies, refuse_same
 from reticent.audit.blind_check import blind_check_rows
 from reticent.data import Dataset
 from reticent.protect import Release

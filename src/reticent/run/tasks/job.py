@@ -157,7 +157,7 @@ class TaskJob:
 
     @property
     def task(self) -> Literal["regression", "multilabel"]:
-        """What the labels are."""
+        """Whether labels are a number (regression) or several at once (multilabel)."""
         return cast(Literal["regression", "multilabel"], self.data.private.task)
 
     @property

@@ -37,7 +37,7 @@ class RidgeInRange:
         self.model, self.low, self.high = model, low, high
 
     def predict(self, rows: Floats) -> Floats:
-        """One number per row."""
+        """The ridge regression's value for each row, clipped to the public range."""
         return np.asarray(np.clip(self.model.predict(rows), self.low, self.high))
 
 

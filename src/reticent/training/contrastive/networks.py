@@ -173,7 +173,7 @@ class ImageViews:
         return rows.reshape(-1, high, wide, channels).permute(0, 3, 1, 2).contiguous()
 
     def view(self, inputs: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
-        """One view of each."""
+        """One augmented view of each image, drawn by its own secret uniforms."""
         return self.augmentation.of_uniforms(inputs, uniforms)
 
 
@@ -184,11 +184,11 @@ class MaskedViews:
         self.draws = features
 
     def inputs(self, rows: torch.Tensor) -> torch.Tensor:
-        """As they are."""
+        """The rows unchanged: a network of rows reads them as they are."""
         return rows
 
     def view(self, inputs: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
-        """One view of each."""
+        """Each row with the entries whose uniform is large set to zero."""
         return torch.where(uniforms < _KEPT, inputs, torch.zeros_like(inputs))
 
 

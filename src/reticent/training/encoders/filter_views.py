@@ -128,7 +128,7 @@ class WhitenedBank:
 
     @property
     def width(self) -> int:
-        """Features of one block."""
+        """The number of features of one block, that is, of one view."""
         return len(self.centre)
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 IMAGE_FEATURES: Final = 1280
-HIGHEST: Final = 6.0  # of ReLU6, and so of a mean of its values
 _SIDE: Final = 224  # pixels: what the model was trained on
 _MEAN, _SPREAD = 127.0, 128.0  # of a pixel in 0 … 255, as in its training: not those of torchvision
 _EFFICIENTNET_WEIGHTS: Final = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"

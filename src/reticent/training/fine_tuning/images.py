@@ -32,7 +32,7 @@ class Affine(nn.Module):
         self.register_buffer("shift", shift[:, None, None])
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Each channel for itself."""
+        """scale·x + shift of each channel: what batch normalisation is with public statistics."""
         return maps * self.scale + self.shift
 
 

@@ -28,7 +28,7 @@ class PartlyTrained(nn.Module, ABC):
     """The files that everything but the seed is read from, each with its SHA-256."""
 
     def train(self, mode: bool = True) -> Self:  # noqa: ARG002 - of no effect by design
-        """Nothing changes: see above."""
+        """Stay in evaluation mode, whatever ``mode`` is: no dropout, no batch statistics."""
         return super().train(False)
 
     @abstractmethod

@@ -204,7 +204,7 @@ class _HeadOnly(TextNetwork):
         return _mean(*self._encoded(self.encoder, rows))
 
     def forward(self, rows: Tensor) -> Tensor:
-        """The scores of means."""
+        """The head's scores of rows that are means of token states already."""
         scores: Tensor = self.head(rows)
         return scores
 

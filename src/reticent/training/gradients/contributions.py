@@ -32,7 +32,7 @@ class Contribution(ABC):
 
     @abstractmethod
     def squared_norms(self) -> Tensor:
-        """Of each record's part."""
+        """‖gradient‖² of each record with respect to this parameter, for its clipping."""
 
     @abstractmethod
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
@@ -80,11 +80,11 @@ class Kept(Contribution):
         return self._shaped(total)
 
     def parts(self) -> Tensor:
-        """As they are."""
+        """Each record's gradient, in the shape of the parameter: they were kept."""
         return self._shaped(self.rows)
 
     def without(self, dropped: Tensor) -> Self:
-        """With rows of zeros."""
+        """The same with zeros for the gradients of dropped records."""
         return dataclasses.replace(self, rows=_zeroed(self.rows, dropped))
 
     def _shaped(self, rows: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ class KeptOneByOne(Contribution):
     tensors: list[Tensor]
 
     def squared_norms(self) -> Tensor:
-        """Tensor by tensor."""
+        """‖gradient‖² of each record, tensor by tensor: in float64 where ``wide``."""
         flat = [part.reshape(1, -1) for part in self.tensors]
         if not self.wide:
             return torch.stack([torch.dot(part[0], part[0]) for part in flat])
@@ -133,11 +133,11 @@ class KeptOneByOne(Contribution):
         return total
 
     def parts(self) -> Tensor:
-        """Stacked."""
+        """Each record's gradient in one tensor, records along the first axis."""
         return torch.stack([part.view(self.parameter.shape) for part in self.tensors])
 
     def without(self, dropped: Tensor) -> Self:
-        """With tensors of zeros."""
+        """The same with zeros for the gradients of dropped records."""
         kept = [
             torch.zeros_like(part) if drop else part
             for part, drop in zip(self.tensors, dropped.tolist(), strict=True)
@@ -160,16 +160,16 @@ class OuterProducts(Contribution):
             self.inputs, self.gradients = self.inputs.double(), self.gradients.double()
 
     def squared_norms(self) -> Tensor:
-        """‖g·aᵀ‖² = ‖g‖²‖a‖²."""
+        """‖g·aᵀ‖² = ‖g‖²‖a‖² of each record: no product is formed (Goodfellow 2015)."""
         known = self.gradient_squares
         return squares(self.inputs) * (squares(self.gradients) if known is None else known)
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
-        """One matrix product."""
+        """Σ weight·g·aᵀ over the records, as one matrix product."""
         return torch.mm((self.gradients * weights[:, None]).t(), self.inputs, out=out)
 
     def parts(self) -> Tensor:
-        """Multiplied out."""
+        """Each record's gradient g·aᵀ, formed: for checks, not for training."""
         return torch.einsum("bo,bi->boi", self.gradients, self.inputs).to(self.parameter.dtype)
 
     def ingredients(self) -> list[Tensor]:
@@ -177,7 +177,7 @@ class OuterProducts(Contribution):
         return [self.inputs, self.gradients]
 
     def without(self, dropped: Tensor) -> Self:
-        """With rows of zeros."""
+        """The same with zeros for inputs and gradients of dropped records."""
         return dataclasses.replace(
             self,
             inputs=_zeroed(self.inputs, dropped),
@@ -201,7 +201,7 @@ class Summed(Contribution):
     one_by_one: Callable[[Tensor, Tensor], Tensor]
 
     def squared_norms(self) -> Tensor:
-        """By Gram matrices."""
+        """‖gradient‖² of each record by ``square``, mostly of Gram matrices: no part is formed."""
         return self.square(self.inputs, self.gradients)
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
@@ -212,7 +212,7 @@ class Summed(Contribution):
         return self.add(inputs, weighted(gradients, weights), out)
 
     def parts(self) -> Tensor:
-        """Multiplied out."""
+        """Each record's gradient in the shape of the parameter, by the rule's slow form."""
         rows = self.one_by_one(self.inputs, self.gradients)
         return rows.view(len(rows), *self.parameter.shape)
 

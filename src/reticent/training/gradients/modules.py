@@ -82,17 +82,6 @@ class LoraLinear(nn.Module):
         found: Tensor = self.base(rows) + self.scale * self.up(self.down(rows))
         return found
 
-    def merged(self) -> nn.Linear:
-        """One linear layer that gives the same."""
-        layer = nn.Linear(
-            self.base.in_features, self.base.out_features, bias=self.base.bias is not None
-        )
-        with torch.no_grad():
-            layer.weight.copy_(self.base.weight + self.scale * self.up.weight @ self.down.weight)
-            if self.base.bias is not None:
-                layer.bias.copy_(self.base.bias)
-        return layer
-
 
 def add_lora(model: nn.Module, names: Iterable[str], *, rank: int = 8) -> list[str]:
     """Freeze the model and put adapters around its linear layers of these (last) names.

@@ -54,7 +54,7 @@ class Call:
 
     @property
     def records(self) -> int:
-        """How many."""
+        """How many records the batch of this call holds."""
         return self.gradients.shape[0]
 
     def kept(self, parameter: nn.Parameter, rows: Tensor) -> Kept:

@@ -1,0 +1,115 @@
+"""What recipes by DP-SGD share: Poisson samples and sums of clipped per-example gradients."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from reticent import bounds
+from reticent.guarantee import Relation
+from reticent.guarantee.guarantee import checked_by
+from reticent.protect.recipe import Step
+from reticent.protect.terms import Terms
+from reticent.validation import InputError, count
+
+GRADIENTS: Final = "gradients"
+SLOTS = checked_by(
+    "a record's gradient has the same bits in every slot of a batch, whatever the others hold",
+    "training.gradients.check.check_slots",
+)
+PER_EXAMPLE = checked_by(
+    "what is clipped is each record's own gradient: on random records it is that of autograd on the"
+    " record alone",
+    "training.gradients.check.check_gradients",
+)
+COINS = checked_by(
+    "each step sees each record with the public rate, by secret coins",
+    "protect.noisy_query.sampled_records",
+)
+FAST: Final = (
+    "fast mode: gradients, norms and sums are kept in float32, whose rounding has no useful bound: "
+    "a record is taken to move the sum by no more than the clip"
+)
+_OPTIMISERS: Final = ("sgd", "adam")
+
+
+class SampledGradients:
+    """Steps that each see a Poisson sample, and what is checked of their public numbers."""
+
+    __slots__ = ()
+
+    sample_name: ClassVar[str] = ""
+    """Of the steps that ask their queries of one sample each time; empty where it is one query."""
+
+    if TYPE_CHECKING:  # fields of the recipes
+        records: int
+        batch: int
+        epochs: float
+        clip: float
+        exact: bool
+        physical: int
+        seed: int
+        optimiser: str
+
+        @property
+        def size(self) -> int:
+            """The number of weights that are trained."""
+
+    @property
+    def rate(self) -> float:
+        """The probability with which a step sees a record."""
+        return min(1.0, self.batch / self.records)
+
+    @property
+    def steps_taken(self) -> int:
+        """As many as see N records so many times."""
+        return max(1, math.ceil(self.epochs / self.rate))
+
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """The rounding of float32, in fast mode."""
+        return () if self.exact else (FAST,)
+
+    def gradient_step(self, terms: Terms, share: float = 1.0) -> Step:
+        """The clipped gradient sum of each sample, with this share of the budget."""
+        self.refuse_uncovered(terms)
+        return Step(
+            sensitivity=bounds.clipped_gradients(
+                clip=self.clip,
+                size=self.size,
+                records=self.records,
+                relation=terms.relation,
+                exact=self.exact,
+                max_records_per_person=terms.records_touched,
+            ),
+            share=share,
+            theorem="bounds.sums.clipped_gradients",
+            times=self.steps_taken,
+            sampling_rate=self.rate,
+            sample=self.sample_name,
+        )
+
+    def refuse_uncovered(self, terms: Terms) -> None:
+        """Samples that no theorem covers."""
+        if terms.records_touched > 1 and self.rate < 1:
+            raise InputError(
+                "max_records_per_person must be 1 for samples, whose coins are one for each record,"
+                f" got {terms.records_touched}: say 1, or a batch of all records"
+            )
+        if terms.relation is not Relation.ADD_REMOVE and self.rate < 1:
+            raise InputError(
+                "relation must be add-remove for Poisson samples, got replace-one: say add-remove,"
+                " or a batch of all records"
+            )
+
+    def check_training(self) -> None:
+        """Refuse numbers of a training that do not go together."""
+        for name in ("records", "batch", "physical"):
+            count(name, getattr(self, name))
+        count("seed", self.seed, at_least=0)
+        if not max(self.batch, self.physical, self.seed) < 2**53:
+            raise InputError("batch, physical and seed must be below 2**53, got a larger number")
+        if not 0 < self.epochs * self.records / self.batch < 1e9:
+            raise InputError(f"epochs must give between 1 and 10⁹ steps, got {self.epochs}")
+        if self.optimiser not in _OPTIMISERS:
+            raise InputError(f"optimiser must be sgd or adam, got {self.optimiser!r}")
