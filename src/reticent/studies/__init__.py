@@ -102,7 +102,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "tasks": trained_in("task_tables", ("tables", "adult"), ("adult",)),
         "scattering": trained_in("scattering", ("mnist", "cifar10", "digits"), _FOLDER[:2]),
         "pure": trained_in("pure", ("digits", *_PURE), _PURE),
-        "pure-grid": trained_in("pure_grid", ("digits", *_GRID), _GRID),
+        "pure-grid": trained_in("pure_grid", ("digits", "mnist5k-coarse", *_GRID), _GRID),
         "scattering-step": trained_in(
             "scattering_step", ("cifar10-grey", "digits"), ("cifar10-grey",)
         ),

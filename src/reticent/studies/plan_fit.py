@@ -76,7 +76,7 @@ def study(spec: PlanGrid, run: Run) -> Outcome:
 
 def _rows(spec: PlanGrid, records: int, run: Run) -> list[tuple[str, ...]]:
     data = task(spec.on, records=records, seed=spec.seed, folder=run.folder)
-    before = run.cell((spec, records, "free"), _free, spec, records, data)
+    before = run.cell((spec, records, "free"), unprotected_accuracy, spec, records, data)
     rows = []
     for epsilon in spec.epsilons:
         accuracies = [
@@ -89,7 +89,7 @@ def _rows(spec: PlanGrid, records: int, run: Run) -> list[tuple[str, ...]]:
     return rows
 
 
-def _free(spec: PlanGrid, records: int, data: Task) -> float:
+def unprotected_accuracy(spec: PlanGrid, records: int, data: Task) -> float:
     """The best of the heads without privacy, chosen on the queries themselves."""
     return max(
         float(np.mean(unprotected_head(data, request).predict(data.queries) == data.truth))

@@ -123,6 +123,13 @@ def _adult_log(part: str, folder: Path | None) -> Dataset:
     return replace(data, inputs=rows.astype(np.float32))
 
 
+def _mnist5k_coarse(folder: Path | None) -> Dataset:
+    """The same at 7 × 7 pixels, means of 4 × 4."""
+    data = _mnist5k(folder)
+    coarse = data.features.reshape(-1, 7, 4, 7, 4).mean(axis=(2, 4)).reshape(-1, 49)
+    return _with_features(data, coarse.astype(np.float32))
+
+
 def _trec(part: str, folder: Path | None) -> Dataset:
     """TREC questions as MiniLM's sentence vectors."""
     from reticent.training.encoders.cache import cached_features
@@ -142,6 +149,7 @@ def _mnist_scattering(part: str, folder: Path | None) -> Dataset:
 _WHOLE: Mapping[str, Callable[[Path | None], Dataset]] = {
     "digits": _digits,
     "mnist5k": _mnist5k,
+    "mnist5k-coarse": _mnist5k_coarse,
     "location": partial(
         load, "location"
     ),  # Foursquare check-ins of Bangkok, as Shokri clustered them

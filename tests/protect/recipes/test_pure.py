@@ -236,7 +236,8 @@ def test_rare_classes_do_not_outshout_the_others(kind):
     """Thirty classes of 8 records beside two of 1,500: their means are noise.
 
     In 20 draws each at ε = 3 the two large classes were found in at least .995 of their rows, and
-    without trust in means in at most .85. An alarm is a draw below .93, more than 50 standard deviations off.
+    without trust in means in at most .85. An alarm is a draw below .93, many
+    standard deviations (.001) off.
     """
     found = seeded("rare", 0)
     labels = np.concatenate([np.repeat([0, 1], 1_500), np.repeat(np.arange(2, 32), 8)])

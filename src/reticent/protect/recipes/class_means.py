@@ -66,4 +66,5 @@ def _variance(statistics: Statistics, squares: Floats) -> float:
     """Of a row about its mean in each of few directions: probabilities need it."""
     weight = statistics.counts / statistics.records
     spread = min(UNKNOWN_SPREAD, statistics.sums.shape[1])
-    return max(1 - float(weight @ squares), 1e-2) / spread
+    variance: float = max(1 - float(weight @ squares), 1e-2) / spread
+    return variance

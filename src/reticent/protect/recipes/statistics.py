@@ -223,7 +223,8 @@ def trust_in_means(lengths: Floats, noise: Floats, shares: Floats) -> Floats:
     """
     signal = max(float(shares @ (lengths - noise)), _LEAST_SIGNAL * float(shares @ lengths))
     trust: Floats = signal / (signal + noise)
-    return trust / trust.max()
+    trust /= trust.max()
+    return trust
 
 
 def split_release(step: PlannedStep, parts: list[Floats]) -> list[Floats]:

@@ -39,7 +39,7 @@ _NEEDS: Final = {"CIFAR-100": "CIFAR-100's files"}
 _DP_SGD: Final = "lu dp-sgd --on location --data DIR"
 LARGEST: Final = "Finding 2: DP-SGD's largest loss varies between data sets"
 VARIES: Final = 0.5
-"""By so much at least, where the paper has .9; fixed before the first set whose result is committed."""
+"""By so much at least, where the paper has .9; fixed before a committed run."""
 
 
 def corollary_3(files: Files) -> Ours:
