@@ -45,7 +45,7 @@ from tools import refresh_docs
 ROOT = Path(__file__).parents[2]
 LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
 PURE = ("cifar10", "mnist", "scattering", "adult")
-ATTACKED = ("location", "adult", "mnist")
+ATTACKED = ("location", "adult", "mnist", "shoppers2")
 DP_SGD = ("location",)
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
