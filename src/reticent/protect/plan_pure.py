@@ -108,4 +108,4 @@ class PureRule:
         return PURE_MEANS if few and signals.ratio >= self.smallest_ratio else MATRIX_LDA
 
 
-RULE: Final = PureRule(smallest_ratio=0.5, largest_signal=3.0, cluster_ratio=0.7)
+RULE: Final = PureRule(smallest_ratio=0.5, largest_signal=6.5, cluster_ratio=0.7)

@@ -19,7 +19,7 @@ from reticent.studies.plan_fit import PROTOTYPES
 from reticent.studies.pure_grid import COLUMNS, UNTRIED
 
 RATIOS: Final = (0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 1.0)
-SIGNALS: Final = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0)
+SIGNALS: Final = tuple(half / 2 for half in range(2, 17))
 CLUSTER_RATIOS: Final = (0.7, 0.8, 0.9, 1.0)
 """What the constants of the rule are taken from; of equally good ones the first."""
 COVERED: Final = 0.9
