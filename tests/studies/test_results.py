@@ -64,7 +64,6 @@ SPECS = {
     "private-networks-location": (private_networks.SPECS["location"],),
     "demonstration": (demonstration.SPECS["mnist-test"],),
     "end-to-end": (end_to_end.SPECS["built"],),
-    "end-to-end-schema": (end_to_end.SPECS["schema"],),
     "schema-adult": (raw_tables.SPECS["adult"],),
     "task-plan-tables": (task_plan_fit.SPECS["tables"],),
     **{f"tasks-{name}": (spec,) for name, spec in task_tables.SPECS.items()},
