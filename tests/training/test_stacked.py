@@ -39,8 +39,8 @@ def one_by_one(rows, labels, plan, removed):
     inputs, targets = torch.tensor(rows, dtype=torch.float32), torch.tensor(labels)
     weights = torch.ones(len(rows))
     weights[removed] = 0
-    layers = dense._initial(plan, generator)
-    optimiser = dense._optimiser(list(itertools.chain(*layers)), plan)
+    layers = dense.initial_layers(plan, generator)
+    optimiser = dense.optimiser_of(list(itertools.chain(*layers)), plan)
     batches = dense._batches(len(rows), plan, generator)
     for chosen in itertools.islice(batches, plan.steps):
         optimiser.zero_grad()

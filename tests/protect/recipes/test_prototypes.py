@@ -228,3 +228,11 @@ def test_without_rounds_the_components_have_the_whole_budget():
         noise_plan(one, terms)["second moment"].noise.scale for one in (alone, planned(terms))
     )
     assert whole < part
+
+
+def test_equal_eigenvalues_give_directions_too():
+    """LAPACK's search for a part of the spectrum found no vector of this matrix."""
+    equal = np.full((48, 48), -5.56130658e-05)
+    np.fill_diagonal(equal, 7.43447840e-03)
+    found = prototypes._components(equal, np.zeros(48), 2)
+    assert np.allclose(found.T @ found, np.eye(2), atol=1e-6)

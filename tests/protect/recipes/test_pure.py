@@ -229,6 +229,7 @@ def test_means_are_trusted_by_their_noise_the_surest_wholly():
     assert np.allclose(uneven * (signal / (signal + 0.01)), signal / (signal + noise))
     drowned = trust_in_means(np.array([0.1, 0.1, 1.0]), np.array([0.2, 0.2, 2.0]), shares)
     assert 0 < drowned[2] < drowned[0] == 1.0  # only noise is seen: still a comparison
+    assert np.array_equal(trust_in_means(np.zeros(3), np.zeros(3), shares), np.ones(3))
 
 
 @pytest.mark.parametrize("kind", [PureClassMeansHead, MatrixLDAHead])

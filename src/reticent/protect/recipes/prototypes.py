@@ -235,10 +235,10 @@ def discriminant(total: Floats, between: Floats, *, ridge: float) -> Floats:
 
 def _components(moment: Floats, mean: Floats, number: int) -> Floats:
     """The directions in which rows vary most, as columns on the grid of exact products."""
-    last = len(moment) - 1
-    _, vectors = linalg.eigh(
-        moment - np.outer(mean, mean), subset_by_index=[last - number + 1, last]
-    )
+    last, spread = len(moment) - 1, moment - np.outer(mean, mean)
+    _, vectors = linalg.eigh(spread, subset_by_index=[last - number + 1, last])
+    if vectors.shape[1] < number:  # LAPACK may find none among many equal eigenvalues
+        vectors = np.linalg.eigh(spread)[1][:, -number:]
     return on_grid(_directions(vectors[:, ::-1].T).T, 1.0)
 
 

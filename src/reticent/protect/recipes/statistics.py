@@ -222,6 +222,8 @@ def trust_in_means(lengths: Floats, noise: Floats, shares: Floats) -> Floats:
     noise that outshouts all others. A factor that all share is left out: it changes no comparison.
     """
     signal = max(float(shares @ (lengths - noise)), _LEAST_SIGNAL * float(shares @ lengths))
+    if not signal > 0:  # all means are 0
+        return np.ones(len(lengths))
     trust: Floats = signal / (signal + noise)
     trust /= trust.max()
     return trust
