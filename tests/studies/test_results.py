@@ -59,6 +59,7 @@ SPECS = {
     "answers-digits": answers.SPECS["digits"],
     "audits": (audits.SPECS["digits"],),
     "audits-network": (audits.SPECS["network"],),
+    "audits-pure": (audits.SPECS["pure"],),
     "private-networks-mnist": (private_networks.SPECS["mnist"],),
     "private-networks-mnist-scattering": (private_networks.SPECS["mnist-scattering"],),
     "private-networks-location": (private_networks.SPECS["location"],),
