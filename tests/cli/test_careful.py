@@ -155,7 +155,9 @@ def test_the_learner_follows_plan_and_a_line_says_so(command, table, tmp_path):
     named = protecting(table, tmp_path / "d", "--epsilon 0.5 --pure --mechanism laplace")
     code, _, error = command(named.replace(" --learner class-means", ""))
     assert code == 0
-    assert "learner class-means, laplace noise, which can have it; plan says pure-class-means" in error
+    assert (
+        "learner class-means, laplace noise, which can have it; plan says pure-class-means" in error
+    )
 
 
 def test_an_option_of_one_learner_chooses_it(command, table, tmp_path):
