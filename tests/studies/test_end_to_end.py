@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from reticent.audit.end_to_end.pairs import Combination
+from reticent.guarantee import Relation
 from reticent.run.every_release import WHOLE_JOB, every_release
 from reticent.studies import end_to_end
 from reticent.studies.trained import Run
@@ -43,6 +45,15 @@ def test_a_small_audit(monkeypatch):
     assert [row[0] for row in by_release.rows] == [*few, "all"]
     assert [row[1] for row in by_release.rows] == ["12", "12", "24"]
     assert len(by_format.rows) == 12
+
+
+def test_what_was_found_is_said_in_words():
+    combination = Combination(
+        release="mean", format="csv", relation=Relation.ADD_REMOVE, unit="record"
+    )
+    cell = dict.fromkeys(("pairs", "refused", "queries", "ratio", "epsilon"), 1)
+    table = end_to_end._table({combination: cell | {"problems": ["it moved too far"]}})
+    assert table.notes[-1] == "Found in mean, csv, add-remove, record: it moved too far."
 
 
 def test_one_recipe_alone_goes_through_its_own_ways():

@@ -127,6 +127,11 @@ def _table(found: Cells) -> Table:
             "with its attacks, whose claim covers one of its many releases. Attacks and figures "
             "may end that job on one of two files, which counts as refused: its guarantees say "
             "under stated that it is not published that a job failed.",
+            *(
+                f"Found in {one.release}, {one.format}, {one.relation}, {one.unit}: {problem}."
+                for one, cell in found.items()
+                for problem in cell["problems"]
+            ),
         ),
     )
 
