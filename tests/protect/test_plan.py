@@ -46,12 +46,12 @@ def test_the_choice(situation, learner, mechanism):
 
 
 def test_at_the_pure_threshold_one_record_decides():
-    """Class means up to a signal of the matrix; a neighbour that touches more needs more."""
+    """Class means up to a signal of their own; a neighbour that touches more needs more."""
     few = replace(SMALL, delta=0.0)
     while plan(few).learner == "pure-class-means":
         few = replace(few, records=few.records + 1)
-    assert PureSignals.of(few).matrix > RULE.largest_signal
-    assert PureSignals.of(replace(few, records=few.records - 1)).matrix <= RULE.largest_signal
+    assert PureSignals.of(few).means > RULE.largest_signal
+    assert PureSignals.of(replace(few, records=few.records - 1)).means <= RULE.largest_signal
     assert plan(replace(few, relation="replace-one")).learner == "pure-class-means"
     assert plan(replace(few, max_records_per_person=2)).learner == "pure-class-means"
 

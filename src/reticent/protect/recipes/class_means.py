@@ -29,23 +29,16 @@ class ClassMeansRecipe(StatisticsRecipe):
 
     def layer_from(self, statistics: Statistics) -> Affine:
         """Class means over the variance about them."""
-        return nearest_mean(statistics)
-
-
-def nearest_mean(statistics: Statistics) -> Affine:
-    """Scores μ_c·u − ½‖μ_c‖² over the variance of rows about their means."""
-    means = statistics.means
-    # Noise makes a mean longer: by its variance, on every entry.
-    squares = np.maximum(_squares(means) - means.shape[1] * statistics.mean_noise, 0.0)
-    variance = _variance(statistics, squares)
-    return Affine(means / variance, -squares / 2 / variance)
+        return nearest_trusted_mean(statistics)
 
 
 def nearest_trusted_mean(statistics: Statistics) -> Affine:
-    """The same of means that are drawn towards that of all records, those of few the most.
+    """Scores μ_c·u − ½‖μ_c‖² over the variance of rows about their means, means of few records
+    drawn towards that of all.
 
     With d_c = trust_c·(μ_c − μ) the scores are d_c·(u − μ) − ½‖d_c‖²: what all classes have in
-    common is taken off, or trust in it would decide.
+    common is taken off, or trust in it would decide. Noise makes a mean longer, by its variance on
+    every entry, and is taken off its squared length.
     """
     means, weight = statistics.means, statistics.counts / statistics.records
     common = weight @ means

@@ -8,7 +8,11 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.protect.recipe import Affine
 from reticent.protect.recipes.preconditioner import preconditioner
-from reticent.protect.recipes.statistics import Statistics, StatisticsRecipe
+from reticent.protect.recipes.statistics import (
+    Statistics,
+    StatisticsRecipe,
+    trusted_discriminant,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,7 +20,8 @@ class LDARecipe(StatisticsRecipe):
     """Scores μ_cᵀ A u − ½·μ_cᵀ A μ_c + ln π_c, A the inverse of the noisy covariance in a class.
 
     The covariance is denoised at the edge of the noise's spectrum (as noisy gradients are
-    preconditioned), and what noise adds to μ_cᵀ A μ_c on average is taken off.
+    preconditioned), what noise adds to μ_cᵀ A μ_c on average is taken off, and means are trusted by
+    their noise.
     """
 
     name: ClassVar[str] = "lda"
@@ -31,10 +36,7 @@ class LDARecipe(StatisticsRecipe):
         """Means turned by the inverse covariance, and the classes' shares."""
         means, priors = statistics.means, statistics.counts / statistics.records
         inverse = _inverse_within(statistics, means, priors)
-        weights = means @ inverse
-        lengths = np.einsum("ij,ij->i", weights, means)
-        lengths = np.maximum(lengths - np.trace(inverse) * statistics.mean_noise, 0.0)
-        return Affine(weights, np.log(priors) - lengths / 2)
+        return trusted_discriminant(means, inverse, priors, noise=statistics.mean_noise)
 
 
 def _inverse_within(statistics: Statistics, means: Floats, priors: Floats) -> Floats:

@@ -25,7 +25,7 @@ from reticent.protect.recipes.statistics import (
     likely_counts,
     second_moment,
     total,
-    trust_in_means,
+    trusted_discriminant,
 )
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
@@ -216,11 +216,7 @@ def discriminant(
         half_edge=moment_noise * math.sqrt(width) / records,
         trace=max(1 - float(priors @ lengths), 0.05),
     )
-    weights = means @ inverse
-    squares, noise = np.einsum("ij,ij->i", weights, means), np.trace(inverse) * added
-    trust = trust_in_means(squares, noise, priors)
-    lengths = trust**2 * np.maximum(squares - noise, 0.0)
-    return Affine(weights * trust[:, None], np.log(priors) - lengths / 2)
+    return trusted_discriminant(means, inverse, priors, noise=added)
 
 
 def _inverse(within: Floats, *, half_edge: float, trace: float) -> Floats:

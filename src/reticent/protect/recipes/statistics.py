@@ -229,6 +229,21 @@ def trust_in_means(lengths: Floats, noise: Floats, shares: Floats) -> Floats:
     return trust
 
 
+def trusted_discriminant(
+    means: Floats, inverse: Floats, priors: Floats, *, noise: Floats
+) -> Affine:
+    """Scores m_cᵀ A u − ½·m_cᵀ A m_c + ln π_c of means m_c that are trusted by their noise.
+
+    ``inverse`` is A, the inverse of the covariance in a class, in whose metric lengths are taken;
+    ``noise`` is the variance of an entry of each mean that is noise.
+    """
+    weights = means @ inverse
+    squares, added = np.einsum("ij,ij->i", weights, means), np.trace(inverse) * noise
+    trust = trust_in_means(squares, added, priors)
+    lengths = trust**2 * np.maximum(squares - added, 0.0)
+    return Affine(weights * trust[:, None], np.log(priors) - lengths / 2)
+
+
 def split_release(step: PlannedStep, parts: list[Floats]) -> list[Floats]:
     """One noisy vector of all parts, cut into the parts again."""
     answer = step.release(np.concatenate(parts))
