@@ -47,6 +47,7 @@ LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
 PURE = ("cifar10", "mnist", "scattering", "adult")
 ATTACKED = ("location", "adult", "mnist", "shoppers2")
 DP_SGD = ("location",)
+PLACES = ("adult", "adult-log", "mnist", "cifar10")
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
@@ -60,6 +61,7 @@ SPECS = {
     "audits": (audits.SPECS["digits"],),
     "audits-network": (audits.SPECS["network"],),
     "audits-pure": (audits.SPECS["pure"],),
+    "audits-places": (audits.SPECS["places"],),
     "private-networks-mnist": (private_networks.SPECS["mnist"],),
     "private-networks-mnist-scattering": (private_networks.SPECS["mnist-scattering"],),
     "private-networks-location": (private_networks.SPECS["location"],),
@@ -83,8 +85,7 @@ SPECS = {
     "pretraining-mnist": (pretraining.SPECS["mnist"],),
     "closed-form-cifar10": (closed_form.SPECS["cifar10"],),
     "closed-form-digits": (closed_form.SPECS["digits"],),
-    "places-adult": places.SPECS["adult"],
-    "places-adult-log": places.SPECS["adult-log"],
+    **{f"places-{name}": places.SPECS[name] for name in PLACES},
     "smoothing-mnist5k": smoothing.SPECS["mnist5k"],
     "plan": (),
     "plan-uneven": (plan_uneven.SPECS["all"],),

@@ -17,7 +17,7 @@ from reticent.studies.trained import Outcome, Run
 
 ALL = ("noisy-gradient", "class-means", "lda", "adassp", WEIGHTS)
 SEEN: Mapping[str, tuple[str, ...]] = dict.fromkeys(
-    ("digits", "hospital100", "trec"), ("class-means", "lda")
+    ("adult", "digits", "hospital100", "location", "trec"), ("class-means", "lda")
 )
 """Learners with a rule that was settled after figures on these data were seen."""
 
@@ -122,8 +122,8 @@ def _drawn(
 def _shown(spec: Learners, data: Task, rows: list[losses.LossRow], free: dict[str, Any]) -> Table:
     width, seen = data.rows.shape[1], SEEN.get(spec.on, ())
     declared = (
-        f"That {' and '.join(seen)} trust a class mean by its noise was decided after figures at"
-        " δ = 0 on these data were seen: declared here. The releases are proven.",
+        f"How {' and '.join(seen)} trust a class mean by its noise was decided after figures on"
+        " these data were seen: declared here. The releases are proven.",
     )
     return Table(
         title=f"Learners on {spec.on}: {spec.records:,} private records, {width:,} features",

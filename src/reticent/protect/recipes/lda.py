@@ -1,5 +1,6 @@
 """Noisy linear discriminant analysis: class means, and the spread that the classes share."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,7 +37,14 @@ class LDARecipe(StatisticsRecipe):
         """Means turned by the inverse covariance, and the classes' shares."""
         means, priors = statistics.means, statistics.counts / statistics.records
         inverse = _inverse_within(statistics, means, priors)
-        return trusted_discriminant(means, inverse, priors, noise=statistics.mean_noise)
+        return trusted_discriminant(
+            means, inverse, priors, noise=statistics.mean_noise, spread=gaussian_spread(inverse)
+        )
+
+
+def gaussian_spread(metric: Floats) -> float:
+    """The std of gᵀA g over its mean for independent Gaussians g: √2·‖A‖_F/tr A."""
+    return math.sqrt(2) * float(np.linalg.norm(metric) / np.trace(metric))
 
 
 def _inverse_within(statistics: Statistics, means: Floats, priors: Floats) -> Floats:
