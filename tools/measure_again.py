@@ -52,8 +52,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _noted(notes: Sequence[str], learners: Sequence[str], date: str) -> list[str]:
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    kept = [note for note in notes if AGAIN not in note]
-    return [*kept, f"{', '.join(learners)}:{AGAIN}{today}; the rest is of {date}."]
+    named = f"{', '.join(learners)}:{AGAIN}"
+    kept = [note for note in notes if not note.startswith(named)]
+    return [*kept, f"{named}{today}; the rest is of {date}."]
 
 
 def _learners(tables: Tables, on: str, learners: Sequence[str], run: Run) -> None:
