@@ -74,7 +74,7 @@ def _learners(tables: Tables, on: str, learners: Sequence[str], run: Run) -> Non
         new = {row[1:4]: list(row) for row in again.rows}
         table["rows"] = [new.pop(tuple(row[1:4]), row) for row in table["rows"]]
         assert not new
-        table["notes"] = list(again.notes)
+        table["notes"] = [*again.notes, *(note for note in table["notes"] if AGAIN in note)]
 
 
 def _grid(measured: Callable[..., Mapping[str, str]]) -> Callable[..., None]:

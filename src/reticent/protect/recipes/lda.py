@@ -12,7 +12,8 @@ from reticent.protect.recipes.preconditioner import preconditioner
 from reticent.protect.recipes.statistics import (
     Statistics,
     StatisticsRecipe,
-    trusted_discriminant,
+    TurnedMeans,
+    trust_in_means,
 )
 
 
@@ -37,9 +38,12 @@ class LDARecipe(StatisticsRecipe):
         """Means turned by the inverse covariance, and the classes' shares."""
         means, priors = statistics.means, statistics.counts / statistics.records
         inverse = _inverse_within(statistics, means, priors)
-        return trusted_discriminant(
-            means, inverse, priors, noise=statistics.mean_noise, spread=gaussian_spread(inverse)
+        turned = TurnedMeans.of(means, inverse, statistics.mean_noise)
+        trust = trust_in_means(
+            turned.squares, turned.noise, priors, spread=gaussian_spread(inverse)
         )
+        # Beside ln π_c the scale of scores counts: squared lengths stay as they are on average.
+        return turned.discriminant(trust / np.sqrt(priors @ trust**2), priors)
 
 
 def gaussian_spread(metric: Floats) -> float:

@@ -21,11 +21,12 @@ from reticent.protect.recipes.exact_rows import on_grid, unit_rows
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, STATED, UNIT_ROWS
 from reticent.protect.recipes.pure_recipe import PureRecipe
 from reticent.protect.recipes.statistics import (
+    TurnedMeans,
     class_sums,
     likely_counts,
     second_moment,
     total,
-    trusted_discriminant,
+    trust_in_means,
 )
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
@@ -216,7 +217,8 @@ def discriminant(
         half_edge=moment_noise * math.sqrt(width) / records,
         trace=max(1 - float(priors @ lengths), 0.05),
     )
-    return trusted_discriminant(means, inverse, priors, noise=added)
+    turned = TurnedMeans.of(means, inverse, added)
+    return turned.discriminant(trust_in_means(turned.squares, turned.noise, priors), priors)
 
 
 def _inverse(within: Floats, *, half_edge: float, trace: float) -> Floats:

@@ -237,19 +237,28 @@ def trust_in_means(
     return trust
 
 
-def trusted_discriminant(
-    means: Floats, inverse: Floats, priors: Floats, *, noise: Floats, spread: float | None = None
-) -> Affine:
-    """Scores m_cᵀ A u − ½·m_cᵀ A m_c + ln π_c of means m_c that are trusted by their noise.
+@dataclass(frozen=True)
+class TurnedMeans:
+    """Class means m_c in the metric of A, the inverse of the covariance in a class."""
 
-    ``inverse`` is A, the inverse of the covariance in a class, in whose metric lengths are taken;
-    ``noise`` is the variance of an entry of each mean that is noise; ``spread`` as above.
-    """
-    weights = means @ inverse
-    squares, added = np.einsum("ij,ij->i", weights, means), np.trace(inverse) * noise
-    trust = trust_in_means(squares, added, priors, spread=spread)
-    lengths = trust**2 * np.maximum(squares - added, 0.0)
-    return Affine(weights * trust[:, None], np.log(priors) - lengths / 2)
+    weights: Floats
+    """A m_c."""
+    squares: Floats
+    """m_cᵀ A m_c."""
+    noise: Floats
+    """What noise adds to these on average."""
+
+    @classmethod
+    def of(cls, means: Floats, inverse: Floats, noise: Floats) -> TurnedMeans:
+        """By A; ``noise`` is the variance of an entry of each mean that is noise."""
+        weights = means @ inverse
+        squares = np.einsum("ij,ij->i", weights, means)
+        return cls(weights, squares, np.trace(inverse) * noise)
+
+    def discriminant(self, trust: Floats, priors: Floats) -> Affine:
+        """Scores m_cᵀ A u − ½·m_cᵀ A m_c + ln π_c of means times their trust, noise taken off."""
+        lengths = trust**2 * np.maximum(self.squares - self.noise, 0.0)
+        return Affine(self.weights * trust[:, None], np.log(priors) - lengths / 2)
 
 
 def split_release(step: PlannedStep, parts: list[Floats]) -> list[Floats]:
