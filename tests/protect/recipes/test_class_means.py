@@ -16,9 +16,8 @@ from reticent.mechanisms import AdditiveMechanism
 from reticent.protect import Terms, load, save, verify
 from reticent.protect.estimators import AdaSSPHead, ClassMeansHead, LDAHead
 from reticent.protect.noise_scales import composed_epsilon, with_scales
-from reticent.protect.recipes import statistics
+from reticent.protect.recipes import lda, statistics
 from reticent.protect.recipes.exact_rows import unit_rows
-from reticent.protect.recipes.lda import gaussian_spread
 from reticent.validation import InputError
 
 HEADS = (ClassMeansHead, LDAHead, AdaSSPHead)
@@ -267,13 +266,34 @@ def test_a_class_whose_own_mean_stands_out_of_its_noise_is_trusted_by_it():
     assert statistics.trust_in_means(lengths, noise, shares) == pytest.approx(np.ones(3))
 
 
+def test_lda_keeps_the_scale_of_its_scores_beside_the_priors():
+    """The ratios of weights to untrusted ones have the root mean square 1, whatever the noise."""
+    counts = np.array([400.0, 300.0, 40.0])
+    sums = np.array([[0.3, 0.1, 0.0], [-0.3, 0.2, 0.1], [0.1, -0.8, 0.4]]) * counts[:, None]
+    seen = statistics.Statistics(
+        mean=statistics.Mean(values=np.zeros(3), records=740.0, length=1.0),
+        sums=sums,
+        counts=counts,
+        moment=740 * np.eye(3) / 3,
+        sum_noise=20.0,
+        moment_noise=1.0,
+    )
+    recipe = recipe_of(head(LDAHead, classes=range(3)), features=3)
+    weights, priors = recipe.layer_from(seen).weights, counts / counts.sum()
+    plain = seen.means @ lda._inverse_within(seen, seen.means, priors)
+    trust = (weights / plain).mean(axis=1)
+    assert np.allclose(weights, plain * trust[:, None])
+    assert priors @ trust**2 == pytest.approx(1.0)
+    assert trust[2] < 0.9 < trust[0]
+
+
 def test_the_spread_of_what_noise_adds_is_that_of_gaussian_lengths():
     """√2·‖A‖/tr A of gᵀA g: within 2 % over 100,000 draws, 7 of their standard deviations."""
     drawn = np.random.default_rng(12)
     inverse = np.diag([4.0, 2.0, 1.0, 1.0, 0.5])
     noise = drawn.normal(size=(100_000, 5))
     lengths = np.einsum("ij,jk,ik->i", noise, inverse, noise)
-    assert gaussian_spread(inverse) == pytest.approx(lengths.std() / lengths.mean(), rel=0.02)
+    assert lda.gaussian_spread(inverse) == pytest.approx(lengths.std() / lengths.mean(), rel=0.02)
 
 
 @pytest.mark.parametrize("kind", [ClassMeansHead, LDAHead])

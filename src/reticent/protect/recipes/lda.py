@@ -42,8 +42,9 @@ class LDARecipe(StatisticsRecipe):
         trust = trust_in_means(
             turned.squares, turned.noise, priors, spread=gaussian_spread(inverse)
         )
-        # Beside ln π_c the scale of scores counts: squared lengths stay as they are on average.
-        return turned.discriminant(trust / np.sqrt(priors @ trust**2), priors)
+        # Beside ln π_c the scale of scores counts: it stays, on average over the records.
+        scale = 1 / math.sqrt(float(priors @ trust**2))
+        return turned.discriminant(trust, priors, scale=scale)
 
 
 def gaussian_spread(metric: Floats) -> float:

@@ -255,10 +255,13 @@ class TurnedMeans:
         squares = np.einsum("ij,ij->i", weights, means)
         return cls(weights, squares, np.trace(inverse) * noise)
 
-    def discriminant(self, trust: Floats, priors: Floats) -> Affine:
-        """Scores m_cᵀ A u − ½·m_cᵀ A m_c + ln π_c of means times their trust, noise taken off."""
+    def discriminant(self, trust: Floats, priors: Floats, *, scale: float = 1.0) -> Affine:
+        """Scores scale·(m_cᵀ A u − ½·m_cᵀ A m_c) + ln π_c of means times their trust.
+
+        What noise adds to a squared length on average is taken off.
+        """
         lengths = trust**2 * np.maximum(self.squares - self.noise, 0.0)
-        return Affine(self.weights * trust[:, None], np.log(priors) - lengths / 2)
+        return Affine(scale * self.weights * trust[:, None], np.log(priors) - scale * lengths / 2)
 
 
 def split_release(step: PlannedStep, parts: list[Floats]) -> list[Floats]:
