@@ -47,7 +47,7 @@ LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
 PURE = ("cifar10", "mnist", "scattering", "adult")
 ATTACKED = ("location", "adult", "mnist", "shoppers2")
 DP_SGD = ("location",)
-PLACES = ("adult", "adult-log", "mnist", "cifar10")
+PLACES = ("adult", "adult-log")
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
@@ -61,7 +61,6 @@ SPECS = {
     "audits": (audits.SPECS["digits"],),
     "audits-network": (audits.SPECS["network"],),
     "audits-pure": (audits.SPECS["pure"],),
-    "audits-places": (audits.SPECS["places"],),
     "private-networks-mnist": (private_networks.SPECS["mnist"],),
     "private-networks-mnist-scattering": (private_networks.SPECS["mnist-scattering"],),
     "private-networks-location": (private_networks.SPECS["location"],),
