@@ -153,7 +153,8 @@ def _gathered(table: Any, name: str) -> Array:
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
     if not table.records or not (is_number or _is_list(kind)):
         return _converted(_Place(table.path.name, called), table.whole(name))
-    values, at = np.empty(0), _Place(table.path.name, called)
+    values: Array = np.empty(0)
+    at = _Place(table.path.name, called)
     for part in table.parts(name):
         if at.first == 0 and _is_list(kind):
             at = at._replace(length=part.value_lengths()[0].as_py())
