@@ -7,6 +7,7 @@ import pytest
 from reticent.attacks.shadow_network import NetworkRecipe
 from reticent.studies import STUDIES
 from reticent.studies.lu import leakage
+from reticent.studies.lu.tables import TABLE_5
 from reticent.studies.lu.victims import LuVictim
 from reticent.studies.trained import Run
 
@@ -49,7 +50,7 @@ def test_a_small_run_has_a_row_for_each_variant():
     spec = leakage.Leakage(data=(TINY, strong), seeds=2)
     (table,) = leakage.study(spec, Run()).tables
     assert [row[0] for row in table.rows] == ["Table 4", "strong"]
-    assert len(table.columns) == 1 + 3 + 4
+    assert len(table.columns) == 1 + 3 + 3
     training, strong_training = (float(row[1].split()[0]) for row in table.rows)
     assert strong_training < training  # the penalty reached the network
     assert not any("printed" in note for note in table.notes)
@@ -57,18 +58,19 @@ def test_a_small_run_has_a_row_for_each_variant():
 
 def test_the_printed_row_comes_first_on_location():
     spec = dataclasses.replace(leakage.SPECS["location"], seeds=2)
-    table = leakage._table(spec, {"Table 4": made(1.0, 0.61), "weak": made(0.9, 0.65, _3=0.33)})
+    table = leakage._table(spec, {"Table 4": made(1.0, 0.61), "weak": made(0.9, 0.65, _2=0.33)})
     assert table.rows[0][:5] == ("printed", ".9916", ".6484", ".3432", ".3600")
 
 
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ({"a": made(1.0, 0.61)}, ("no attack", "1 of 1 rows (a)", "as near in: a.")),
-        ({"a": made(1.0, 0.4)}, ("no attack", "0 of 1 rows (none)", "as near in: none.")),
-        ({"a": made(1.0, 0.4, _2=0.4)}, ("a, one network, with the label.", "0 of 1 rows")),
+        ({"a": made(1.0, 0.61)}, "together: nowhere; the leakage alone: nowhere."),
+        ({"a": made(1.0, 0.4, _1=0.4)}, f"nowhere; the leakage alone: a ({leakage.ATTACKS[1]})."),
+        ({"a": made(0.99, 0.65, _2=0.33)}, f"together: a ({leakage.ATTACKS[2]}); the leakage"),
+        ({"a": made(0.99, 0.71, _2=0.33)}, "together: nowhere; the leakage alone: a"),
     ],
 )
 def test_what_is_said_of_made_figures(cells, words):
-    sentence = leakage.said(cells, 0.36, 0.6484)
-    assert all(word in sentence for word in words), sentence
+    sentence = leakage.said(cells, TABLE_5["Location"])
+    assert words in sentence, sentence
