@@ -148,9 +148,9 @@ def _table(spec: Leakage, cells: Mapping[str, Sequence[Cell]]) -> Table:
             "batches, and so much is the penalty where the loss of each batch is divided by the "
             "number of all records and the penalty is added to each.",
             f"Means over {spec.seeds} seeds with Student's 95 % interval; seeds share records. "
-            "Which rows and columns there are was chosen on another seed, after its figures were "
-            "seen: half, twice and eight times the penalty lie between their neighbours, and one "
-            "network that sees the label does as networks for each class do.",
+            "Which rows and columns there are was chosen on one other seed, after its figures were "
+            "seen: there, eight times the penalty lay between its neighbours, and one network that "
+            "sees the label was within .06 of networks for each class.",
             *([] if printed is None else [said(cells, printed)]),
         ),
     )
