@@ -46,7 +46,7 @@ ROOT = Path(__file__).parents[2]
 LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
 PURE = ("cifar10", "mnist", "scattering", "adult")
 ATTACKED = ("location", "adult", "mnist", "shoppers2")
-DP_SGD = ("location",)
+DP_SGD = ("location", "adult")
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
     "alm-mnist": (alm_mnist.SPECS["mnist"],),

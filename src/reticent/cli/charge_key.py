@@ -117,7 +117,7 @@ def _opened_alone(path: Path) -> IO[str]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.close()
-            raise InputError(f"{path} must not be in use, got a training that runs on it") from None
+            raise InputError(f"{path} must not be in use, got a command that runs on it") from None
         if os.fstat(file.fileno()).st_nlink > 0:
             file.seek(0)
             return file
