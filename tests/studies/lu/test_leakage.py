@@ -50,7 +50,7 @@ def test_a_small_run_has_a_row_for_each_variant():
     spec = leakage.Leakage(data=(TINY, strong), seeds=2)
     (table,) = leakage.study(spec, Run()).tables
     assert [row[0] for row in table.rows] == ["Table 4", "strong"]
-    assert len(table.columns) == 1 + 3 + 3
+    assert len(table.columns) == 1 + 3 + 2
     training, strong_training = (float(row[1].split()[0]) for row in table.rows)
     assert strong_training < training  # the penalty reached the network
     assert not any("printed" in note for note in table.notes)
@@ -58,7 +58,7 @@ def test_a_small_run_has_a_row_for_each_variant():
 
 def test_the_printed_row_comes_first_on_location():
     spec = dataclasses.replace(leakage.SPECS["location"], seeds=2)
-    table = leakage._table(spec, {"Table 4": made(1.0, 0.61), "weak": made(0.9, 0.65, _2=0.33)})
+    table = leakage._table(spec, {"Table 4": made(1.0, 0.61), "weak": made(0.9, 0.65, _1=0.33)})
     assert table.rows[0][:5] == ("printed", ".9916", ".6484", ".3432", ".3600")
 
 
@@ -67,8 +67,8 @@ def test_the_printed_row_comes_first_on_location():
     [
         ({"a": made(1.0, 0.61)}, "together: nowhere; the leakage alone: nowhere."),
         ({"a": made(1.0, 0.4, _1=0.4)}, f"nowhere; the leakage alone: a ({leakage.ATTACKS[1]})."),
-        ({"a": made(0.99, 0.65, _2=0.33)}, f"together: a ({leakage.ATTACKS[2]}); the leakage"),
-        ({"a": made(0.99, 0.71, _2=0.33)}, "together: nowhere; the leakage alone: a"),
+        ({"a": made(0.99, 0.65, _1=0.33)}, f"together: a ({leakage.ATTACKS[1]}); the leakage"),
+        ({"a": made(0.99, 0.71, _1=0.33)}, "together: nowhere; the leakage alone: a"),
     ],
 )
 def test_what_is_said_of_made_figures(cells, words):
