@@ -31,7 +31,7 @@ from reticent.guarantee import (
 from reticent.ledger import Ledger
 from reticent.protect import calibrated_answers, numbers_of, release_weights, save, verify
 from reticent.protect.answers.files import load_plan, save_plan
-from reticent.results import Results, read_results, write_results
+from reticent.results import read_results, write_results
 from reticent.studies.trained import _read as read_cells
 from reticent.training import SoftmaxHead
 from reticent.training.fit_file import load_fit, save_fit
@@ -45,7 +45,7 @@ from tests.fuzz.mutations import (
     of_safetensors,
     of_text,
 )
-from tests.report.sample import releases, sample_results
+from tests.report.sample import short_results
 
 RNG = np.random.default_rng(18)
 
@@ -334,11 +334,6 @@ def _event() -> dict[str, object]:
     return Composed(events=(steps, gaussian)).to_dict()
 
 
-def _results() -> Results:
-    """With the last releases alone, the recommended one among them: forty read no differently."""
-    return sample_results(releases=releases()[-6:])
-
-
 def _documents() -> list[Reader]:
     def written(name: str, content: str) -> Callable[[Path], object]:
         return lambda folder: (folder / name).write_text(content, encoding="utf-8")
@@ -351,7 +346,7 @@ def _documents() -> list[Reader]:
                changed={"head.json": both, "head.safetensors": (of_safetensors, of_bytes)},
                weight=2.0),
         Reader(name="results",
-               write=lambda folder: write_results(_results(), folder / "r.json"),
+               write=lambda folder: write_results(short_results(), folder / "r.json"),
                read=lambda folder: read_results(folder / "r.json"), changed={"r.json": both},
                weight=0.3),
         Reader(name="fit", write=lambda folder: save_fit(_head(), folder / "a"),
