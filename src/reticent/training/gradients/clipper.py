@@ -100,6 +100,9 @@ class Clipper:
         self._calls: dict[str, int] = {}
         """How often each module was called in this forward pass."""
         self._records = 0
+        trained = self.parameters
+        entries = sum(one.numel() for one in trained)
+        self._slack = 1 + (2 * entries + 64 + len(trained)) * _ROUND
         self._hooks = [
             module.register_forward_hook(self._hook(name, module), with_kwargs=True)
             for name, module in self._owners(model, fallback)
@@ -159,7 +162,8 @@ class Clipper:
         With ``wide`` norms and sums are kept in float64 and the factors rounded down, so that no
         record's part is longer than ``clip``. A gradient that is not finite counts as zero. Where
         only the first rows hold records, ``counted`` says how many: the others fill the batch up.
-        A parameter's sum may be written to its tensor of ``out``, and is that tensor then.
+        A parameter's sum may be written to its tensor of ``out``, and is that tensor then; with
+        ``wide`` it is added to what that tensor holds.
         """
         if losses.dim() != 1:
             raise InputError(
@@ -181,9 +185,10 @@ class Clipper:
             )
             if counted is not None:
                 weights[counted:] = 0
+            add = _add_weighted if wide else _weighted_sum
             places = {} if out is None else out
             sums = {
-                one.parameter: one.weighted_sum(weights, places.get(one.parameter))
+                one.parameter: add(one, weights, places.get(one.parameter))
                 for one in contributions
             }
         return ClippedSums(norms=norms, sums=sums)
@@ -193,9 +198,7 @@ class Clipper:
 
         A squared norm of p entries in float64 is off by at most 2p + 64 roundings.
         """
-        entries = sum(one.numel() for one in self.parameters)
-        slack = 1 + (2 * entries + 64 + len(self.parameters)) * _ROUND
-        return (clip * (1 - 8 * _ROUND) / (norms * slack)).clamp_max_(1)
+        return (clip * (1 - 8 * _ROUND) / (norms * self._slack)).clamp_max_(1)
 
     def contributions(self, losses: Tensor, *, wide: bool = False) -> list[Contribution]:
         """One for each trainable parameter that a record may have moved."""
@@ -342,6 +345,16 @@ def _merged(parameter: nn.Parameter, ones: list[Contribution]) -> Contribution:
         return ones[0]
     rows = _total([one.parts() for one in ones])
     return Kept(parameter=parameter, rows=rows.reshape(len(rows), -1), wide=ones[0].wide)
+
+
+def _weighted_sum(one: Contribution, weights: Tensor, out: Tensor | None) -> Tensor:
+    return one.weighted_sum(weights, out)
+
+
+def _add_weighted(one: Contribution, weights: Tensor, out: Tensor | None) -> Tensor:
+    total = torch.zeros(one.parameter.shape, dtype=torch.float64) if out is None else out
+    one.add_weighted(weights, total)
+    return total
 
 
 def _total(tensors: list[Tensor]) -> Tensor:

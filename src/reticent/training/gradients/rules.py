@@ -21,7 +21,9 @@ from reticent.training.gradients.contributions import (
     KeptPatches,
     OuterProducts,
     Summed,
+    TableRows,
     squares,
+    wide_squares,
 )
 from reticent.validation import InputError
 
@@ -90,7 +92,7 @@ def linear(call: Call) -> Iterator[Contribution]:
 def _linear_of_rows(call: Call) -> Iterator[Contribution]:
     """One row of each record; norms of gradients are found once for weight and bias."""
     module, gradients = call.module, call.gradients
-    known = None if call.wide else squares(gradients)
+    known = wide_squares(gradients) if call.wide else squares(gradients)
     if trained(module.bias):
         yield Kept(parameter=module.bias, rows=gradients, squares=known, wide=call.wide)
     if trained(module.weight):
@@ -365,7 +367,8 @@ def embedding(call: Call) -> Iterator[Contribution]:
         return tables.scatter_add_(1, places[..., None].expand_as(gradients), gradients).flatten(1)
 
     if call.wide:
-        yield call.kept(module.weight, one_by_one(places, gradients))
+        rows = _once_each(places, gradients)
+        yield TableRows(parameter=module.weight, places=places, rows=rows, wide=True)
     else:
         yield Summed(
             parameter=module.weight,
@@ -375,6 +378,15 @@ def embedding(call: Call) -> Iterator[Contribution]:
             add=add,
             one_by_one=one_by_one,
         )
+
+
+def _once_each(places: Tensor, gradients: Tensor) -> Tensor:
+    """The sum of a record's rows for one place of the table, where it is first asked for."""
+    positions = torch.arange(places.shape[1])
+    same = places[:, :, None] == places[:, None, :]
+    first = torch.where(same, positions, len(positions)).amin(2)
+    rows = torch.zeros_like(gradients)
+    return rows.scatter_add_(1, first[..., None].expand_as(gradients), gradients)
 
 
 RULES: dict[type[nn.Module], Rule] = {
