@@ -81,8 +81,8 @@ NOTES = (
     " before plain maps, logarithms and group norms on training images of CIFAR-10. Scales for each"
     " channel and group norms were tried on MNIST's training images afterwards: within .001 of"
     " roots, which stayed.",
-    "On CIFAR-10 itself the learner's constants, the roots and the longest step were all chosen with"
-    " its training images in sight (an earlier row had the longest step 4: .6762 at ε = 3). Of such"
+    "On CIFAR-10 itself the learner's constants, roots and longest step were all chosen with its"
+    " training images in sight (an earlier row had the longest step 4: .6762 at ε = 3). Of such"
     " choices an ε says nothing: these rows are declared, whatever the learner proves.",
     "Published: at the same ε and δ, without public data. Tramèr and Boneh train on 8 × 8 cells of"
     " the same wavelets, the others train large residual networks on pixels.",

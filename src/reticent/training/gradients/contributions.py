@@ -1,9 +1,9 @@
 """What each record adds to the gradient of one parameter, in the form that costs least.
 
 A contribution gives the squared norm of every record's part, and the sum of all parts with a weight
-for each record. Few of them hold the parts themselves. ``wide`` ones keep their books in float64,
-so that the rounding of norms and sums has a bound (docs/theory.md E.5): their norms are float64, and
-their sums are added to what earlier batches gave (``add_weighted``).
+for each record. Few of them hold the parts themselves. ``wide`` ones take norms from the parts and
+keep sums in float64, added to what earlier batches gave (``add_weighted``), so that the rounding of
+both has a bound (docs/theory.md E.5).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Contribution(ABC):
 
     @abstractmethod
     def squared_norms(self) -> Tensor:
-        """‖gradient‖² of each record with respect to this parameter, for its clipping."""
+        """‖gradient‖² of each record with respect to this parameter, in float64."""
 
     @abstractmethod
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
@@ -72,7 +72,7 @@ class Kept(Contribution):
         """By a sum of squares, unless the rule has them."""
         if self.squares is not None:
             return self.squares
-        return wide_squares(self.rows) if self.wide else squares(self.rows)
+        return squares(self.rows)
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """One product of a row of weights and the matrix of parts."""
@@ -119,13 +119,12 @@ class KeptOneByOne(Contribution):
     """The parts themselves, a tensor for each record, from a kernel that takes one record."""
 
     tensors: list[Tensor]
+    squares: Tensor
+    """Of the tensors."""
 
     def squared_norms(self) -> Tensor:
-        """‖gradient‖² of each record, tensor by tensor: in float64 where ``wide``."""
-        flat = [part.reshape(1, -1) for part in self.tensors]
-        if not self.wide:
-            return torch.stack([torch.dot(part[0], part[0]) for part in flat])
-        return torch.cat([wide_squares(part) for part in flat])
+        """‖gradient‖² of each record, as the rule has them."""
+        return self.squares
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """Added up tensor by tensor."""
@@ -161,12 +160,11 @@ class OuterProducts(Contribution):
     inputs: Tensor
     gradients: Tensor
     gradient_squares: Tensor
-    """Squared norms of the gradients' rows, in the books' own precision."""
+    """Squared norms of the gradients' rows."""
 
     def squared_norms(self) -> Tensor:
         """‖g·aᵀ‖² = ‖g‖²‖a‖² of each record: no product is formed (Goodfellow 2015)."""
-        inputs = wide_squares(self.inputs) if self.wide else squares(self.inputs)
-        return inputs.mul_(self.gradient_squares)
+        return squares(self.inputs).mul_(self.gradient_squares)
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """Σ weight·g·aᵀ over the records, as one matrix product."""
@@ -206,12 +204,14 @@ class TableRows(Contribution):
 
     def squared_norms(self) -> Tensor:
         """Of the rows that are not zero."""
-        return wide_squares(self.rows.flatten(1)) if self.wide else squares(self.rows.flatten(1))
+        return squares(self.rows.flatten(1))
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """Row after row of the table."""
         total = torch.zeros_like(self.parameter) if out is None else out.zero_()
-        return total.index_add_(0, self.places.flatten(), weighted(self.rows, weights).flatten(0, 1))
+        return total.index_add_(
+            0, self.places.flatten(), weighted(self.rows, weights).flatten(0, 1)
+        )
 
     def add_weighted(self, weights: Tensor, total: Tensor) -> None:
         """The same in float64; zeros change nothing."""
@@ -249,7 +249,7 @@ class Summed(Contribution):
 
     def squared_norms(self) -> Tensor:
         """‖gradient‖² of each record by ``square``, mostly of Gram matrices: no part is formed."""
-        return self.square(self.inputs, self.gradients)
+        return self.square(self.inputs, self.gradients).double()
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """As one gradient of the module, linear in either side: the smaller one is weighted."""
@@ -277,14 +277,11 @@ def weighted(gradients: Tensor, weights: Tensor) -> Tensor:
 
 
 def squares(rows: Tensor) -> Tensor:
-    """The squared norm of each row."""
-    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    """The squared norm of each row, in float64: each product of two float32 numbers is exact."""
+    if rows.dtype == torch.float32 and rows.device.type == "cpu":
+        return torch.from_numpy(wide_kernels.squared_norms(_float32(rows)))
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
     return norms.square_()
-
-
-def wide_squares(rows: Tensor) -> Tensor:
-    """The same of float32 rows in float64, in which each product of two of them is exact."""
-    return torch.from_numpy(wide_kernels.squared_norms(_float32(rows)))
 
 
 def _float32(rows: Tensor) -> Floats32:
