@@ -14,13 +14,15 @@ from reticent.studies.pretraining import SPECS, Pretraining
 def test_what_stands_in_the_specifications() -> None:
     mnist = SPECS["mnist"]
     assert (mnist.batch, mnist.steps, mnist.seeds, mnist.exact) == (512, 100, 5, True)
-    assert mnist.rows == [("spectral", 3.0, 1 / 17), ("spectral", 0.9, 1 / 17)]
-    masked = [("masked-patches", 3.0, None), ("masked-patches", 0.9, None)]
+    assert mnist.rows == [("spectral", 3.0, 1 / 17, True), ("spectral", 0.9, 1 / 17, True)]
+    masked = [("masked-patches", 3.0, None, True), ("masked-patches", 0.9, None, True)]
     assert SPECS["mnist-masked"].rows == masked
     assert [row.share for row in SPECS["mnist-split"].rows] == [0.003, 1 / 17, 0.5, 0.9]
     shares = dataclasses.replace(mnist, coupling_shares=(0.1, 0.2))
-    spent = [("spectral", 3.0, 0.1), ("spectral", 3.0, 0.2), ("spectral", 0.9, 0.1)]
-    assert shares.rows == spent
+    assert [row[1:3] for row in shares.rows] == [(3.0, 0.1), (3.0, 0.2), (0.9, 0.1)]
+    twins = dataclasses.replace(mnist, twins=True).rows
+    assert [row.has_noise for row in twins] == [True, True, False]
+    assert twins[-1][:3] == twins[0][:3]
 
 
 def test_maps_are_pooled_square_by_square() -> None:
@@ -36,6 +38,20 @@ def test_gains_are_paired_with_the_first_weights_of_the_seed() -> None:
     text = pretraining._gain([{"knn": 0.6}, {"knn": 0.8}], starts, "knn")
     assert text == "0.7000 (+0.1000 ± 0.0000)"
     assert pretraining._gain([{"knn": 0.6}], starts, "knn") == "0.6000 (+0.1000)"
+
+
+@pytest.mark.slow
+def test_a_twin_takes_the_same_steps_without_noise() -> None:
+    small = dataclasses.replace(
+        SPECS["digits"], seeds=1, steps=3, beside=(), twins=True, records=300, memory=300, batch=300
+    )  # steps that see all records: no coin decides what the twins see
+    noisy, free = (
+        pretraining.study(dataclasses.replace(small, epsilons=(epsilon,)), Run()).tables[0].rows
+        for epsilon in (8.0, 1e-3)
+    )
+    assert noisy[-1] == free[-1]  # its steps are exact: the same twice, at whatever ε
+    assert noisy[-1][:4] == ("spectral, no noise", "–", "∞", "–")
+    assert free[1][5:] != free[-1][5:]
 
 
 @pytest.mark.slow
