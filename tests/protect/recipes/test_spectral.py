@@ -25,7 +25,7 @@ from reticent.guarantee import (
     Repeated,
 )
 from reticent.protect import RECIPES, ReleasedEncoder, Terms, load, release_records, save, verify
-from reticent.protect.contrastive_run import unit_embeddings
+from reticent.protect.contrastive_run import ContrastiveRun, unit_embeddings
 from reticent.protect.learner import Prepared
 from reticent.protect.noise_scales import event_of, noise_plan, with_scales
 from reticent.protect.noisy_query import (
@@ -374,3 +374,53 @@ def test_samples_are_for_add_remove_and_records() -> None:
     assert whole[MOMENT].sensitivity.l2 == pytest.approx(math.sqrt(2), rel=1e-6)
     assert whole[GRADIENTS].sensitivity.l2 == pytest.approx(2.0, rel=1e-6)
     assert whole[MOMENT].sensitivity.relation is Relation.REPLACE_ONE
+
+
+# ------------------------------------------------------------------------------- images
+
+IMAGES = np.random.default_rng(1).random(size=(24, 64))
+
+
+def of_images(**options: Any) -> Any:
+    return recipe(features=64, shape="8x8x1", augmentation="digits", **options)
+
+
+def test_images_are_standardised_below_a_head_that_keeps_its_weights() -> None:
+    planned = of_images()
+    assert (planned.standardised, planned.fixed_head, planned.learning_rate) == (True, True, 0.2)
+    raw = of_images(standardised=False, fixed_head=False, learning_rate=0.5)
+    assert planned.size == sum(one.numel() for one in raw.network().encoder.parameters())
+    assert raw.size == planned.size + sum(one.numel() for one in raw.network().head.parameters())
+    images = torch.from_numpy(IMAGES.reshape(-1, 1, 8, 8).astype(np.float32))
+    with torch.no_grad():
+        expected = raw.network().encoder((images - 0.15) / 0.35)
+        assert torch.equal(planned.network().encoder(images), expected)
+        assert not torch.equal(raw.network().encoder(images), expected)
+    rows = recipe()  # no images: as before
+    assert (rows.standardised, rows.fixed_head, rows.learning_rate) == (False, False, 0.5)
+
+
+def test_training_moves_the_encoder_and_not_a_fixed_head() -> None:
+    planned = of_images(epochs=1.0)
+    run = ContrastiveRun(planned)
+    before = {name: one.clone() for name, one in run.model.state_dict().items()}
+    run.step(np.ones(planned.size))
+    after = run.model.state_dict()
+    moved = {name for name, one in before.items() if not torch.equal(one, after[name])}
+    assert moved == {name for name in before if name.startswith("encoder.")}
+    kept = {name for name in run.state() if name.startswith("weights.head")}
+    assert not kept  # a checkpoint holds what changes; the head follows from the public seed
+
+
+def test_an_encoder_of_images_is_proven_verified_and_read_again(tmp_path: Path) -> None:
+    found = release_records(of_images(epochs=1.0), TERMS, IMAGES, np.zeros(24))
+    assert found.guarantee.grade is Grade.PROVEN
+    save(found, tmp_path / "encoder")
+    assert not verify(tmp_path / "encoder").problems
+    again = load(tmp_path / "encoder")
+    np.testing.assert_array_equal(again.transform(IMAGES), found.transform(IMAGES))
+
+
+def test_standardised_is_refused_where_no_encoder_has_it() -> None:
+    with pytest.raises(InputError, match=r"standardised must be False for the architecture mlp"):
+        recipe(standardised=True)

@@ -101,7 +101,7 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
     options: ClassVar[tuple[str, ...]] = (
         *("base", "architecture", "shape", "augmentation", "batch", "epochs", "clip"),
         *("learning_rate", "momentum", "optimiser", "average", "embedding"),
-        *("exact", "physical", "seed"),
+        *("exact", "physical", "seed", "standardised", "fixed_head"),
     )
 
     sample_name: ClassVar[str] = SAMPLE
@@ -122,6 +122,10 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
     exact: bool = True
     physical: int = 64
     seed: int = 0
+    standardised: bool = False
+    """Whether the encoder sees pixels less a public mean over a public deviation (``PIXELS``)."""
+    fixed_head: bool = False
+    """Whether the projection head keeps its first weights, so that noise goes to the encoder."""
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
@@ -150,6 +154,11 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
         if not 0 <= self.momentum < 1 or not 0 <= self.average < 1:
             raise InputError("momentum and average must be at least 0 and below 1, got another")
         positive("learning_rate", self.learning_rate)
+        if self.standardised and self.architecture != "strided":
+            raise InputError(
+                f"standardised must be False for the architecture {self.architecture}, got True:"
+                " strided convolutions alone have it"
+            )
 
     @property
     def image(self) -> Shape | None:
@@ -178,8 +187,8 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
 
     @property
     def size(self) -> int:
-        """The number of weights of encoder and head."""
-        return sum(one.numel() for one in self._shaped().parameters())
+        """The number of weights that are trained: the encoder's, and those of a head not fixed."""
+        return sum(one.numel() for one in self._shaped().parameters() if one.requires_grad)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Of the encoder's weights: the head is thrown away."""
@@ -187,11 +196,18 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
 
     def network(self) -> ContrastiveNetwork:
         """Encoder and head with their public first weights."""
-        return self._network(self.seed)
+        return self._adapted(self._network(self.seed))
 
     def _shaped(self) -> ContrastiveNetwork:
         """The same without weights: a certificate that lies about its size costs nothing."""
-        return self._network(None)
+        return self._adapted(self._network(None))
+
+    def _adapted(self, network: ContrastiveNetwork) -> ContrastiveNetwork:
+        from reticent.training.contrastive.networks import PIXELS, with_fixed_head, with_pixels
+
+        if self.standardised:
+            network = with_pixels(network, PIXELS[self.augmentation])
+        return with_fixed_head(network) if self.fixed_head else network
 
     def _network(self, seed: int | None) -> ContrastiveNetwork:
         from reticent.training.contrastive.networks import contrastive_network
