@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reticent.training.encoders.torch_extra import torch
 
 MOMENT: Final = "moment"
-OF_IMAGES: Final = {"standardised": True, "fixed_head": True, "learning_rate": 0.2}
+OF_IMAGES: Final = {"standardised": True, "fixed_head": True}
 """Found on scikit-learn's digits, drawn large, at the noise of 60,000 records and ε = 3."""
 
 
@@ -38,7 +38,7 @@ class SpectralRecipe(CoupledRecipe):
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
-        """Of images by strided convolutions: standardised, below a fixed head, in shorter steps."""
+        """Of images by strided convolutions: standardised, below a fixed head."""
         given = {name: value for name, value in options.items() if value is not None}
         if given.get("shape") and given.get("architecture", "strided") == "strided":
             given = dict(OF_IMAGES) | given
