@@ -93,8 +93,8 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "attribute-inference": trained_in("attribute_inference", ("digits", "mnist5k")),
         "pretraining": trained_in(
             "pretraining",
-            ("mnist", "mnist-masked", "mnist-split", "digits"),
-            ("mnist", "mnist-masked", "mnist-split"),
+            ("mnist", "mnist-masked", "mnist-split", "cifar10", "digits"),
+            ("mnist", "mnist-masked", "mnist-split", "cifar10"),
         ),
         "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
         "schema": trained_in("raw_tables", ("adult",), ("adult",)),
