@@ -421,6 +421,17 @@ def test_an_encoder_of_images_is_proven_verified_and_read_again(tmp_path: Path) 
     np.testing.assert_array_equal(again.transform(IMAGES), found.transform(IMAGES))
 
 
+def test_certificates_without_these_numbers_are_read_as_they_were_meant() -> None:
+    raw = of_images(standardised=False, fixed_head=False)
+    old = raw.to_dict()
+    assert not {"standardised", "fixed_head"} & {*old, *raw.public_numbers}
+    assert SpectralRecipe.from_dict(old) == raw
+    new = of_images()
+    assert new.to_dict()["standardised"] is new.to_dict()["fixed_head"] is True
+    assert {"standardised", "fixed_head"} <= set(new.public_numbers)
+    assert SpectralRecipe.from_dict(new.to_dict()) == new
+
+
 def test_standardised_is_refused_where_no_encoder_has_it() -> None:
     with pytest.raises(InputError, match=r"standardised must be False for the architecture mlp"):
         recipe(standardised=True)

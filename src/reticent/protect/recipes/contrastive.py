@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = "step"
 _WIDEST: Final = 4096
+_LATER: Final = ("standardised", "fixed_head")
+"""Numbers that certificates did not hold at first."""
 _WARM_UP: Final = 10
 """Steps over which the learning rate rises."""
 EMBEDDINGS = checked_by(
@@ -159,6 +161,24 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
                 f"standardised must be False for the architecture {self.architecture}, got True:"
                 " strided convolutions alone have it"
             )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without what is not asked for: older certificates do not have it."""
+        values = super(ContrastiveRecipe, self).to_dict()
+        return {name: one for name, one in values.items() if one or name not in _LATER}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """What an older certificate does not name was not asked for."""
+        if isinstance(values, Mapping):
+            values = dict.fromkeys(_LATER, False) | dict(values)
+        return super(ContrastiveRecipe, cls).from_dict(values)
+
+    @property
+    def public_numbers(self) -> tuple[str, ...]:
+        """The names of what its user says, without what is not asked for."""
+        named = super(ContrastiveRecipe, self).public_numbers
+        return tuple(one for one in named if one not in _LATER or getattr(self, one))
 
     @property
     def image(self) -> Shape | None:
