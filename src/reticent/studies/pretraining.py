@@ -42,6 +42,8 @@ class Row(NamedTuple):
 class Pretraining:
     """Every number is public and was chosen before a query was asked."""
 
+    standardised = fixed_head = twins = False  # a ``Variant`` has them
+
     on: str
     records: int
     shape: str
@@ -56,8 +58,6 @@ class Pretraining:
     """Of a step's budget; more than one at the first ε: how the split matters."""
     beside: tuple[str, ...] = ()
     """Losses that couple nothing, at every ε."""
-    twins: bool = False
-    """Whether the first row has a twin that takes the same steps without noise."""
     pooled: int = 2
     """The probe sees the mean over so many squares a side of each map."""
     penalty: float = 0.01
@@ -68,7 +68,9 @@ class Pretraining:
 
     def request(self, row: Row, seed: int) -> ReleaseRequest:
         """The request that the command line would make."""
-        split: dict[str, Any] = {} if row.share is None else {"coupling_share": row.share}
+        chosen: dict[str, Any] = {"standardised": self.standardised, "fixed_head": self.fixed_head}
+        if row.share is not None:
+            chosen["coupling_share"] = row.share
         return ReleaseRequest.of(
             epsilon=row.epsilon,
             delta=self.delta,
@@ -81,7 +83,7 @@ class Pretraining:
             epochs=self.steps * self.batch / self.records,
             exact=self.exact,
             seed=seed,
-            **split,
+            **chosen,
         )
 
     @property
@@ -97,6 +99,18 @@ class Pretraining:
         return grid
 
 
+@dataclass(frozen=True, kw_only=True)
+class Variant(Pretraining):
+    """The same with choices that the first study, whose results are kept, did not have."""
+
+    standardised: bool = False
+    """Whether the encoder sees pixels less a public mean over a public deviation."""
+    fixed_head: bool = False
+    """Whether the projection head keeps its first weights."""
+    twins: bool = False
+    """Whether the first row has a twin that takes the same steps without noise."""
+
+
 _MNIST: Final = Pretraining(
     on="mnist",
     records=60_000,
@@ -110,6 +124,8 @@ _MNIST: Final = Pretraining(
 )
 SPECS: Mapping[str, Pretraining] = {
     "mnist": _MNIST,
+    "mnist-standardised": Variant(**vars(_MNIST), standardised=True),
+    "mnist-fixed-head": Variant(**vars(_MNIST), standardised=True, fixed_head=True),
     "mnist-masked": replace(_MNIST, coupling_shares=(), beside=(MASKED,)),
     "mnist-split": replace(
         _MNIST,
@@ -118,7 +134,7 @@ SPECS: Mapping[str, Pretraining] = {
         seeds=3,
         exact=False,
     ),
-    "cifar10": Pretraining(
+    "cifar10": Variant(
         on="cifar10",
         records=50_000,
         shape="32x32x3",
@@ -158,15 +174,19 @@ def study(spec: Pretraining, run: Run) -> Outcome:
     private, test = _images(spec, run)
     run.steps.plan(spec.seeds * (1 + len(spec.rows)))
     starts = [
-        run.cell((spec.on, "start", spec.shape, seed), _start, spec, private, test, seed)
+        run.cell((*_inputs(spec), "start", spec.shape, seed), _start, spec, private, test, seed)
         for seed in range(spec.seeds)
     ]
     drawn: dict[Row, list[dict[str, Any]]] = {row: [] for row in spec.rows}
     for seed in range(spec.seeds):
         for row in spec.rows:
-            key = (spec.on, spec.batch, spec.steps, spec.delta, spec.exact, *row, seed)
+            key = (*_inputs(spec), spec.batch, spec.steps, spec.delta, spec.exact, *row, seed)
             drawn[row].append(run.cell(key, _trained, spec, private, test, (row, seed)))
     return Outcome(specifications=(spec,), tables=(_shown(spec, starts, drawn),))
+
+
+def _inputs(spec: Pretraining) -> tuple[object, ...]:
+    return spec.on, spec.standardised, spec.fixed_head
 
 
 def _images(spec: Pretraining, run: Run) -> tuple[Dataset, Dataset]:

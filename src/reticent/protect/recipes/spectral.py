@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -13,15 +13,12 @@ from reticent.arrays import Floats
 from reticent.guarantee import Sensitivity
 from reticent.protect.recipes.coupled import CoupledRecipe
 from reticent.protect.recipes.statistics import flat, second_moment, symmetric
-from reticent.protect.terms import Terms
 from reticent.validation import positive
 
 if TYPE_CHECKING:
     from reticent.training.encoders.torch_extra import torch
 
 MOMENT: Final = "moment"
-OF_IMAGES: Final = {"standardised": True, "fixed_head": True}
-"""Found on scikit-learn's digits, drawn large, at the noise of 60,000 records and ε = 3."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,14 +32,6 @@ class SpectralRecipe(CoupledRecipe):
 
     repulsion: float = 5.0
     """c, the weight of the second moment in the loss."""
-
-    @classmethod
-    def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
-        """Of images by strided convolutions: standardised, below a fixed head."""
-        given = {name: value for name, value in options.items() if value is not None}
-        if given.get("shape") and given.get("architecture", "strided") == "strided":
-            given = dict(OF_IMAGES) | given
-        return super(SpectralRecipe, cls)._planned(terms, numbers, given)
 
     def __post_init__(self) -> None:
         """Numbers that do not go together are refused before anything is planned."""
