@@ -226,7 +226,7 @@ class TestGrades:
         document = json.loads((tmp_path / "release.json").read_text(encoding="utf-8"))
         sources = document["terms"]["sources"]
         assert set(sources) == set(found.recipe.public_numbers)
-        unsaid = {"outputs", "target_centre"}  # no number, and 0 here: nobody says them
+        unsaid = {"outputs", "target_centre", "standardised", "fixed_head"}  # nobody says them here
         assert {"records", *found.recipe.options} - unsaid <= set(sources)
         assert sources.pop("records") == "public data"
         assert set(sources.values()) <= {"said"}

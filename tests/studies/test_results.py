@@ -39,14 +39,14 @@ from reticent.studies import (
     task_plan_fit,
     task_tables,
 )
-from reticent.studies.lu import alpha, dp_sgd, findings, oaro
+from reticent.studies.lu import alpha, dp_sgd, findings, leakage, oaro
 from tools import refresh_docs
 
 ROOT = Path(__file__).parents[2]
 LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
 PURE = ("cifar10", "mnist", "scattering", "adult")
 ATTACKED = ("location", "adult", "mnist", "shoppers2")
-DP_SGD = ("location",)
+DP_SGD = ("location", "adult")
 SPECS = {
     "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
@@ -69,6 +69,7 @@ SPECS = {
     "task-plan-tables": (task_plan_fit.SPECS["tables"],),
     **{f"tasks-{name}": (spec,) for name, spec in task_tables.SPECS.items()},
     "lu-alpha-location": (alpha.SPECS["location"],),
+    "lu-leakage-location": (leakage.SPECS["location"],),
     "lu-findings": (findings.SPECS["all"],),
     **{f"lu-dp-sgd-{name}": (dp_sgd.SPECS[name],) for name in DP_SGD},
     "lu-oaro": (oaro.SPECS["digits"],),

@@ -1,6 +1,7 @@
-"""All commands of the program, in the order in which they are listed."""
+"""All commands of the program, by what they are for."""
 
 import os
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -32,6 +33,7 @@ from reticent.cli import (
     train,
 )
 from reticent.cli.backend import with_backend
+from reticent.cli.help_pages import SectionedCommand, SectionedGroup
 from reticent.cli.quiet import with_quiet, with_verbosity
 from reticent.read_limit import DEFAULT, VARIABLE, size_of
 
@@ -41,6 +43,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    cls=SectionedGroup,
 )
 
 
@@ -71,28 +74,48 @@ def options(
         os.environ[VARIABLE] = read_limit  # for worker processes too
 
 
-app.command("demo")(with_verbosity(demo.demo))
-app.command("run")(with_verbosity(with_backend(run.run)))
-app.command("plan")(with_quiet(plan.plan))
-app.command("calibrate")(with_quiet(calibrate.calibrate))
-app.command("account")(with_quiet(account.account))
-app.command("pretrain")(with_verbosity(pretrain.pretrain))
-app.add_typer(schema.app, name="schema")
-app.command("fit")(with_verbosity(fit.fit))
-app.command("protect")(with_verbosity(protect.protect))
-app.command("train")(with_verbosity(train.train))
-app.command("predict")(with_quiet(released.predict))
-app.command("export")(with_quiet(export.export))
-app.command("verify")(with_quiet(released.verify))
-app.command("keygen")(with_quiet(keygen.keygen))
-app.command("attack")(with_verbosity(with_backend(attack.attack)))
-app.command("audit")(with_verbosity(with_backend(audit.audit)))
-app.command("report")(with_quiet(report.report))
-app.command("card")(with_quiet(card.card))
-app.command("compare")(with_quiet(compare.compare))
-app.command("compare-protections")(with_verbosity(compare_protections.compare_protections))
-app.add_typer(ledger.app, name="ledger")
-app.command("plan-answers")(with_quiet(serve.plan_answers))
-app.command("serve")(with_quiet(serve.serve))
-app.add_typer(client.app, name="client")
-app.command("reproduce")(with_verbosity(with_backend(reproduce.reproduce)))
+PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+    "Start here": {
+        "demo": with_verbosity(demo.demo),
+        "run": with_verbosity(with_backend(run.run)),
+        "schema": schema.app,
+        "plan": with_quiet(plan.plan),
+    },
+    "Release a model": {
+        "fit": with_verbosity(fit.fit),
+        "protect": with_verbosity(protect.protect),
+        "train": with_verbosity(train.train),
+        "pretrain": with_verbosity(pretrain.pretrain),
+        "predict": with_quiet(released.predict),
+        "export": with_quiet(export.export),
+        "keygen": with_quiet(keygen.keygen),
+    },
+    "Check a claim": {
+        "verify": with_quiet(released.verify),
+        "attack": with_verbosity(with_backend(attack.attack)),
+        "audit": with_verbosity(with_backend(audit.audit)),
+        "calibrate": with_quiet(calibrate.calibrate),
+        "account": with_quiet(account.account),
+    },
+    "Tell others": {
+        "report": with_quiet(report.report),
+        "card": with_quiet(card.card),
+        "compare": with_quiet(compare.compare),
+        "compare-protections": with_verbosity(compare_protections.compare_protections),
+        "reproduce": with_verbosity(with_backend(reproduce.reproduce)),
+    },
+    "Serve and keep count": {
+        "plan-answers": with_quiet(serve.plan_answers),
+        "serve": with_quiet(serve.serve),
+        "client": client.app,
+        "ledger": ledger.app,
+    },
+}
+"""Every command, under the heading that ``reticent --help`` lists it by."""
+
+for _panel, _commands in PANELS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel, cls=SectionedGroup)
+        else:
+            app.command(_name, rich_help_panel=_panel, cls=SectionedCommand)(_command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 
 from reticent.cli import options as shared
 from reticent.cli import private_table
+from reticent.cli.charge_key import ChargeOnce
 from reticent.cli.ledger_options import DataSet, LedgerPath, OpenAccount, charger
 from reticent.cli.output import print_warning
 from reticent.cli.progress import progress_line
@@ -183,14 +183,16 @@ def protect(
         request = ReleaseRequest(
             terms=terms, records=many, mechanism=mechanism or DEFAULT_NOISE, options=options
         )
-        if said is not None:
-            request = request.by(said)
-        else:
-            request = advised_request(data, request, mechanism, prototypes=prototypes)
+        request = (
+            advised_request(data, request, mechanism, prototypes=prototypes)
+            if said is None
+            else request.by(said)
+        )
     shared.warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=request.records)
-    charge = None if charged is None else partial(charged, request.terms, _purpose(request))
-    with progress_line("release") as progress:
+    once = ChargeOnce.beside(out, charged_to=(ledger, data_set))
+    with once.unseen(), progress_line("release") as progress:
         progress(0, 1)
+        charge = once.charging(charged, request.terms, _purpose(request))
         released = release_table(data, request, charge=charge, start=start)
     write_release(released, out, signer, json=json, charged=ledger is not None)
 
