@@ -57,6 +57,8 @@ def test_fast_mode_is_declared(digits, tmp_path, capsys):
         ("--model conv", "shape must be channels×height×width"),
         ("--epochs nan", "epochs must give"),
         ("--batch 0", "batch must be"),
+        ("--momentum 1.5", "momentum must be in [0, 1), got 1.5"),
+        ("--model minilm-head", "--text must name the column of texts for minilm-head"),
         ("--mechanism nothing", "must be one of"),
         ("--resume", "--resume must be said of a training that was stopped"),
         ("--data-set digits", "--data-set must be said with --ledger"),
