@@ -8,19 +8,31 @@ import numpy as np
 import pytest
 
 from reticent.studies import Run, encoder_membership, pretraining
-from reticent.studies.pretraining import SPECS, Pretraining
+from reticent.studies.pretraining import SPECS, Pretraining, Variant
 
 
 def test_what_stands_in_the_specifications() -> None:
     mnist = SPECS["mnist"]
     assert (mnist.batch, mnist.steps, mnist.seeds, mnist.exact) == (512, 100, 5, True)
-    assert mnist.rows == [("spectral", 3.0, 1 / 17), ("spectral", 0.9, 1 / 17)]
-    masked = [("masked-patches", 3.0, None), ("masked-patches", 0.9, None)]
+    assert mnist.rows == [("spectral", 3.0, 1 / 17, True), ("spectral", 0.9, 1 / 17, True)]
+    masked = [("masked-patches", 3.0, None, True), ("masked-patches", 0.9, None, True)]
     assert SPECS["mnist-masked"].rows == masked
     assert [row.share for row in SPECS["mnist-split"].rows] == [0.003, 1 / 17, 0.5, 0.9]
     shares = dataclasses.replace(mnist, coupling_shares=(0.1, 0.2))
-    spent = [("spectral", 3.0, 0.1), ("spectral", 3.0, 0.2), ("spectral", 0.9, 0.1)]
-    assert shares.rows == spent
+    assert [row[1:3] for row in shares.rows] == [(3.0, 0.1), (3.0, 0.2), (0.9, 0.1)]
+    twins = Variant(**vars(mnist), twins=True).rows
+    assert [row.has_noise for row in twins] == [True, True, False]
+    assert twins[-1][:3] == twins[0][:3]
+
+
+def test_what_an_encoder_sees_goes_into_the_request() -> None:
+    asked = {}
+    for name in ("mnist", "mnist-standardised", "mnist-fixed-head"):
+        recipe = SPECS[name].request(SPECS[name].rows[0], 0).planned(784, 0)
+        asked[name] = (recipe.standardised, recipe.fixed_head)
+    assert list(asked.values()) == [(False, False), (True, False), (True, True)]
+    masked = SPECS["mnist-masked"]
+    assert masked.request(masked.rows[0], 0).planned(784, 0).learning_rate == 0.02
 
 
 def test_maps_are_pooled_square_by_square() -> None:
@@ -36,6 +48,20 @@ def test_gains_are_paired_with_the_first_weights_of_the_seed() -> None:
     text = pretraining._gain([{"knn": 0.6}, {"knn": 0.8}], starts, "knn")
     assert text == "0.7000 (+0.1000 ± 0.0000)"
     assert pretraining._gain([{"knn": 0.6}], starts, "knn") == "0.6000 (+0.1000)"
+
+
+@pytest.mark.slow
+def test_a_twin_takes_the_same_steps_without_noise() -> None:
+    every = {"records": 300, "memory": 300, "batch": 300}  # no coin decides what the twins see
+    few = {"seeds": 1, "steps": 3, "beside": ()}
+    small = Variant(**(vars(SPECS["digits"]) | every | few), twins=True)
+    noisy, free = (
+        pretraining.study(dataclasses.replace(small, epsilons=(epsilon,)), Run()).tables[0].rows
+        for epsilon in (8.0, 1e-3)
+    )
+    assert noisy[-1] == free[-1]  # its steps are exact: the same twice, at whatever ε
+    assert noisy[-1][:4] == ("spectral, no noise", "–", "∞", "–")
+    assert free[1][5:] != free[-1][5:]
 
 
 @pytest.mark.slow

@@ -32,6 +32,10 @@ _LU = ("all", "mnist", "cifar10", "cifar100", "hospital100", *_SHOPPERS)
 _DP_SGD = ("location", "adult", *_LU[1:], "digits")
 _IMAGES = ("cifar10", "cifar10-simclr", "cifar100", "stl10")
 _PLACES = ("adult", "adult-log", "mnist", "cifar10")
+_PRETRAINING = (
+    *("mnist", "mnist-standardised", "mnist-fixed-head", "mnist-masked", "mnist-split"),
+    "cifar10",
+)
 _FORMULAS = ("table6", "fig2", "bounds", "splits", "queries")
 _REFUTATIONS = (
     "lu-neuron",
@@ -92,11 +96,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         ),
         "encoder-membership": trained_in("encoder_membership", ("mnist5k", "digits")),
         "attribute-inference": trained_in("attribute_inference", ("digits", "mnist5k")),
-        "pretraining": trained_in(
-            "pretraining",
-            ("mnist", "mnist-masked", "mnist-split", "digits"),
-            ("mnist", "mnist-masked", "mnist-split"),
-        ),
+        "pretraining": trained_in("pretraining", (*_PRETRAINING, "digits"), _PRETRAINING),
         "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
         "schema": trained_in("raw_tables", ("adult",), ("adult",)),
         "task-plan": trained_in("task_plan_fit", ("tables", "iris")),

@@ -15,6 +15,8 @@ from reticent.data import Dataset, load
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.protect import ReleaseRequest, release_encoder
+from reticent.protect.noise_scales import noise_plan
+from reticent.protect.noisy_query import with_noise_function
 from reticent.protect.recipes.contrastive import ContrastiveRecipe
 from reticent.results.table import Table
 from reticent.studies.trained import Outcome, Run
@@ -22,6 +24,8 @@ from reticent.training.encoders.evaluation import Memory, knn_accuracy, ridge_pr
 
 CONFIDENCE: Final = 0.95
 SPECTRAL, MASKED = "spectral", "masked-patches"
+METRICS: Final = {"knn": "kNN (5)", "pooled_knn": "kNN (5), pooled", "probe": "ridge probe"}
+"""What encoders are judged by, as a cell and as a table has it."""
 
 
 class Row(NamedTuple):
@@ -30,11 +34,15 @@ class Row(NamedTuple):
     method: str
     epsilon: float
     share: float | None
+    has_noise: bool = True
+    """A twin without noise takes the same steps with exact answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pretraining:
     """Every number is public and was chosen before a query was asked."""
+
+    standardised = fixed_head = twins = False  # a ``Variant`` has them
 
     on: str
     records: int
@@ -60,7 +68,9 @@ class Pretraining:
 
     def request(self, row: Row, seed: int) -> ReleaseRequest:
         """The request that the command line would make."""
-        split: dict[str, Any] = {} if row.share is None else {"coupling_share": row.share}
+        chosen: dict[str, Any] = {"standardised": self.standardised, "fixed_head": self.fixed_head}
+        if row.share is not None:
+            chosen["coupling_share"] = row.share
         return ReleaseRequest.of(
             epsilon=row.epsilon,
             delta=self.delta,
@@ -73,7 +83,7 @@ class Pretraining:
             epochs=self.steps * self.batch / self.records,
             exact=self.exact,
             seed=seed,
-            **split,
+            **chosen,
         )
 
     @property
@@ -83,9 +93,22 @@ class Pretraining:
         shares = self.coupling_shares
         grid = [Row(SPECTRAL, first, share) for share in shares]
         grid += [Row(SPECTRAL, epsilon, share) for epsilon in others for share in shares[:1]]
-        return grid + [
-            Row(method, epsilon, None) for method in self.beside for epsilon in self.epsilons
-        ]
+        grid += [Row(method, epsilon, None) for method in self.beside for epsilon in self.epsilons]
+        if self.twins:
+            grid.append(grid[0]._replace(has_noise=False))
+        return grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant(Pretraining):
+    """The same with choices that the first study, whose results are kept, did not have."""
+
+    standardised: bool = False
+    """Whether the encoder sees pixels less a public mean over a public deviation."""
+    fixed_head: bool = False
+    """Whether the projection head keeps its first weights."""
+    twins: bool = False
+    """Whether the first row has a twin that takes the same steps without noise."""
 
 
 _MNIST: Final = Pretraining(
@@ -101,11 +124,27 @@ _MNIST: Final = Pretraining(
 )
 SPECS: Mapping[str, Pretraining] = {
     "mnist": _MNIST,
+    "mnist-standardised": Variant(**vars(_MNIST), standardised=True),
+    "mnist-fixed-head": Variant(**vars(_MNIST), standardised=True, fixed_head=True),
     "mnist-masked": replace(_MNIST, coupling_shares=(), beside=(MASKED,)),
     "mnist-split": replace(
         _MNIST,
         coupling_shares=(0.003, 1 / 17, 0.5, 0.9),
         epsilons=(3.0,),
+        seeds=3,
+        exact=False,
+    ),
+    "cifar10": Variant(
+        on="cifar10",
+        records=50_000,
+        shape="32x32x3",
+        augmentation="natural",
+        batch=512,
+        steps=100,
+        epsilons=(8.0,),
+        memory=5_000,
+        queries=4_000,
+        twins=True,
         seeds=3,
         exact=False,
     ),
@@ -135,15 +174,19 @@ def study(spec: Pretraining, run: Run) -> Outcome:
     private, test = _images(spec, run)
     run.steps.plan(spec.seeds * (1 + len(spec.rows)))
     starts = [
-        run.cell((spec.on, "start", spec.shape, seed), _start, spec, private, test, seed)
+        run.cell((*_inputs(spec), "start", spec.shape, seed), _start, spec, private, test, seed)
         for seed in range(spec.seeds)
     ]
     drawn: dict[Row, list[dict[str, Any]]] = {row: [] for row in spec.rows}
     for seed in range(spec.seeds):
         for row in spec.rows:
-            key = (spec.on, spec.batch, spec.steps, spec.delta, spec.exact, *row, seed)
+            key = (*_inputs(spec), spec.batch, spec.steps, spec.delta, spec.exact, *row, seed)
             drawn[row].append(run.cell(key, _trained, spec, private, test, (row, seed)))
     return Outcome(specifications=(spec,), tables=(_shown(spec, starts, drawn),))
+
+
+def _inputs(spec: Pretraining) -> tuple[object, ...]:
+    return spec.on, spec.standardised, spec.fixed_head
 
 
 def _images(spec: Pretraining, run: Run) -> tuple[Dataset, Dataset]:
@@ -171,12 +214,27 @@ def _start(spec: Pretraining, private: Dataset, test: Dataset, seed: int) -> dic
 def _trained(
     spec: Pretraining, private: Dataset, test: Dataset, row: tuple[Row, int]
 ) -> dict[str, Any]:
+    if not row[0].has_noise:
+        return _twin(spec, private, test, row)
     released = release_encoder(private, spec.request(*row))
     recipe = released.recipe
     assert isinstance(recipe, ContrastiveRecipe)
     found = _judged(spec, recipe, released.tensors, private, test)
     scales = {name: float(scale) for name, scale in released.scales.items()}
     return found | {"grade": str(released.guarantee.grade), "scales": scales}
+
+
+def _twin(
+    spec: Pretraining, private: Dataset, test: Dataset, row: tuple[Row, int]
+) -> dict[str, Any]:
+    """The same steps with exact answers: what the loss reaches; nothing is claimed of it."""
+    request = spec.request(*row)
+    recipe = request.planned(private.features.shape[1], 0)
+    assert isinstance(recipe, ContrastiveRecipe)
+    rows = private.features.astype(np.float64)
+    with with_noise_function(lambda noise, value: value):  # noqa: ARG005 - answers are exact
+        tensors = recipe.learn(rows, np.zeros(len(rows)), noise_plan(recipe, request.terms))
+    return _judged(spec, recipe, tensors, private, test) | {"grade": "–"}
 
 
 def _judged(
@@ -186,18 +244,24 @@ def _judged(
     private: Dataset,
     test: Dataset,
 ) -> dict[str, Any]:
-    """kNN on the centred features of the encoder, and the ridge probe on pooled maps."""
+    """kNN on the centred features of the encoder, the same and a ridge probe on pooled maps."""
     memory = private.take(np.arange(spec.memory))
     rows, queries = (
         recipe.encoded(tensors, data.features.astype(np.float64)) for data in (memory, test)
     )
-    centre = rows.mean(axis=0)
     labels = (np.asarray(memory.labels), np.asarray(test.labels))
-    classes = len(private.classes)
-    whole = Memory.of(rows - centre, labels[0], queries - centre, labels[1], classes=classes)
-    maps = [_pooled(one, recipe, spec.pooled) for one in (rows, queries)]
-    few = Memory.of(maps[0], labels[0], maps[1], labels[1], classes=classes)
-    return {"knn": knn_accuracy(whole), "probe": ridge_probe(few, penalty=spec.penalty)}
+
+    def known(features: tuple[Floats, Floats]) -> Memory:
+        """Centred by the rows with labels."""
+        rows, queries = (one - features[0].mean(axis=0) for one in features)
+        return Memory.of(rows, labels[0], queries, labels[1], classes=len(private.classes))
+
+    pooled = known((_pooled(rows, recipe, spec.pooled), _pooled(queries, recipe, spec.pooled)))
+    return {
+        "knn": knn_accuracy(known((rows, queries))),
+        "pooled_knn": knn_accuracy(pooled),
+        "probe": ridge_probe(pooled, penalty=spec.penalty),
+    }
 
 
 def _pooled(rows: Floats, recipe: ContrastiveRecipe, side: int) -> Floats:
@@ -215,27 +279,35 @@ def _shown(
     starts: Sequence[Mapping[str, Any]],
     drawn: Mapping[Row, Sequence[Mapping[str, Any]]],
 ) -> Table:
-    first = tuple(f"{np.mean([one[name] for one in starts]):.4f}" for name in ("knn", "probe"))
+    first = tuple(f"{np.mean([one[name] for one in starts]):.4f}" for name in METRICS)
     rows = [("first weights", "–", "–", "–", "–", *first, str(len(starts)))]
-    for (method, epsilon, share), found in drawn.items():
-        gains = tuple(_gain(found, starts, name) for name in ("knn", "probe"))
-        words = (method, str(found[0]["grade"]), upper_text(epsilon), upper_text(spec.delta))
-        rows.append((*words, "–" if share is None else f"{share:.3f}", *gains, str(len(found))))
+    for row, found in drawn.items():
+        gains = tuple(_gain(found, starts, name) for name in METRICS)
+        rows.append((*_words(row, found[0], spec), *gains, str(len(found))))
     return Table(
         title=f"Pre-training on {spec.records:,} private images of {spec.on}, without labels",
         columns=(
             *("encoder", "grade", "ε", "δ", "share of the moment"),
-            *("kNN (5)", "ridge probe", "seeds"),
+            *METRICS.values(),
+            "seeds",
         ),
         rows=tuple(rows),
         notes=(
             f"{spec}.",
             "Neighbours: add-remove; unit: one image. In brackets the gain over the first weights"
             " of the same seed, with its 95 % interval (Student's t over seeds). kNN on all"
-            " features, centred; the probe on means over squares of their maps, its penalty fixed"
-            f" beforehand; both with {spec.memory:,} labelled rows.",
+            " features, centred; pooled, and the probe: on means over squares of their maps, the"
+            f" penalty fixed beforehand; all with {spec.memory:,} labelled rows.",
         ),
     )
+
+
+def _words(row: Row, found: Mapping[str, Any], spec: Pretraining) -> tuple[str, ...]:
+    share = "–" if row.share is None else f"{row.share:.3f}"
+    if not row.has_noise:
+        return f"{row.method}, no noise", "–", "∞", "–", share
+    claim = (upper_text(row.epsilon), upper_text(spec.delta))
+    return row.method, str(found["grade"]), *claim, share
 
 
 def _gain(

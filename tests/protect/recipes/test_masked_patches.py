@@ -83,3 +83,12 @@ def test_it_takes_no_projection() -> None:
     assert "embedding" not in RECIPES["masked-patches"].options
     rows = RECIPES["masked-patches"].planned(TERMS, records=9, features=5)
     assert rows.network()(torch.zeros(2, 5)).shape == (2, 5)
+
+
+def test_images_take_shorter_steps_unless_said() -> None:
+    numbers = {"records": 24, "features": 64, "batch": 12, "epochs": 1.0}
+    planned = RECIPES["masked-patches"].planned
+    assert planned(TERMS, **numbers, shape="8x8x1", augmentation="digits").learning_rate == 0.02
+    said = planned(TERMS, **numbers, shape="8x8x1", augmentation="digits", learning_rate=0.3)
+    assert said.learning_rate == 0.3
+    assert planned(TERMS, **numbers).learning_rate == 0.5

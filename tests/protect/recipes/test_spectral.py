@@ -25,7 +25,7 @@ from reticent.guarantee import (
     Repeated,
 )
 from reticent.protect import RECIPES, ReleasedEncoder, Terms, load, release_records, save, verify
-from reticent.protect.contrastive_run import unit_embeddings
+from reticent.protect.contrastive_run import ContrastiveRun, unit_embeddings
 from reticent.protect.learner import Prepared
 from reticent.protect.noise_scales import event_of, noise_plan, with_scales
 from reticent.protect.noisy_query import (
@@ -355,7 +355,7 @@ def test_a_stopped_training_goes_on(tmp_path: Path) -> None:
         ({"epochs": math.nan}, "epochs must give"),
         ({"coupling_share": 1.0}, "coupling_share must be between"),
         ({"repulsion": math.nan}, "repulsion must be"),
-        ({"momentum": math.nan}, "momentum and average"),
+        ({"momentum": math.nan}, "momentum must be in"),
         ({"learning_rate": 0.0}, "learning_rate must be"),
     ],
 )
@@ -374,3 +374,64 @@ def test_samples_are_for_add_remove_and_records() -> None:
     assert whole[MOMENT].sensitivity.l2 == pytest.approx(math.sqrt(2), rel=1e-6)
     assert whole[GRADIENTS].sensitivity.l2 == pytest.approx(2.0, rel=1e-6)
     assert whole[MOMENT].sensitivity.relation is Relation.REPLACE_ONE
+
+
+# ------------------------------------------------------------------------------- images
+
+IMAGES = np.random.default_rng(1).random(size=(24, 64))
+
+
+def of_images(**options: Any) -> Any:
+    asked = {"standardised": True, "fixed_head": True} | options
+    return recipe(features=64, shape="8x8x1", augmentation="digits", **asked)
+
+
+def test_images_are_standardised_below_a_head_that_keeps_its_weights_where_asked() -> None:
+    planned = of_images()
+    raw = of_images(standardised=False, fixed_head=False)
+    assert planned.size == sum(one.numel() for one in raw.network().encoder.parameters())
+    assert raw.size == planned.size + sum(one.numel() for one in raw.network().head.parameters())
+    images = torch.from_numpy(IMAGES.reshape(-1, 1, 8, 8).astype(np.float32))
+    with torch.no_grad():
+        expected = raw.network().encoder((images - 0.15) / 0.35)
+        assert torch.equal(planned.network().encoder(images), expected)
+        assert not torch.equal(raw.network().encoder(images), expected)
+    unasked = recipe(features=64, shape="8x8x1", augmentation="digits")
+    assert (unasked.standardised, unasked.fixed_head) == (False, False)
+
+
+def test_training_moves_the_encoder_and_not_a_fixed_head() -> None:
+    planned = of_images(epochs=1.0)
+    run = ContrastiveRun(planned)
+    before = {name: one.clone() for name, one in run.model.state_dict().items()}
+    run.step(np.ones(planned.size))
+    after = run.model.state_dict()
+    moved = {name for name, one in before.items() if not torch.equal(one, after[name])}
+    assert moved == {name for name in before if name.startswith("encoder.")}
+    kept = {name for name in run.state() if name.startswith("weights.head")}
+    assert not kept  # a checkpoint holds what changes; the head follows from the public seed
+
+
+def test_an_encoder_of_images_is_proven_verified_and_read_again(tmp_path: Path) -> None:
+    found = release_records(of_images(epochs=1.0), TERMS, IMAGES, np.zeros(24))
+    assert found.guarantee.grade is Grade.PROVEN
+    save(found, tmp_path / "encoder")
+    assert not verify(tmp_path / "encoder").problems
+    again = load(tmp_path / "encoder")
+    np.testing.assert_array_equal(again.transform(IMAGES), found.transform(IMAGES))
+
+
+def test_certificates_without_these_numbers_are_read_as_they_were_meant() -> None:
+    raw = of_images(standardised=False, fixed_head=False)
+    old = raw.to_dict()
+    assert not {"standardised", "fixed_head"} & {*old, *raw.public_numbers}
+    assert SpectralRecipe.from_dict(old) == raw
+    new = of_images()
+    assert new.to_dict()["standardised"] is new.to_dict()["fixed_head"] is True
+    assert {"standardised", "fixed_head"} <= set(new.public_numbers)
+    assert SpectralRecipe.from_dict(new.to_dict()) == new
+
+
+def test_standardised_is_refused_where_no_encoder_has_it() -> None:
+    with pytest.raises(InputError, match=r"standardised must be False for the architecture mlp"):
+        recipe(standardised=True)

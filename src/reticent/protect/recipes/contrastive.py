@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = "step"
 _WIDEST: Final = 4096
+_LATER: Final = ("standardised", "fixed_head")
+"""Numbers that certificates did not hold at first."""
 _WARM_UP: Final = 10
 """Steps over which the learning rate rises."""
 EMBEDDINGS = checked_by(
@@ -101,7 +103,7 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
     options: ClassVar[tuple[str, ...]] = (
         *("base", "architecture", "shape", "augmentation", "batch", "epochs", "clip"),
         *("learning_rate", "momentum", "optimiser", "average", "embedding"),
-        *("exact", "physical", "seed"),
+        *("exact", "physical", "seed", "standardised", "fixed_head"),
     )
 
     sample_name: ClassVar[str] = SAMPLE
@@ -122,6 +124,10 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
     exact: bool = True
     physical: int = 64
     seed: int = 0
+    standardised: bool = False
+    """Whether the encoder sees pixels less a public mean over a public deviation (``PIXELS``)."""
+    fixed_head: bool = False
+    """Whether the projection head keeps its first weights, so that noise goes to the encoder."""
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
@@ -147,9 +153,30 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
         self.check_training()
         if count("embedding", self.embedding) > _WIDEST:
             raise InputError(f"embedding must be at most {_WIDEST}, got {self.embedding}")
-        if not 0 <= self.momentum < 1 or not 0 <= self.average < 1:
-            raise InputError("momentum and average must be at least 0 and below 1, got another")
         positive("learning_rate", self.learning_rate)
+        if self.standardised and self.architecture != "strided":
+            raise InputError(
+                f"standardised must be False for the architecture {self.architecture}, got True:"
+                " strided convolutions alone have it"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without what is not asked for: older certificates do not have it."""
+        values = super(ContrastiveRecipe, self).to_dict()
+        return {name: one for name, one in values.items() if one or name not in _LATER}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """What an older certificate does not name was not asked for."""
+        if isinstance(values, Mapping):
+            values = dict.fromkeys(_LATER, False) | dict(values)
+        return super(ContrastiveRecipe, cls).from_dict(values)
+
+    @property
+    def public_numbers(self) -> tuple[str, ...]:
+        """The names of what its user says, without what is not asked for."""
+        named = super(ContrastiveRecipe, self).public_numbers
+        return tuple(one for one in named if one not in _LATER or getattr(self, one))
 
     @property
     def image(self) -> Shape | None:
@@ -178,8 +205,8 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
 
     @property
     def size(self) -> int:
-        """The number of weights of encoder and head."""
-        return sum(one.numel() for one in self._shaped().parameters())
+        """The number of weights that are trained: the encoder's, and those of a head not fixed."""
+        return sum(one.numel() for one in self._shaped().parameters() if one.requires_grad)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Of the encoder's weights: the head is thrown away."""
@@ -187,11 +214,18 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
 
     def network(self) -> ContrastiveNetwork:
         """Encoder and head with their public first weights."""
-        return self._network(self.seed)
+        return self._adapted(self._network(self.seed))
 
     def _shaped(self) -> ContrastiveNetwork:
         """The same without weights: a certificate that lies about its size costs nothing."""
-        return self._network(None)
+        return self._adapted(self._network(None))
+
+    def _adapted(self, network: ContrastiveNetwork) -> ContrastiveNetwork:
+        from reticent.training.contrastive.networks import PIXELS, with_fixed_head, with_pixels
+
+        if self.standardised:
+            network = with_pixels(network, PIXELS[self.augmentation])
+        return with_fixed_head(network) if self.fixed_head else network
 
     def _network(self, seed: int | None) -> ContrastiveNetwork:
         from reticent.training.contrastive.networks import contrastive_network

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from reticent.arrays import Floats
 from reticent.protect.recipe import Plan, Step
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from reticent.training.encoders.torch_extra import nn, torch
 
 
+OF_IMAGES: Final = 0.02
+"""The learning rate; of .5, .1 and .02 the best in probe and kNN on scikit-learn's digits, drawn
+large, at the noise of 60,000 records and ε = 3."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaskedPatchesRecipe(ContrastiveRecipe):
     """An encoder of images of which half of the blocks are hidden; of rows, half of the entries."""
@@ -32,6 +37,14 @@ class MaskedPatchesRecipe(ContrastiveRecipe):
         one for one in ContrastiveRecipe.options if one != "embedding"
     )
     noises: ClassVar[tuple[str, ...]] = ("gaussian",)
+
+    @classmethod
+    def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
+        """Of images in shorter steps than contrastive losses take."""
+        given = {name: value for name, value in options.items() if value is not None}
+        if given.get("shape"):
+            given.setdefault("learning_rate", OF_IMAGES)
+        return super(MaskedPatchesRecipe, cls)._planned(terms, numbers, given)
 
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]

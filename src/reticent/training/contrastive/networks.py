@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from reticent.training.contrastive.augmentations import Augmentation, natural, turned_digits
 from reticent.training.contrastive.masked_patches import PatchDecoder
 from reticent.training.encoders.convolutional import (
+    Pixels,
     ResNet18Config,
     ResNet18Encoder,
     StridedConfig,
@@ -27,6 +28,11 @@ HIDDEN: Final = 64
 """Units of the encoder of rows that are no images."""
 _KEPT: Final = 0.5
 """The part of a row's entries that a masked view keeps."""
+
+
+PIXELS: Final[dict[str, Pixels]] = {"digits": Pixels(0.15, 0.35), "natural": Pixels(0.46, 0.25)}
+"""By augmentation. Digits: those of scikit-learn, drawn large; natural: those of synthetic images
+(``filter_banks``)."""
 
 
 class NetworkChoice(NamedTuple):
@@ -114,6 +120,24 @@ def contrastive_network(
     size cost nothing.
     """
     return _seeded(architecture, shape, seed, lambda: _built(architecture, features, shape, width))
+
+
+def with_fixed_head(network: ContrastiveNetwork) -> ContrastiveNetwork:
+    """The same network, whose head keeps its first weights: public random directions.
+
+    The head is thrown away after training. Fixed, it takes no part of a clipped gradient, and noise
+    goes to the weights of the encoder alone.
+    """
+    network.head.requires_grad_(False)
+    return network
+
+
+def with_pixels(network: ContrastiveNetwork, pixels: Pixels) -> ContrastiveNetwork:
+    """The same weights on standardised images; of three strided convolutions alone."""
+    if not isinstance(network.encoder, StridedEncoder):
+        raise InputError("standardised must be for the architecture strided, got another")
+    network.encoder.pixels = pixels
+    return network
 
 
 def masking_network(

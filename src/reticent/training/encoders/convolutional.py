@@ -15,7 +15,7 @@ CIFAR: one 3×3 convolution, no pooling; larger ones 7×7 with stride 2 and pool
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from reticent.training.encoders.base import ImageShape
 from reticent.training.encoders.torch_extra import functional, nn, torch
@@ -96,8 +96,21 @@ class StridedConfig(ImageShape):
         return math.prod(self.maps)
 
 
+class Pixels(NamedTuple):
+    """About the mean and the deviation of a kind of images: public numbers."""
+
+    mean: float
+    deviation: float
+
+
 class StridedEncoder(nn.Module):
-    """Three times [convolution, stride 2, group normalisation, ReLU]; the first kernel is 5×5."""
+    """Three times [convolution, stride 2, group normalisation, ReLU]; the first kernel is 5×5.
+
+    With ``pixels`` images are standardised first: where most of them are 0, the first convolution
+    sees nothing but its bias otherwise.
+    """
+
+    pixels: Pixels | None = None
 
     def __init__(self, config: StridedConfig) -> None:
         super().__init__()
@@ -115,6 +128,8 @@ class StridedEncoder(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Features (n, dimension) of images (n, channels, height, width)."""
+        if self.pixels is not None:
+            images = (images - self.pixels.mean) / self.pixels.deviation
         maps: torch.Tensor = self.layers(images)
         return maps.flatten(1)
 
