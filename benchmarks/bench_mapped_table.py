@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ def run(quick: bool) -> Result:
         test = write_clusters(folder, "test", (unseen, *shape[1:]), seed=1, kind=np.float32)
         rows = [protected(learner, shape, train, folder) for learner in LEARNERS]
         rows.append(whole_run(shape, train, test, folder))
+        rows += stopped_run(shape, train, test, folder)
     return Result(columns=COLUMNS, rows=rows, note=note(shape, unseen))
 
 
@@ -41,9 +43,17 @@ def protected(learner: str, shape: Shape, train: Path, folder: Path) -> list[Cel
 
 def whole_run(shape: Shape, train: Path, test: Path, folder: Path) -> list[Cell]:
     """One learner at one ε, in one process."""
-    options = [*_options(shape, train, folder / "run"), "--learner", LEARNERS[0]]
-    options += ["--test", str(test), "--bound", str(BOUND), "--jobs", "1"]
-    return _measured("run", options)
+    return _measured("run", _run_options(shape, train, test, folder / "run"))
+
+
+def stopped_run(shape: Shape, train: Path, test: Path, folder: Path) -> list[list[Cell]]:
+    """The same, killed as soon as a head is fitted to all records, and said again."""
+    options = _run_options(shape, train, test, folder / "stopped")
+    fits = folder / ".stopped.fits"
+    killed = _measured("run", options, name=", killed", killed_when=fits.exists)
+    if not fits.is_file():
+        raise RuntimeError("a run must be killed when a head is fitted, got one that had ended")
+    return [killed, _measured("run", options, name=", said again")]
 
 
 def note(shape: Shape, unseen: int) -> str:
@@ -55,7 +65,8 @@ def note(shape: Shape, unseen: int) -> str:
         "are included, one process with one thread. The peak is of resident memory, looked at "
         "every fifth of a second, with the pages of the file that are in memory at the moment "
         f"({4 * records * features / _GIB:.2f} GiB if all are): the system drops these where "
-        "memory is short."
+        "memory is short. The last two: killed as soon as a head was fitted to all records, and "
+        "the same command again, which starts from it."
     )
 
 
@@ -73,11 +84,23 @@ def _options(shape: Shape, train: Path, out: Path) -> list[str]:
     return [text for name, value in options.items() for text in (f"--{name}", str(value))]
 
 
-def _measured(command: str, options: list[str]) -> list[Cell]:
-    used = used_by([sys.executable, "-m", "reticent", command, *options], **ONE_THREAD)
+def _run_options(shape: Shape, train: Path, test: Path, out: Path) -> list[str]:
+    options = [*_options(shape, train, out), "--learner", LEARNERS[0]]
+    return [*options, "--test", str(test), "--bound", str(BOUND), "--jobs", "1"]
+
+
+def _measured(
+    command: str,
+    options: list[str],
+    *,
+    name: str = "",
+    killed_when: Callable[[], bool] = lambda: False,
+) -> list[Cell]:
+    words = [sys.executable, "-m", "reticent", command, *options]
+    used = used_by(words, killed_when=killed_when, **ONE_THREAD)
     learner = options[options.index("--learner") + 1]
     lines = sum(", after " in line for line in used.errors.splitlines())
-    called = f"{command} --learner {learner}"
+    called = f"{command} --learner {learner}{name}"
     found: list[Cell] = [called, round(used.cpu, 1), round(used.peak / _GIB, 2), lines]
     print(*found, f"{used.wall:.0f} s by the clock", sep="  ", file=sys.stderr)
     return found

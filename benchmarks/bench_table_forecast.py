@@ -149,7 +149,7 @@ def _measured() -> list[tuple[str, Shape, float]]:
     for name, shape in (("large_table", LARGE), ("mapped_table", MAPPED), ("large_run", LARGE)):
         for called, seconds, *_ in _rows(name):
             command, _, learner = called.partition(" --learner ")
-            job = "run" if command == "run" else learner
+            job = "run" if command == "run" and "," not in learner else learner
             if job in (*bench_growth.JOBS, "run"):
                 found.append((job, shape, float(seconds)))
     return found

@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -36,12 +36,17 @@ class Used:
     """Its error stream, where progress lines stand."""
 
 
-def used_by(command: Sequence[str], **environment: str) -> Used:
-    """Run a command to its end, with these variables in its environment."""
+def used_by(
+    command: Sequence[str], *, killed_when: Callable[[], bool] = lambda: False, **environment: str
+) -> Used:
+    """Run a command to its end, with these variables in its environment.
+
+    It is killed (SIGKILL) as soon as ``killed_when`` says so; its own processes are all that ends.
+    """
     if not _PROC.is_dir():
         raise RuntimeError("the system must have /proc to count memory of processes, got none")
     seconds: dict[int, float] = {}
-    peak, started = 0, time.monotonic()
+    peak, started, was_killed = 0, time.monotonic(), False
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err, env=os.environ | environment)
         while process.poll() is None:
@@ -51,11 +56,15 @@ def used_by(command: Sequence[str], **environment: str) -> Used:
                 seconds[pid] = max(seconds.get(pid, 0.0), cpu)
                 resident += size
             peak = max(peak, resident)
+            if killed_when():
+                was_killed = True
+                process.kill()
+                process.wait()
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         out.seek(0)
         err.seek(0)
         printed, errors = out.read(), err.read()
-    if process.returncode:
+    if process.returncode and not was_killed:
         raise RuntimeError(f"{command} must succeed, got {process.returncode}: {errors[-2000:]}")
     return Used(
         cpu=sum(seconds.values()),

@@ -27,3 +27,12 @@ def forget_written_modules():
         file = getattr(sys.modules[name], "__file__", None) or ""
         if file.startswith(folder) and not file.startswith(_HERE):  # a clone may be in there too
             del sys.modules[name]
+
+
+@pytest.fixture
+def few_transcripts(monkeypatch):
+    """Audits of a run look at 20 transcripts, the fewest they ever do, instead of some eighty.
+
+    For tests of what else a run does: most of their time would go into these audits.
+    """
+    monkeypatch.setattr("reticent.run.auditing.MOST", 20)

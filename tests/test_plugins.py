@@ -4,7 +4,6 @@ CONTRIBUTING.md, installed as a package with entry points, through the real comm
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from reticent.protect import RECIPES
 from reticent.protect.registry import classifiers
 from reticent.run.every_release import every_release
 from reticent.studies import STUDIES
+from tools import console
 
 ROOT = Path(__file__).resolve().parent.parent
 CLASSES = "0,1,2"
@@ -66,15 +66,13 @@ def installed(tmp_path_factory):
 def reticent(folder, arguments):
     """The command in another process, where the plug-in is installed."""
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-m", "reticent", *arguments.split()],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": path, "COLUMNS": "200", "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+    texts = [folder / "printed.txt", folder / "errors.txt"]
+    for text in texts:
+        text.unlink(missing_ok=True)
+    code = console.forked(
+        arguments.split(), folder, output=texts[0], errors=texts[1], PYTHONPATH=path, COLUMNS="200"
     )
-    return done.returncode, done.stdout, done.stderr
+    return code, *(text.read_text(encoding="utf-8") for text in texts)
 
 
 def helped(folder, command):

@@ -157,6 +157,7 @@ def test_persons_with_several_rows_are_audited_as_persons(here, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_transcripts")
 def test_the_whole_job_takes_the_same_table(here, capsys):
     small = ("--epsilons", "2", "--draws", "2", "--shadows", "10", "--jobs", "1", "--out", "run")
     asked = ["run", *PRIVATE, "--test", "test.csv", *PUBLIC, *ASKED, *small]
@@ -298,6 +299,7 @@ def finished():
     ("form", "nth"),
     [("run", 1), ("run", 3), ("run", 5), ("protect", 1), ("protect", 2), ("fit", 1), ("attack", 1)],
 )
+@pytest.mark.usefixtures("few_transcripts")
 def test_a_full_disk(trial, monkeypatch, form, nth):
     written = []
 

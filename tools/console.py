@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,9 @@ SECONDS = 600
 ENTRY_POINT = (
     "import sys; sys.argv[0] = 'reticent'; from reticent.cli import main; sys.exit(main())"
 )
-IMPORTED = ("torch", "matplotlib.figure", "reticent.cli.main", "reticent.ledger.ledger",
-            "reticent.report.writing", "reticent.run.job", "reticent.audit.attack_run")  # fmt: skip
+IMPORTED = ("torch", "transformers.models.bert.modeling_bert", "matplotlib.figure",
+            "reticent.cli.main", "reticent.ledger.ledger", "reticent.report.writing",
+            "reticent.run.job", "reticent.audit.attack_run")  # fmt: skip
 """What commands import again and again; those that are not installed are left out."""
 EXIT_CODE = "echo $?"
 BESIDE = " &"
@@ -90,21 +91,33 @@ def run(command: str, *, directory: Path) -> Outcome:
         raise ValueError(f"a console command must do without {', '.join(syntax)}, got {command!r}")
     with tempfile.TemporaryDirectory() as scratch:
         shown, kept = Path(scratch, "shown"), Path(scratch, "kept")
-        shown.touch()
-        kept.touch()
-        exit_code = _fork_server(frozenset(_environment().items())).run_in(
-            directory,
-            ["-c", ENTRY_POINT, *words[1:]],
-            output=str(shown if file is None else kept),
-            errors=str(shown),
-            deadline=time.monotonic() + SECONDS,
-        )
-        if exit_code is None:
-            raise TimeoutError(f"a console command must end in {SECONDS} s, got {command!r}")
+        output = shown if file is None else kept
+        exit_code = forked(words[1:], directory, output=output, errors=shown)
         if file is not None:
             shutil.copyfile(kept, directory / file)
         printed = shown.read_text(encoding="utf-8")
     return Outcome(output=PROGRESS.sub("", printed), exit_code=exit_code)
+
+
+def forked(
+    words: Sequence[str], directory: Path, *, output: Path, errors: Path, **environment: str
+) -> int:
+    """The exit code of ``reticent WORDS`` in a directory; what it prints goes to the two files.
+
+    ``environment`` holds variables beside those of this process.
+    """
+    output.touch()
+    errors.touch()
+    exit_code = _fork_server(frozenset((_environment() | environment).items())).run_in(
+        directory,
+        ["-c", ENTRY_POINT, *words],
+        output=str(output),
+        errors=str(errors),
+        deadline=time.monotonic() + SECONDS,
+    )
+    if exit_code is None:
+        raise TimeoutError(f"a command must end in {SECONDS} s, got reticent {' '.join(words)}")
+    return exit_code
 
 
 @functools.lru_cache(maxsize=2)

@@ -4,7 +4,9 @@
 ``constraints.txt``; hashes are of all files of a version, so that each system and Python finds its
 own. No address stands in the files: an index is a matter of whoever installs. PyTorch stands apart:
 ``make`` takes the CPU build of ``torch-cpu.txt``, which is not on the public index, where pip finds
-it, and otherwise ``torch.txt`` with the libraries in ``cuda.txt``.
+it, and otherwise ``torch.txt`` with the libraries in ``cuda.txt``. torchvision stands with the
+latter: the published build runs beside the published torch alone, and breaks transformers beside
+another. timm asks for it, and its networks do without (tests/training/gradients/timm_networks.py).
 """
 
 import re
@@ -28,7 +30,7 @@ BUILD: Final = "setuptools>=77"
 """Of ``build-system`` in pyproject.toml: the project itself is built without another download."""
 CPU_BUILDS: Final = ("6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",)
 """PyTorch 2.13.0 for CPUs: Linux on x86-64, Python 3.11."""
-CUDA: Final = re.compile(r"(?:nvidia|cuda)-[\w-]+|triton")
+CUDA: Final = re.compile(r"(?:nvidia|cuda)-[\w-]+|triton|torchvision")
 HEAD: Final = "# Written by tools/lock.py: edit pyproject.toml or constraints.txt instead.\n"
 
 

@@ -223,6 +223,7 @@ def test_interruption(command, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_transcripts")
 def test_demo_writes_a_release_that_verifies(command, tmp_path, monkeypatch):
     """As it is, but in one process and with two epochs for its encoder, which nothing else uses."""
     quick = DemoSpec.quick()

@@ -230,6 +230,34 @@ def test_a_certificate_for_persons_does_not_pass_for_one_about_records(command, 
     assert f"the unit is {ONE_PERSON}, not one record" in " ".join(text.split())
 
 
+def test_stopped_before_something_is_written_it_is_charged_once(
+    command, folder, tmp_path, monkeypatch
+):
+    """Nobody has seen anything of the release: the same command is paid for already."""
+    book, out = f"{tmp_path}/ledger.sqlite", tmp_path / "out"
+    unit = "one person with at most 2 records"
+    assert run(["ledger", "budget", book, "digits", "--epsilon", "40", "--delta", "1e-3",
+                "--relation", "add-remove", "--unit", unit]) == 0  # fmt: skip
+    told = protecting(folder, out, f"--delta 1e-5 --ledger {book} --data-set digits")
+
+    def charges():
+        return json.loads(command(f"ledger show {book} digits --json")[1])["accounts"][0]["charges"]
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("reticent.protect.recipes.weights.WeightsRecipe.learn", stopped)
+        assert command(f"{told} --learner weights")[0] != 0
+    assert charges() == 1
+    assert (tmp_path / ".out.charge").stat().st_mode & 0o077 == 0
+    code, _, error = command(f"{told} --learner weights")
+    assert (code, "charged before" in error, charges()) == (0, True, 1)
+    assert not (tmp_path / ".out.charge").exists()
+    assert command(f"{told} --learner weights --replace")[0] == 0  # another release
+    assert charges() == 2
+
+
 def test_a_ledger_of_records_refuses_a_release_for_persons(command, folder, tmp_path):
     """Units differ, so their costs do not add up: nothing is charged and nothing released."""
     book = f"{tmp_path}/ledger.sqlite"

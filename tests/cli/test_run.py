@@ -126,6 +126,7 @@ def test_a_run_is_charged_to_a_ledger_or_says_that_it_was_not(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_transcripts")
 def test_an_imbalanced_table_of_texts(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     out = tmp_path / "out"
@@ -157,6 +158,7 @@ def test_an_imbalanced_table_of_texts(folder, tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_transcripts")
 def test_a_column_of_lists_and_the_document_as_json(folder, tmp_path, capsys):
     out = tmp_path / "out"
     arguments = asking(

@@ -155,6 +155,7 @@ def test_a_network_and_neighbouring_files(command, folder, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_transcripts")
 def test_the_whole_job(command, folder, tmp_path):
     code, text, error = command(
         "run", "--private", folder / "train.csv", "--test", folder / "test.csv", "--schema",

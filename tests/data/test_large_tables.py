@@ -28,10 +28,15 @@ def test_in_npz():
 def test_in_parquet(monkeypatch, columns):
     """A column for each feature, or one column of lists."""
     number, values = columns
-    chunk = {3: {1: 5, 5: values, 6: 8 * values}}  # parquet.thrift: DOUBLE, values, bytes
-    monkeypatch.setattr(parquet_file, "_footer", lambda _path: {4: [{1: [chunk] * number}]})
-    assert parquet_file._batch_rows(Path("table.parquet")) > 1
-    larger = {3: {1: 5, 5: 2 * values, 6: 16 * values}}
-    monkeypatch.setattr(parquet_file, "_footer", lambda _path: {4: [{1: [larger] * number}]})
-    with pytest.raises(InputError, match="--read-limit"):
-        parquet_file._batch_rows(Path("table.parquet"))
+    for times, fits in ((1, True), (3, False)):
+        # parquet.thrift: of a column's part DOUBLE, values, bytes; records of a group and of all
+        chunk = {3: {1: 5, 5: times * values, 6: 8 * times * values}}
+        footer = {3: times * RECORDS, 4: [{1: [chunk] * number, 3: times * RECORDS}]}
+        monkeypatch.setattr(parquet_file, "_footer", lambda _path, footer=footer: footer)
+        declared = parquet_file._Chunks.of(Path("table.parquet"))
+        assert declared.rows > 1
+        if fits:
+            declared.refuse_large(Path("table.parquet"))
+        else:
+            with pytest.raises(InputError, match="--read-limit"):
+                declared.refuse_large(Path("table.parquet"))

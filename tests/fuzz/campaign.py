@@ -7,9 +7,9 @@ traceback.
 
 import argparse
 import contextlib
+import functools
 import json
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -75,13 +75,14 @@ def run(numbers: range, seed: int, *, current: Path | None = None) -> Outcome:
     weights = [reader.weight for reader in every]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
         originals = _originals(Path(name), every)
-        place = Path(name) / "changed"
+        changed = Path(name) / "changed"
         _bound_memory()
         for number in numbers:
             rng = Random(f"{seed}:{number}")
             reader = rng.choices(every, weights)[0]
             if current is not None:
                 current.write_text(f"{number} ({reader.name})", encoding="utf-8")
+            place = changed / originals[reader.name].name
             file = _mutated(originals[reader.name], place, reader, rng)
             _judge(outcome, reader, place, f"{number} ({reader.name}, {file})")
     outcome.peak_bytes = peak_bytes()
@@ -106,16 +107,25 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
+@functools.cache
+def _names(valid: Path) -> frozenset[Path]:
+    return frozenset(one.relative_to(valid) for one in _files(valid))
+
+
 def _mutated(valid: Path, place: Path, reader: Any, rng: Random) -> str:
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
+    """A folder as the valid one but for one file; what a reader left there before goes first."""
+    kept = _names(valid)
+    changes = {Path(name) for name in reader.changed}
+    for one in _files(place):
+        if one.relative_to(place) not in kept - changes:
+            one.unlink()
     file: str = rng.choice(list(reader.changed))
-    for one in _files(valid):
-        same = place / one.relative_to(valid)
-        same.parent.mkdir(parents=True, exist_ok=True)
-        if one != valid / file:
-            same.hardlink_to(one)
+    for name in kept - {Path(file)}:
+        if not (place / name).exists():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).hardlink_to(valid / name)
     change = rng.choice(reader.changed[file])
+    (place / file).parent.mkdir(parents=True, exist_ok=True)
     (place / file).write_bytes(change((valid / file).read_bytes(), rng))
     return file
 

@@ -45,7 +45,7 @@ from tests.fuzz.mutations import (
     of_safetensors,
     of_text,
 )
-from tests.report.sample import sample_results
+from tests.report.sample import short_results
 
 RNG = np.random.default_rng(18)
 
@@ -346,7 +346,7 @@ def _documents() -> list[Reader]:
                changed={"head.json": both, "head.safetensors": (of_safetensors, of_bytes)},
                weight=2.0),
         Reader(name="results",
-               write=lambda folder: write_results(sample_results(), folder / "r.json"),
+               write=lambda folder: write_results(short_results(), folder / "r.json"),
                read=lambda folder: read_results(folder / "r.json"), changed={"r.json": both},
                weight=0.3),
         Reader(name="fit", write=lambda folder: save_fit(_head(), folder / "a"),

@@ -1,5 +1,6 @@
 """Tasks on a Ray cluster of two nodes: equal rows, whoever dies; and a Ray that stays closed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,9 +8,12 @@ import sys
 import tempfile
 import time
 import warnings
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from functools import partial
+from io import StringIO
 
 import numpy as np
+import psutil
 import pytest
 
 from reticent.parallel import begun, map_tasks, tasks_on, workers
@@ -22,10 +26,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def two_nodes():
     """A head and another node, with one core each; workers at the usual priority."""
-    settings = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="rr") as short:
         warnings.simplefilter("ignore")
+        settings = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0", "RAY_TMPDIR": short}
         os.environ |= settings
+        os.mkdir(f"{short}/ray")  # where its address is written
         from ray.cluster_utils import Cluster
 
         node = {"num_cpus": 1, "include_dashboard": False, "temp_dir": short}
@@ -137,6 +142,95 @@ def test_loky_and_ray_give_identical_rows_of_one_study(two_nodes):
         warnings.simplefilter("ignore")
         with tasks_on("ray", address=two_nodes.address):
             assert study() == here
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Members, others and two releases, small."""
+    folder = tmp_path_factory.mktemp("tables")
+    rng, labels = np.random.default_rng(5), np.arange(60) % 2
+    for name in ("train", "test"):
+        rows = rng.normal(size=(60, 3)) + np.eye(2, 3)[labels]
+        np.savez(folder / f"{name}.npz", x=rows, y=labels)
+    for out in ("one", "two"):
+        budget = "--epsilon 1 --delta 1e-4 --relation add-remove --learner class-means"
+        told = f"protect --private train.npz {TABLE} {budget} --out {out}"
+        assert called(told, folder)[0] == 0
+    return folder
+
+
+TABLE = "--label y --classes 0,1 --records 60"
+COMMANDS = {
+    "attack": "attack --target one --members train.npz --nonmembers test.npz --label y"
+    " --attacks lira-online,loss --shadows 4",
+    "audit": "audit one two --private train.npz --label y --runs 40",
+    "run": f"run --private train.npz --test test.npz {TABLE} --bound 3 --epsilon 1 --delta 1e-4"
+    " --relation add-remove --epsilons 1 --draws 2 --shadows 10 --learner class-means --out whole"
+    " --replace",
+    "reproduce": "reproduce alm fig2 --on digits",
+}
+
+
+def called(line, folder, *more):
+    """Exit code and what a command prints, in this process: its study may be made small."""
+    from reticent.cli.main import run
+
+    with chdir(folder), redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as errors:
+        code = run([*line.split(), *more])
+    return code, out.getvalue(), errors.getvalue()
+
+
+def without_noise(command, document):
+    """What no protecting noise is in: that is fresh in every run, on one backend as on another."""
+    if command == "audit":
+        return [(one["release"], one["claim"]) for one in document["audits"]], document["beta_each"]
+    if command == "run":
+        releases = [(one["name"], one["claim"], one["scales"]) for one in document["releases"]]
+        return releases, *(document[part] for part in ("facts", "unprotected", "sensitivities"))
+    return document
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_long_command_gives_the_same_on_loky_and_ray(two_nodes, tables, command, monkeypatch):
+    from reticent.studies import alm_fig2
+
+    small = alm_fig2.Fig2(on="digits", members=60, epsilons=(1.0,), pairs=2, draws=1, seeds=2)
+    monkeypatch.setitem(alm_fig2.SPECS, "digits", small)
+    found = []
+    for where in (("loky",), ("ray", "--address", two_nodes.address)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            more = ("--jobs", "2", "--json", "--quiet", "--backend", *where)
+            code, text, errors = called(COMMANDS[command], tables, *more)
+        assert code == 0, errors
+        found.append(without_noise(command, json.loads(text)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("backend", ["loky", "ray"])
+def test_a_worker_killed_in_mid_study_changes_nothing(two_nodes, backend):
+    """Refits of ALM's Fig. 2: one worker is killed at its work, and the tables are the same."""
+    from reticent.studies import alm_fig2
+    from reticent.studies.trained import Run, Steps
+
+    spec = alm_fig2.Fig2(on="digits", members=60, epsilons=(1.0,), pairs=5, draws=1, seeds=2)
+    at_work = {"ray": "ray::reticent", "loky": "loky"}[backend]
+    killed = []
+
+    def kill(*_):
+        for process in [] if killed else psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if at_work in " ".join(process.cmdline()) and process.children() == []:
+                    process.kill()
+                    killed.append(process.pid)
+                    return
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with tasks_on(backend, address=two_nodes.address if backend == "ray" else None):
+            there = alm_fig2.study(spec, Run(jobs=2, steps=Steps(advance=kill)))
+    assert killed, "a worker was at work"
+    assert there == alm_fig2.study(spec, Run())
 
 
 def test_a_node_that_is_lost_changes_nothing(two_nodes, tmp_path):

@@ -94,8 +94,8 @@ def test_a_certificate_is_verified_without_the_records(tmp_path: Path) -> None:
         ({"epochs": float("inf")}, "epochs must give"),
         ({"epochs": float("nan")}, "epochs must give"),
         ({"seed": 2**70}, "must be below"),
-        ({"momentum": 1.0}, "at least 0 and below 1"),
-        ({"momentum": -0.1}, "at least 0 and below 1"),
+        ({"momentum": 1.0}, r"momentum must be in \[0, 1\), got 1.0"),
+        ({"momentum": -0.1}, r"momentum must be in \[0, 1\), got -0.1"),
         ({"architecture": "nowhere:nothing"}, "network 'nowhere:nothing' must be importable"),
     ],
 )

@@ -46,12 +46,20 @@ def test_the_choice(situation, learner, mechanism):
 
 
 def test_at_the_pure_threshold_one_record_decides():
-    """Class means up to a signal of the matrix; a neighbour that touches more needs more."""
-    few = replace(SMALL, delta=0.0)
-    while plan(few).learner == "pure-class-means":
-        few = replace(few, records=few.records + 1)
-    assert PureSignals.of(few).matrix > RULE.largest_signal
-    assert PureSignals.of(replace(few, records=few.records - 1)).matrix <= RULE.largest_signal
+    """Class means up to a signal of their own; a neighbour that touches more needs more."""
+    pure = replace(SMALL, delta=0.0)
+    below, above = 500, 2**20  # means at the one, the matrix at the other: then halved
+    assert plan(replace(pure, records=below)).learner == "pure-class-means"
+    while above > below + 1:
+        middle = (below + above) // 2
+        if plan(replace(pure, records=middle)).learner == "pure-class-means":
+            below = middle
+        else:
+            above = middle
+    few = replace(pure, records=above)
+    assert plan(few).learner == "matrix-lda"
+    assert PureSignals.of(few).means > RULE.largest_signal
+    assert PureSignals.of(replace(few, records=few.records - 1)).means <= RULE.largest_signal
     assert plan(replace(few, relation="replace-one")).learner == "pure-class-means"
     assert plan(replace(few, max_records_per_person=2)).learner == "pure-class-means"
 

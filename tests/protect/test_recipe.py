@@ -118,11 +118,11 @@ class TestNoise:
         terms = terms_of(delta=delta, relation=relation)
         recipe = planned(name, terms, mechanism=mechanism)
         plan = noise_plan(recipe, terms)
-        scales = scales_of(plan)
+        scales, spent = scales_of(plan), spent_by(plan, terms)
         for step in scales:
             weaker = with_scales(recipe, scales | {step: scales[step] / 2}, terms)
-            assert spent_by(weaker, terms) > spent_by(plan, terms)
-            bare = with_scales(recipe, scales | {step: scales[step] / 1e4}, terms)
+            assert spent_by(weaker, terms) > spent
+            bare = with_scales(recipe, scales | {step: scales[step] / 1000}, terms)
             with pytest.raises(InputError, match="what the noise gives"):
                 claim_of(recipe, terms, bare)
 

@@ -11,7 +11,7 @@ from reticent.protect import release_weights, save
 from reticent.results import write_results
 from reticent.training import SoftmaxHead
 from tests.redteam.forging import rows
-from tests.report.sample import certified, sample_results
+from tests.report.sample import certified, short_results
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def command(capsys):
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
     """A run as it stands on disk: its document, and the release that it recommends."""
-    results, release = certified(sample_results())
+    results, release = certified(short_results())
     place = tmp_path_factory.mktemp("run")
     write_results(results, place / "results.json")
     save(release, place / "head")

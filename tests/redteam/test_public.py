@@ -23,7 +23,7 @@ from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 from tests.redteam.forging import LIE, MISMATCH, one_line, problems, public_texts, rows
 from tests.report.documents import with_release
-from tests.report.sample import attack, certified, sample_results
+from tests.report.sample import attack, certified, sample_results, short_results
 
 TYPED = re.compile(r"\(proven|>\s*proven\b|: proven\b|<dd>proven")
 """A grade as pages and cards type it."""
@@ -95,7 +95,7 @@ def test_a_grade_from_a_file_is_declared_and_the_texts_say_what_that_means(comma
 
 
 def test_only_a_release_of_this_process_is_proven_on_a_public_page(folder):
-    results, release = certified(sample_results())
+    results, release = certified(short_results())
     shown = page(results, public=True, released=release)
     assert "(proven; neighbours: add-remove" in shown
     assert TYPED.search(shown)
@@ -105,14 +105,14 @@ def test_only_a_release_of_this_process_is_proven_on_a_public_page(folder):
 
 def test_a_public_page_without_its_release_is_refused(command, folder):
     with pytest.raises(InputError, match="must be written from a certificate, got none"):
-        page(sample_results(), public=True)
+        page(short_results(), public=True)
     (folder / "head.json").unlink()
     for text in public_texts(command, folder):
         assert "with its certificate, got none" in text
 
 
 def test_a_release_that_was_put_together_by_hand_has_no_public_page():
-    results, release = certified(sample_results())
+    results, release = certified(short_results())
     forged = pickle.loads(pickle.dumps(release))
     claim = claim_of(forged.guarantee).model_copy(update={"epsilon": 0.01})
     object.__setattr__(forged, "scales", dict.fromkeys(forged.scales, 1e-06))
@@ -148,7 +148,7 @@ def test_a_number_that_was_read_off_is_not_published(command, folder, number, re
     release = inferred_release(number, relation=relation)
     row = {"claim": claim_of(release.guarantee), "scales": dict(release.scales),
            "learner": "class-means"}  # fmt: skip
-    write_results(with_release(sample_results(), **row), folder / "results.json")
+    write_results(with_release(short_results(), **row), folder / "results.json")
     save(release, folder / "head")
     told = "; N tells the number of records" if number == "records" else ""
     for text in public_texts(command, folder):
@@ -192,7 +192,7 @@ def test_a_claim_that_an_audit_refuted_is_not_published(command, folder, which):
 
 @pytest.mark.parametrize("how", ["by its words", "by its figures"])
 def test_what_must_not_be_published_is_not(command, folder, how):
-    results, _ = certified(sample_results())
+    results, _ = certified(short_results())
     if how == "by its words":
         headline = "Do not publish: an attack gets more out of it than it allows."
         verdict = results.conclusion.model_copy(update={"headline": headline})

@@ -257,6 +257,16 @@ def sample_results(**changes: Any) -> Results:
     return Results(**(parts | changes))
 
 
+@functools.cache
+def short_results() -> Results:
+    """The same with its last six releases, the recommended one among them: read in a tenth of time.
+
+    >>> len(short_results().releases)
+    6
+    """
+    return sample_results(releases=releases()[-6:])
+
+
 def facts(**changes: Any) -> DataSummary:
     """Of the data."""
     parts: dict[str, Any] = {

@@ -272,6 +272,7 @@ def test_a_model_of_other_classes_is_refused(asked):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fitted", "pipeline", "probabilities"])
+@pytest.mark.usefixtures("few_transcripts")
 def test_the_whole_job_on_each_kind_of_model(fitted, kind, tmp_path):
     """Two classes more than there are, of which a half of the records may lack another."""
     model = {

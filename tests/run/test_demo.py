@@ -37,6 +37,7 @@ SMALL = dataclasses.replace(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_transcripts")
 def test_the_whole_way_from_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RETICENT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(DemoSpec, "quick", classmethod(lambda _: SMALL))

@@ -17,9 +17,8 @@ from reticent.protect.plan_help import help_sentence
 from reticent.protect.release import was_charged
 from reticent.results import read_results
 from reticent.results.reading import as_read
-from reticent.run import RunData, RunSpec, run_job
+from reticent.run import RunData, RunSpec, auditing, run_job
 from reticent.run.attacking import CANDIDATES, EXACT
-from reticent.run.auditing import _Auditor
 from reticent.run.conclusion import allowed_auc, attack_named
 from reticent.run.provenance import RANDOM
 from reticent.validation import InputError
@@ -57,12 +56,21 @@ SPEC = RunSpec(
     shadows=10,
     beta=1e-7,
 )
-QUICK = dataclasses.replace(SPEC, epsilons=(EPSILON,), mechanisms=(), penalties=(1e-4,))
-"""The recommended learner alone."""
+QUICK = dataclasses.replace(
+    SPEC, epsilons=(EPSILON,), mechanisms=(), penalties=(1e-4,), audit_runs=2_000
+)
+"""The recommended learner alone; of heads, where they are asked for, few releases are audited."""
 
 
 def roles(private=PRIVATE_ROWS, pool=None):
     return dataclasses.replace(RunData.of(private, TEST_ROWS), pool=pool)
+
+
+def brief_job(*given, **options):
+    """A run whose audits look at the fewest transcripts; those of ``finished`` at all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auditing, "MOST", auditing.FEWEST)
+        return run_job(*given, **options)
 
 
 def test_attacks_see_as_many_rows_of_others_as_of_members():
@@ -137,7 +145,7 @@ def test_the_release_that_is_handed_over_is_charged_before_anything_is_attacked(
         assert told == [], "work was done before the charge"
         charged.append((terms.epsilon, terms.delta, terms.unit, purpose, event))
 
-    found = run_job(roles(), QUICK, stage=lambda *stage: told.append(stage), charge=charge)
+    found = brief_job(roles(), QUICK, stage=lambda *stage: told.append(stage), charge=charge)
     ((epsilon, delta, unit, purpose, event),) = charged
     assert (epsilon, delta, unit) == (EPSILON, DELTA, "one record")
     assert purpose == f"{found.released.recipe.name}, {found.released.mechanism} noise"
@@ -152,7 +160,7 @@ def test_a_run_beyond_the_budget_ends_before_it_begins():
         raise BudgetExhausted("nothing was charged, release nothing")
 
     with pytest.raises(BudgetExhausted):
-        run_job(roles(), QUICK, stage=lambda *stage: told.append(stage), charge=charge)
+        brief_job(roles(), QUICK, stage=lambda *stage: told.append(stage), charge=charge)
     assert told == []
 
 
@@ -170,7 +178,7 @@ def asked(results):
 @pytest.fixture(scope="module")
 def again(finished):
     """Another run with the same seed, and other noise."""
-    return run_job(roles(), dataclasses.replace(QUICK, penalties=SPEC.penalties))
+    return brief_job(roles(), dataclasses.replace(QUICK, penalties=SPEC.penalties))
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +186,7 @@ def declared():
     spec = dataclasses.replace(
         QUICK, inferred_from_data=("classes", "bound"), mechanisms=("gaussian",)
     )
-    return run_job(roles(), spec)
+    return brief_job(roles(), spec)
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +198,7 @@ def owned():
 @pytest.fixture(scope="module")
 def of_people(owned):
     spec = dataclasses.replace(QUICK, max_records_per_person=2, mechanisms=("gaussian",))
-    return run_job(roles(owned), spec).results
+    return brief_job(roles(owned), spec).results
 
 
 pytestmark = pytest.mark.slow
@@ -456,7 +464,7 @@ class TestPersons:
             classes=DIGITS.classes, records=PRIVATE, epsilon=EPSILON, delta=DELTA,
             relation=relation, max_records_per_person=3,
         ).fit(owned.features, np.asarray(DIGITS.classes)[owned.labels]).released_  # fmt: skip
-        found = _Auditor(data=roles(owned), spec=spec, fresh=None, beta=1e-6)(drawn)
+        found = auditing._Auditor(data=roles(owned), spec=spec, fresh=None, beta=1e-6)(drawn)
         assert found.verdict == "not refuted"
         assert 0.9 < found.tightness <= 1
         assert found.pair == "3 equal records of one person, and none or their opposites"
@@ -466,11 +474,11 @@ class TestPersons:
         with pytest.raises(
             InputError, match="persons must be given with max_records_per_person = 2"
         ):
-            run_job(roles(), spec)
+            brief_job(roles(), spec)
         with pytest.raises(
             InputError, match="persons must be given with max_records_per_person = 1"
         ):
-            run_job(roles(), dataclasses.replace(QUICK, max_records_per_person=1))
+            brief_job(roles(), dataclasses.replace(QUICK, max_records_per_person=1))
 
     def test_exposed_rows_are_those_of_the_file(self, owned, of_people):
         names = np.asarray(DIGITS.classes)[owned.labels]
@@ -481,7 +489,7 @@ class TestPersons:
     def test_the_first_rows_are_kept_wherever_they_stand(self, each, tmp_path):
         turned = dataclasses.replace(PRIVATE_ROWS, persons=np.arange(PRIVATE) // 3)
         spec = dataclasses.replace(QUICK, max_records_per_person=each, mechanisms=("gaussian",))
-        finished = run_job(roles(turned), spec)
+        finished = brief_job(roles(turned), spec)
         found = finished.results
         assert found.facts.private == 50
         assert {one.row % 3 for one in found.exposure.most} == {0}
@@ -499,7 +507,7 @@ class TestPersons:
 
 def test_replace_one():
     spec = dataclasses.replace(QUICK, relation="replace-one", mechanisms=("gaussian",))
-    found = run_job(roles(), spec).results
+    found = brief_job(roles(), spec).results
     assert found.facts.relation == "replace-one"
     assert {one.claim.relation for one in found.releases} == {"replace-one"}
     assert all(one.audit.verdict == "not refuted" for one in found.releases if
@@ -509,5 +517,5 @@ def test_replace_one():
 
 def test_what_the_attacks_find_odd_about_the_records_is_said():
     twice = PRIVATE_ROWS.take(np.append(np.arange(PRIVATE), np.arange(10)))
-    notes = run_job(roles(twice), QUICK).results.conclusion.sentences
+    notes = brief_job(roles(twice), QUICK).results.conclusion.sentences
     assert any("10 records are copies of others on their side" in line for line in notes)

@@ -184,3 +184,17 @@ def test_dp_sgd_was_not_refuted_and_half_of_its_noise_was():
     shares = {row["noise left"]: int(row["refuted"]) for row in rows_of(planted)}
     assert set(shares) == {"0.25", "0.5"}
     assert min(shares.values()) > 0
+
+
+@pytest.mark.parametrize("on", ["pure"])
+def test_other_releases_were_not_refuted_and_far_too_little_noise_was(on):
+    spec = audits.SPECS[on]
+    path = RESULT.with_name(f"audits-{on}.json")
+    proven, planted = json.loads(path.read_text(encoding="utf-8"))["tables"]
+    assert [row["release"] for row in rows_of(proven)] == [kind.what for kind in spec.kinds]
+    for row in rows_of(proven):
+        assert int(row["audits"]) >= 200
+        assert row["able"] == row["audits"]
+        assert not wrong_too_often(int(row["refuted"]), int(row["audits"]), beta=spec.beta)
+    for row in rows_of(planted):
+        assert int(row["refuted"]) > 0

@@ -15,11 +15,12 @@ def test_a_row_for_each_protection_and_seen_ones_are_declared(monkeypatch):
     kept = ("lda", "functional", "input")
     others = tuple(name for name in classifiers() if name not in kept)
     small = dataclasses.replace(spec, records=400, draws=1, leave_out=others)
-    monkeypatch.setattr(places, "SEEN", {"digits": ("functional",)})
+    settled = places.Settled(recipes=("functional",), how="a constant was settled after all")
+    monkeypatch.setattr(places, "SEEN", {"digits": settled})
     (table,) = places.study((small,), Run()).tables
     grades = {row[0]: row[1] for row in table.rows}
     assert grades == {"none": "", "lda": "proven", "functional": "declared", "input": "proven"}
-    assert "functional a constant was settled after" in table.notes[-1]
+    assert "Of functional: a constant was settled after all: declared here" in table.notes[-1]
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def test_regret_is_what_the_choice_loses_and_what_was_not_tried_is_no_choice():
 
 def test_the_constants_are_those_of_the_committed_grids(cells):
     fit = fitted(cells)
-    assert fit.rule == RULE
+    assert asdict(fit.rule) == pytest.approx(asdict(RULE), abs=1e-3)
     assert asdict(fit.curve) == pytest.approx(asdict(PURE_CURVE), abs=1e-3)
 
 
@@ -117,7 +117,7 @@ def test_every_grid_is_there_with_the_accuracy_before_that_was_measured(cells):
 def test_the_choice_loses_at_most_one_point_on_average_and_three_at_worst(cells):
     regrets = [cell.regret(RULE) for cell in cells]
     assert np.mean(regrets) <= 0.01
-    assert max(regrets) <= 0.035  # 3.2 seen
+    assert max(regrets) <= 0.03
 
 
 def test_rules_that_did_not_see_a_data_set_lose_at_most_one_point_on_average(cells, fits):

@@ -17,17 +17,7 @@ from reticent.accounting.basic import BASIC
 from reticent.accounting.calibration import EventOf, least_noise
 from reticent.accounting.gdp import GDP
 from reticent.accounting.zcdp import ZCDP
-from reticent.guarantee.events import (
-    ApproximateEvent,
-    Composed,
-    Event,
-    Mixture,
-    Parallel,
-    PoissonSampled,
-    PostProcessed,
-    Repeated,
-    SampledWithoutReplacement,
-)
+from reticent.guarantee import events
 from reticent.guarantee.grade import Relation, as_relation
 from reticent.validation import NotCoveredError, positive, probability
 
@@ -49,7 +39,9 @@ class Compared:
     note: str = ""
 
 
-def side_by_side(event: Event, *, relation: Relation | str, delta: float) -> Mapping[str, Compared]:
+def side_by_side(
+    event: events.Event, *, relation: Relation | str, delta: float
+) -> Mapping[str, Compared]:
     """Every accountant with a bound on the ε of ``event`` at δ; all hold, so the least is claimed.
 
     >>> from reticent.guarantee import GaussianEvent, Repeated
@@ -89,7 +81,7 @@ def calibrate_noise_by(
     return least_noise(measure, target)
 
 
-def _one(name: str, event: Event, relation: Relation, delta: float) -> Compared:
+def _one(name: str, event: events.Event, relation: Relation, delta: float) -> Compared:
     try:
         return Compared(epsilon=epsilon_by(name, event, relation=relation, delta=delta))
     except NotCoveredError as refusal:
@@ -99,10 +91,10 @@ def _one(name: str, event: Event, relation: Relation, delta: float) -> Compared:
             return Compared(epsilon=None, note=str(refusal))
 
 
-def _without_sampling(name: str) -> Callable[[Event, Relation, float], Compared]:
+def _without_sampling(name: str) -> Callable[[events.Event, Relation, float], Compared]:
     """A release on a sample is a mixture over samples, and divergences are jointly convex."""
 
-    def bound(event: Event, relation: Relation, delta: float) -> Compared:
+    def bound(event: events.Event, relation: Relation, delta: float) -> Compared:
         whole = _unsampled(event)
         return Compared(
             epsilon=epsilon_by(name, whole, relation=relation, delta=delta), note=UNSAMPLED
@@ -111,11 +103,13 @@ def _without_sampling(name: str) -> Callable[[Event, Relation, float], Compared]
     return bound
 
 
-def _split(name: str, shares: tuple[float, ...]) -> Callable[[Event, Relation, float], Compared]:
+def _split(
+    name: str, shares: tuple[float, ...]
+) -> Callable[[events.Event, Relation, float], Compared]:
     """Each release has an (ε₀, δ₀) for every δ₀; that with the same δ₀ for all of them."""
 
-    def bound(event: Event, relation: Relation, delta: float) -> Compared:
-        trial = _with_leaves(event, lambda _: ApproximateEvent(epsilon=0.0, delta=_TRIAL))
+    def bound(event: events.Event, relation: Relation, delta: float) -> Compared:
+        trial = _with_leaves(event, lambda _: events.ApproximateEvent(epsilon=0.0, delta=_TRIAL))
         spent = BASIC.value(trial, relation).delta / _TRIAL  # an event's own δ counts as one more
         epsilons = []
         for share in shares:
@@ -128,29 +122,31 @@ def _split(name: str, shares: tuple[float, ...]) -> Callable[[Event, Relation, f
     return bound
 
 
-_INSTEAD: Final[Mapping[str, Callable[[Event, Relation, float], Compared]]] = MappingProxyType(
-    {
-        ZCDP.name: _without_sampling(ZCDP.name),
-        GDP.name: _without_sampling(GDP.name),
-        BASIC.name: _split(BASIC.name, (1.0,)),
-        ADVANCED.name: _split(ADVANCED.name, _SHARES),
-    }
+_INSTEAD: Final[Mapping[str, Callable[[events.Event, Relation, float], Compared]]] = (
+    MappingProxyType(
+        {
+            ZCDP.name: _without_sampling(ZCDP.name),
+            GDP.name: _without_sampling(GDP.name),
+            BASIC.name: _split(BASIC.name, (1.0,)),
+            ADVANCED.name: _split(ADVANCED.name, _SHARES),
+        }
+    )
 )
 
 
-def _approximate(leaf: Event, delta: float, relation: Relation) -> Event:
+def _approximate(leaf: events.Event, delta: float, relation: Relation) -> events.Event:
     cost = account(leaf, relation=relation, delta=delta, methods=_LEAST_SPLIT)
-    return ApproximateEvent(epsilon=cost.epsilon, delta=delta)
+    return events.ApproximateEvent(epsilon=cost.epsilon, delta=delta)
 
 
-def _unsampled(event: Event) -> Event:
+def _unsampled(event: events.Event) -> events.Event:
     """The same tree without its samples."""
-    if isinstance(event, PoissonSampled | SampledWithoutReplacement):
+    if isinstance(event, events.PoissonSampled | events.SampledWithoutReplacement):
         return _unsampled(event.event)
     return _rebuilt(event, _unsampled)
 
 
-def _with_leaves(event: Event, leaf: Callable[[Event], Event]) -> Event:
+def _with_leaves(event: events.Event, leaf: Callable[[events.Event], events.Event]) -> events.Event:
     """The same tree with others in the place of releases that have no (ε, δ) of their own."""
     rebuilt = _rebuilt(event, lambda part: _with_leaves(part, leaf))
     if rebuilt is not event:
@@ -162,10 +158,16 @@ def _with_leaves(event: Event, leaf: Callable[[Event], Event]) -> Event:
     return event
 
 
-def _rebuilt(event: Event, part: Callable[[Event], Event]) -> Event:
+def _rebuilt(event: events.Event, part: Callable[[events.Event], events.Event]) -> events.Event:
     """With each event directly below replaced; a release, which has none, as it is."""
-    if isinstance(event, Composed | Parallel | Mixture):
+    if isinstance(event, events.Composed | events.Parallel | events.Mixture):
         return replace(event, events=tuple(part(one) for one in event.events))
-    if isinstance(event, Repeated | PostProcessed | PoissonSampled | SampledWithoutReplacement):
+    if isinstance(
+        event,
+        events.Repeated
+        | events.PostProcessed
+        | events.PoissonSampled
+        | events.SampledWithoutReplacement,
+    ):
         return replace(event, event=part(event.event))
     return event

@@ -6,19 +6,8 @@ from typing import Annotated
 
 import typer
 
+from reticent.cli import options as shared
 from reticent.cli.events import MechanismName, read_event, release_event, sampled_steps
-from reticent.cli.options import (
-    Delta,
-    Json,
-    Population,
-    Pure,
-    RelationName,
-    SampleSize,
-    SamplingRate,
-    Times,
-    delta_of,
-    relation_of,
-)
 from reticent.cli.output import print_json, print_line, print_table
 from reticent.guarantee import Event
 from reticent.guarantee.rounding import upper_text
@@ -54,15 +43,15 @@ def account(
     mechanism: Mechanism = None,
     noise_multiplier: Noise = None,
     cost: Cost = None,
-    times: Times = 1,
-    sampling_rate: SamplingRate = None,
-    sample_size: SampleSize = None,
-    population: Population = None,
+    times: shared.Times = 1,
+    sampling_rate: shared.SamplingRate = None,
+    sample_size: shared.SampleSize = None,
+    population: shared.Population = None,
     events: Events = None,
-    relation: RelationName = None,
-    delta: Delta = None,
-    pure: Pure = False,
-    json: Json = False,
+    relation: shared.RelationName = None,
+    delta: shared.Delta = None,
+    pure: shared.Pure = False,
+    json: shared.Json = False,
 ) -> None:
     """The ε of a composition of releases, by every method side by side."""
     from reticent import accounting
@@ -78,7 +67,9 @@ def account(
     elif mechanism is not None:
         release = release_event(mechanism, noise_multiplier, cost)
         event = sampled_steps(release, times, sampling_rate, sample_size, population)
-    found = accounting.account(event, relation=relation_of(relation), delta=delta_of(delta, pure))
+    found = accounting.account(
+        event, relation=shared.relation_of(relation), delta=shared.delta_of(delta, pure)
+    )
     claim = found.guarantee()
     compared = accounting.side_by_side(event, relation=found.relation, delta=found.delta)
     if json:

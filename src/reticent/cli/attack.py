@@ -9,23 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from reticent.attacks.registry import ATTACKS
+from reticent.cli import private_table
 from reticent.cli.attack_output import print_attacked, print_rest, step_of
 from reticent.cli.endpoint import KEY_VARIABLE, Decimals, LabelsOnly, Top, open_endpoint
 from reticent.cli.gate import FailAbove, stop_above
 from reticent.cli.options import Json
 from reticent.cli.output import print_json
-from reticent.cli.private_table import (
-    DropColumns,
-    Each,
-    Embedding,
-    EncodedText,
-    EncoderName,
-    FeatureColumns,
-    Person,
-    SchemaFile,
-    each_of,
-    listed,
-)
 from reticent.cli.progress import stages
 from reticent.cli.table_form import TableForm
 from reticent.cli.task_attack import Form, attack_task, form_of_task, opened_task, refuse_for_task
@@ -118,16 +107,16 @@ def attack(
     endpoint: Endpoint = None,
     shadow: Shadow = None,
     population: Population = None,
-    schema: SchemaFile = None,
+    schema: private_table.SchemaFile = None,
     label: Label = None,
     classes: Classes = None,
-    person: Person = None,
-    max_records_per_person: Each = 1,
-    embedding: Embedding = None,
-    encoder: EncoderName = None,
-    text: EncodedText = None,
-    features: FeatureColumns = None,
-    drop: DropColumns = None,
+    person: private_table.Person = None,
+    max_records_per_person: private_table.Each = 1,
+    embedding: private_table.Embedding = None,
+    encoder: private_table.EncoderName = None,
+    text: private_table.EncodedText = None,
+    features: private_table.FeatureColumns = None,
+    drop: private_table.DropColumns = None,
     attacks: Names = "all",
     shadows: ShadowCount = 32,
     shadow_model: ShadowModel = None,
@@ -189,11 +178,14 @@ def attack(
              "--decimals": decimals, "--labels-only": labels_only,
              "--shadow-model": shadow_model, "--slices": slices},
         )  # fmt: skip
-        form = Form(form_of_task(tables, [told]), each_of(tables.person, max_records_per_person))
+        form = Form(
+            form_of_task(tables, [told]),
+            private_table.each_of(tables.person, max_records_per_person),
+        )
         found = attack_task(told, (members, nonmembers), form, plan)
     else:
         tables = tables.or_label("label")
-        form = Form(tables, each_of(tables.person, max_records_per_person))
+        form = Form(tables, private_table.each_of(tables.person, max_records_per_person))
         found = _attacked(opened, files, form, plan)
     if scores_out is not None:
         write_scores(
@@ -256,7 +248,9 @@ def _opened(
     if (target is None) == (endpoint is None):
         raise InputError("--target or --endpoint must be said, got both or neither")
     if target is not None:
-        return open_target(target, classes=None if classes is None else listed(classes))
+        return open_target(
+            target, classes=None if classes is None else private_table.listed(classes)
+        )
     assert endpoint is not None
     return open_endpoint(endpoint, classes, labels_only=labels_only)
 

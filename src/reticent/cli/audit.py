@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from reticent.cli import audit_options
+from reticent.cli import audit_options, private_table
 from reticent.cli.backend import refuse_cluster
 from reticent.cli.endpoint import CoinFiles, Decimals, LabelsOnly, Top, audit_endpoint
 from reticent.cli.options import Delta, Json, Pure, delta_of
 from reticent.cli.output import print_json, print_line, print_warning
-from reticent.cli.private_table import (
-    Bound,
-    Classes,
-    Embedding,
-    EncoderName,
-    Penalty,
-    Person,
-    SchemaFile,
-)
 from reticent.cli.progress import progress_line
 from reticent.cli.table_form import TableForm, common_schema
 from reticent.cli.task_attack import form_of_task
@@ -85,11 +76,11 @@ FORMS = {
 def audit(
     released: audit_options.Releases = None,
     private: audit_options.Private = None,
-    schema: SchemaFile = None,
+    schema: private_table.SchemaFile = None,
     label: audit_options.Label = None,
-    person: Person = None,
-    embedding: Embedding = None,
-    encoder: EncoderName = None,
+    person: private_table.Person = None,
+    embedding: private_table.Embedding = None,
+    encoder: private_table.EncoderName = None,
     function: audit_options.Function = None,
     one: audit_options.One = None,
     other: audit_options.Other = None,
@@ -103,15 +94,15 @@ def audit(
     labels_only: LabelsOnly = False,
     canaries: audit_options.Count = None,
     kind: audit_options.Kind = None,
-    classes: Classes = None,
-    bound: Bound = None,
+    classes: private_table.Classes = None,
+    bound: private_table.Bound = None,
     records: audit_options.Records = None,
     epsilon: audit_options.Claimed = None,
     delta: Delta = None,
     pure: Pure = False,
     relation: audit_options.Relation = None,
     mechanism: audit_options.Mechanism = None,
-    penalty: Penalty = None,
+    penalty: private_table.Penalty = None,
     norms: audit_options.NormsName = None,
     centre: audit_options.Centre = None,
     max_records_per_person: audit_options.RecordsEach = None,

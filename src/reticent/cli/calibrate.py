@@ -6,20 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reticent.cli import options as shared
 from reticent.cli.events import sampled_steps
-from reticent.cli.options import (
-    Delta,
-    Epsilon,
-    Json,
-    Population,
-    Pure,
-    RelationName,
-    SampleSize,
-    SamplingRate,
-    Times,
-    delta_of,
-    relation_of,
-)
 from reticent.cli.output import print_json, print_line, print_table
 from reticent.guarantee import Relation, Sensitivity
 from reticent.guarantee.rounding import scale_text, upper_text
@@ -37,18 +25,18 @@ Dimension = Annotated[
 
 
 def calibrate(
-    epsilon: Epsilon,
-    delta: Delta = None,
-    pure: Pure = False,
+    epsilon: shared.Epsilon,
+    delta: shared.Delta = None,
+    pure: shared.Pure = False,
     l1: L1 = None,
     l2: L2 = None,
     dimension: Dimension = None,
-    times: Times = 1,
-    sampling_rate: SamplingRate = None,
-    sample_size: SampleSize = None,
-    population: Population = None,
-    relation: RelationName = None,
-    json: Json = False,
+    times: shared.Times = 1,
+    sampling_rate: shared.SamplingRate = None,
+    sample_size: shared.SampleSize = None,
+    population: shared.Population = None,
+    relation: shared.RelationName = None,
+    json: shared.Json = False,
 ) -> None:
     """The noise that each mechanism needs for one (ε, δ) and one sensitivity.
 
@@ -57,14 +45,14 @@ def calibrate(
     from reticent.accounting.calibration import calibrated_steps
     from reticent.mechanisms import calibrated
 
-    spent = delta_of(delta, pure)
+    spent = shared.delta_of(delta, pure)
     if (sample_size is None) != (population is None):
         raise InputError("--sample-size and --population must be given together, got one of them")
     stepwise = times != 1 or sampling_rate is not None or sample_size is not None
     sensitivity = Sensitivity(
         l1=l1,
         l2=l2,
-        relation=relation_of(relation) if stepwise or relation else Relation.AS_DECLARED,
+        relation=shared.relation_of(relation) if stepwise or relation else Relation.AS_DECLARED,
         source="typed on the command line",
     )
     if stepwise:

@@ -7,10 +7,11 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, Self
 
 from reticent.guarantee import Event
 from reticent.validation import InputError
@@ -28,6 +29,18 @@ class ChargeOnce:
     def __init__(self, path: Path, *, charged_to: Sequence[str | None]) -> None:
         self._path, self._charged_to = path, charged_to
         self._key: ChargeKey | None = None
+
+    @classmethod
+    def beside(cls, out: Path, *, charged_to: Sequence[str | None]) -> Self:
+        """With its key in ``.OUT.charge``."""
+        whole = out.resolve()
+        return cls(whole.with_name(f".{whole.name}.charge"), charged_to=charged_to)
+
+    def charging(
+        self, charge: Charger | None, terms: Terms, purpose: str
+    ) -> Callable[[Event], None] | None:
+        """What charges a release by these terms; None where nothing is charged."""
+        return None if charge is None else partial(self.charge, charge, terms, purpose)
 
     def charge(self, charge: Charger, terms: Terms, purpose: str, event: Event) -> None:
         """Charge with the key of the file; a charge that is refused leaves none."""
@@ -49,6 +62,16 @@ class ChargeOnce:
         """The key stays for the next process: nobody has seen anything of the release."""
         if self._key is not None:
             self._key.leave()
+
+    @contextmanager
+    def unseen(self) -> Iterator[None]:
+        """Within it nobody sees anything of the release: stopped there, the charge is kept."""
+        try:
+            yield
+        except BaseException:
+            self.leave()
+            raise
+        self.spend()
 
 
 class ChargeKey:
@@ -94,7 +117,7 @@ def _opened_alone(path: Path) -> IO[str]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.close()
-            raise InputError(f"{path} must not be in use, got a training that runs on it") from None
+            raise InputError(f"{path} must not be in use, got a command that runs on it") from None
         if os.fstat(file.fileno()).st_nlink > 0:
             file.seek(0)
             return file

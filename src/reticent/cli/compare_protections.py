@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reticent.cli import private_table
 from reticent.cli.options import Delta, Epsilon, Json, Pure, RelationName, delta_of, relation_of
 from reticent.cli.output import print_json, print_line, print_table
-from reticent.cli.private_table import (
-    Classes,
-    Embedding,
-    EncoderName,
-    Label,
-    Private,
-    Records,
-    listed,
-    read_private,
-    required_option,
-)
 from reticent.cli.progress import progress_line
 from reticent.protect.registry import classifiers
 
@@ -54,21 +44,21 @@ Attacks = Annotated[str, typer.Option(help="Attacks that need no shadows, comma-
 
 
 def compare_protections(
-    private: Private,
-    label: Label,
+    private: private_table.Private,
+    label: private_table.Label,
     test: Test,
     epsilon: Epsilon,
     delta: Delta = None,
     pure: Pure = False,
     relation: RelationName = None,
-    classes: Classes = None,
-    records: Records = None,
+    classes: private_table.Classes = None,
+    records: private_table.Records = None,
     protections: Chosen = None,
     and_pure: AndPure = False,
     draws: Draws = 5,
     attacks: Attacks = "loss,confidence",
-    embedding: Embedding = None,
-    encoder: EncoderName = None,
+    embedding: private_table.Embedding = None,
+    encoder: private_table.EncoderName = None,
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -80,19 +70,21 @@ def compare_protections(
     from reticent.run.protections import ProtectionsSpec
     from reticent.run.protections import compare_protections as compared
 
-    names = listed(classes)
+    names = private_table.listed(classes)
     spec = ProtectionsSpec(
         epsilon=epsilon,
         delta=delta_of(delta, pure),
         relation=relation_of(relation),
-        records=required_option("--records", records),
+        records=private_table.required_option("--records", records),
         draws=draws,
         protections=_parts(protections),
         attacks=_parts(attacks),
         pure=and_pure,
     )
     tables = [
-        read_private(path, label=label, embedding=embedding, classes=names, encoder=encoder)
+        private_table.read_private(
+            path, label=label, embedding=embedding, classes=names, encoder=encoder
+        )
         for path in (private, test)
     ]
     with progress_line("protections") as progress:

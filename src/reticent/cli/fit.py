@@ -5,28 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from reticent.cli import private_table
 from reticent.cli.options import Json, RelationName, relation_of
 from reticent.cli.output import print_json, print_line
-from reticent.cli.private_table import (
-    Bound,
-    Classes,
-    DropColumns,
-    Each,
-    Embedding,
-    EncodedText,
-    EncoderName,
-    FeatureColumns,
-    Label,
-    MechanismOption,
-    Norms,
-    Penalty,
-    Person,
-    Private,
-    Records,
-    SchemaFile,
-    each_of,
-    required_option,
-)
 from reticent.cli.table_form import TableForm
 from reticent.validation import InputError
 
@@ -41,26 +22,26 @@ LaterDelta = Annotated[
 
 
 def fit(
-    private: Private,
+    private: private_table.Private,
     out: Out,
-    schema: SchemaFile = None,
-    label: Label = None,
-    classes: Classes = None,
-    bound: Bound = None,
-    records: Records = None,
-    penalty: Penalty = None,
+    schema: private_table.SchemaFile = None,
+    label: private_table.Label = None,
+    classes: private_table.Classes = None,
+    bound: private_table.Bound = None,
+    records: private_table.Records = None,
+    penalty: private_table.Penalty = None,
     epsilon: LaterEpsilon = None,
     delta: LaterDelta = None,
     relation: RelationName = None,
-    mechanism: MechanismOption = "gaussian",
-    norms: Norms = None,
-    person: Person = None,
-    max_records_per_person: Each = 1,
-    embedding: Embedding = None,
-    encoder: EncoderName = None,
-    text: EncodedText = None,
-    features: FeatureColumns = None,
-    drop: DropColumns = None,
+    mechanism: private_table.MechanismOption = "gaussian",
+    norms: private_table.Norms = None,
+    person: private_table.Person = None,
+    max_records_per_person: private_table.Each = 1,
+    embedding: private_table.Embedding = None,
+    encoder: private_table.EncoderName = None,
+    text: private_table.EncodedText = None,
+    features: private_table.FeatureColumns = None,
+    drop: private_table.DropColumns = None,
     json: Json = False,
 ) -> None:
     """Fit a softmax head on private features; nothing is released.
@@ -86,15 +67,15 @@ def fit(
         drop=drop,
     )
     form.said_label()
-    names = required_option("--classes", form.classes)
+    names = private_table.required_option("--classes", form.classes)
     writable_file(fit_path(out))
     public: dict[str, Any] = {
-        "bound": required_option("--bound", form.said_bound(bound)),
+        "bound": private_table.required_option("--bound", form.said_bound(bound)),
         "norms": as_norms(norms or "clip"),
     }
     each, normaliser = (
-        each_of(form.person, max_records_per_person),
-        required_option("--records", form.said_records(records)),
+        private_table.each_of(form.person, max_records_per_person),
+        private_table.required_option("--records", form.said_records(records)),
     )
     if penalty is None and (epsilon is None or delta is None):
         raise InputError(

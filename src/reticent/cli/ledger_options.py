@@ -67,7 +67,7 @@ def charger(ledger: str | None, data_set: str | None, open_account: bool) -> Cha
                 open_account=open_account,
             )
         if done.replayed:
-            print_warning("charged before, by a training that was stopped before its first step")
+            print_warning("charged before, when it was stopped before anything of it was seen")
         if done.warning is not None:
             print_warning(done.warning)
 

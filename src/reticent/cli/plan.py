@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reticent.cli.options import (
-    Delta,
-    Epsilon,
-    Json,
-    Pure,
-    RelationName,
-    delta_of,
-    relation_of,
-    warn_of_weakness,
-)
+from reticent.cli import options as shared
 from reticent.cli.output import print_json, print_line, print_table
 from reticent.cli.plan_costs import print_changes, print_columns
 from reticent.validation import InputError
@@ -94,21 +85,21 @@ Queries = Annotated[
 
 
 def plan(
-    epsilon: Epsilon,
+    epsilon: shared.Epsilon,
     schema: SchemaFile = None,
     records: Number = None,
     features: Features = None,
     classes: ClassCount = None,
-    delta: Delta = None,
-    pure: Pure = False,
-    relation: RelationName = None,
+    delta: shared.Delta = None,
+    pure: shared.Pure = False,
+    relation: shared.RelationName = None,
     bound: Radius = None,
     max_records_per_person: Each = None,
     prototypes: Prototypes = False,
     rarest_share: RarestShare = None,
     loss: Losses = None,
     queries: Queries = None,
-    json: Json = False,
+    json: shared.Json = False,
 ) -> None:
     """Which learner to use and what it will cost, from public numbers: no record is read."""
     from reticent.data import Schema
@@ -122,8 +113,8 @@ def plan(
     if schema is not None and facts is not None and facts.task != "classification":
         terms = Terms(
             epsilon=epsilon,
-            delta=delta_of(delta, pure),
-            relation=relation_of(relation),
+            delta=shared.delta_of(delta, pure),
+            relation=shared.relation_of(relation),
             max_records_per_person=max_records_per_person,
         )
         idle: dict[str, Any] = {
@@ -142,8 +133,8 @@ def plan(
     situation = Situation(
         **public,
         epsilon=epsilon,
-        delta=delta_of(delta, pure),
-        relation=relation_of(relation),
+        delta=shared.delta_of(delta, pure),
+        relation=shared.relation_of(relation),
         max_records_per_person=max_records_per_person,
     )
     advice = advice_for(situation)
@@ -163,7 +154,7 @@ def plan(
     _print(advice, needed, schema)
     print_columns(costs)
     print_changes(changes)
-    warn_of_weakness(epsilon=epsilon, delta=situation.delta, records=situation.records)
+    shared.warn_of_weakness(epsilon=epsilon, delta=situation.delta, records=situation.records)
     if served is not None:
         _print_served(served)
 
@@ -196,7 +187,7 @@ def print_task_plan(
         f"next: reticent protect --private FILE --schema {path} --epsilon {terms.epsilon} {budget}"
         f" --relation {terms.relation} …"
     )
-    warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=many)
+    shared.warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=many)
 
 
 def _label_facts(

@@ -3,53 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.cli import options as shared
+from reticent.cli import private_table
+from reticent.cli.charge_key import ChargeOnce
 from reticent.cli.ledger_options import DataSet, LedgerPath, OpenAccount, charger
-from reticent.cli.options import (
-    Delta,
-    Epsilon,
-    Json,
-    Pure,
-    RelationName,
-    Replace,
-    Sign,
-    delta_of,
-    relation_of,
-    signer_of,
-    warn_of_weakness,
-)
 from reticent.cli.output import print_warning
-from reticent.cli.private_table import (
-    Bound,
-    Classes,
-    DropColumns,
-    Each,
-    Embedding,
-    EncodedText,
-    EncoderName,
-    EncoderPeople,
-    FeatureColumns,
-    Labels,
-    LearnerName,
-    NoiseName,
-    Norms,
-    Penalty,
-    Person,
-    Private,
-    Prototypes,
-    Records,
-    SchemaFile,
-    TargetRange,
-    each_of,
-    required_option,
-    said_records,
-    used_encoder,
-)
 from reticent.cli.progress import progress_line
 from reticent.cli.release_output import refuse_unwritable, write_release
 from reticent.cli.table_form import TableForm
@@ -118,44 +81,44 @@ PublicRecords = Annotated[
 
 
 def protect(
-    private: Private,
-    epsilon: Epsilon,
+    private: private_table.Private,
+    epsilon: shared.Epsilon,
     out: Out,
-    schema: SchemaFile = None,
-    label: Labels = None,
-    target_range: TargetRange = None,
-    delta: Delta = None,
-    pure: Pure = False,
-    relation: RelationName = None,
-    classes: Classes = None,
-    bound: Bound = None,
-    records: Records = None,
+    schema: private_table.SchemaFile = None,
+    label: private_table.Labels = None,
+    target_range: private_table.TargetRange = None,
+    delta: shared.Delta = None,
+    pure: shared.Pure = False,
+    relation: shared.RelationName = None,
+    classes: private_table.Classes = None,
+    bound: private_table.Bound = None,
+    records: private_table.Records = None,
     fit: Fit = None,
-    learner: LearnerName = None,
-    prototypes: Prototypes = False,
-    mechanism: NoiseName = None,
-    penalty: Penalty = None,
-    norms: Norms = None,
+    learner: private_table.LearnerName = None,
+    prototypes: private_table.Prototypes = False,
+    mechanism: private_table.NoiseName = None,
+    penalty: private_table.Penalty = None,
+    norms: private_table.Norms = None,
     centre: Centre = "none",
     mean_bound: MeanBound = None,
     longest_step: LongestStep = None,
     public_map: PublicMap = None,
     map_number: MapSeed = None,
     public: PublicRecords = None,
-    person: Person = None,
-    max_records_per_person: Each = 1,
-    embedding: Embedding = None,
-    encoder: EncoderName = None,
-    encoder_people: EncoderPeople = None,
-    text: EncodedText = None,
-    features: FeatureColumns = None,
-    drop: DropColumns = None,
+    person: private_table.Person = None,
+    max_records_per_person: private_table.Each = 1,
+    embedding: private_table.Embedding = None,
+    encoder: private_table.EncoderName = None,
+    encoder_people: private_table.EncoderPeople = None,
+    text: private_table.EncodedText = None,
+    features: private_table.FeatureColumns = None,
+    drop: private_table.DropColumns = None,
     ledger: LedgerPath = None,
     data_set: DataSet = None,
     open_account: OpenAccount = False,
-    replace: Replace = False,
-    sign: Sign = None,
-    json: Json = False,
+    replace: shared.Replace = False,
+    sign: shared.Sign = None,
+    json: shared.Json = False,
 ) -> None:
     """Learn a linear model from private features and release it once, with a proven ε.
 
@@ -179,10 +142,10 @@ def protect(
     form.said_labels()
     terms = Terms(
         epsilon=epsilon,
-        delta=delta_of(delta, pure),
-        relation=relation_of(relation),
-        max_records_per_person=each_of(form.person, max_records_per_person),
-        encoder=used_encoder(encoder, encoder_people),
+        delta=shared.delta_of(delta, pure),
+        relation=shared.relation_of(relation),
+        max_records_per_person=private_table.each_of(form.person, max_records_per_person),
+        encoder=private_table.used_encoder(encoder, encoder_people),
     )
     options: dict[str, Any] = {
         "bound": bound if fit is not None else form.said_bound(bound),
@@ -207,27 +170,29 @@ def protect(
         _refuse_with_fit(learner, {"classes": classes, "records": records, **options}, centred)
         form, request, start = _from_fit(fit, form, terms, mechanism or DEFAULT_NOISE)
     else:
-        required_option("--classes", form.classes)
-        many = said_records(form.said_records(records), terms.relation)
+        private_table.required_option("--classes", form.classes)
+        many = private_table.said_records(form.said_records(records), terms.relation)
         said = learner or _implied(options)
         if said is not None:
             _refuse_idle(said, options, centred, follows=form.schema is not None)
     charged = charger(ledger, data_set, open_account)
     refuse_unwritable(out, replace=replace)
-    signer = signer_of(sign)
+    signer = shared.signer_of(sign)
     data = form.read_private(private)
     if fit is None and form.task == "classification":
         request = ReleaseRequest(
             terms=terms, records=many, mechanism=mechanism or DEFAULT_NOISE, options=options
         )
-        if said is not None:
-            request = request.by(said)
-        else:
-            request = advised_request(data, request, mechanism, prototypes=prototypes)
-    warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=request.records)
-    charge = None if charged is None else partial(charged, request.terms, _purpose(request))
-    with progress_line("release") as progress:
+        request = (
+            advised_request(data, request, mechanism, prototypes=prototypes)
+            if said is None
+            else request.by(said)
+        )
+    shared.warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=request.records)
+    once = ChargeOnce.beside(out, charged_to=(ledger, data_set))
+    with once.unseen(), progress_line("release") as progress:
         progress(0, 1)
+        charge = once.charging(charged, request.terms, _purpose(request))
         released = release_table(data, request, charge=charge, start=start)
     write_release(released, out, signer, json=json, charged=ledger is not None)
 
@@ -261,7 +226,7 @@ def advised_request(
         learner, why = CLASS_MEANS, f"which can have it; plan says {learner}, with its own noise."
     taken = RECIPES.named(learner).options
     if "bound" in taken:
-        required_option("--bound", bound)
+        private_table.required_option("--bound", bound)
     idle = "" if bound is None or "bound" in taken else " It has no use for --bound."
     noise = mechanism or advice.mechanism
     advised = dataclasses.replace(request.by(learner), mechanism=noise)
@@ -314,7 +279,7 @@ def _refuse_idle(learner: str, options: dict[str, Any], centred: bool, *, follow
     if idle:
         raise InputError(f"{idle[0]} must not be given to the learner {learner}, which has no use")
     if "bound" in taken:
-        required_option("--bound", options["bound"])
+        private_table.required_option("--bound", options["bound"])
 
 
 def _refuse_with_fit(learner: str | None, given: dict[str, Any], centred: bool) -> None:
@@ -344,7 +309,7 @@ def _from_fit(
         raise InputError(f"{path} must come from reticent fit, got one with a centre or tolerance")
     request = ReleaseRequest(
         terms=terms,
-        records=required_option("--records", head.records),
+        records=private_table.required_option("--records", head.records),
         mechanism=mechanism,
         options={
             "bound": head.bound,
@@ -353,7 +318,7 @@ def _from_fit(
             "norms": head.norms,
         },
     )
-    names = list(map(str, required_option("--classes", head.classes)))
+    names = list(map(str, private_table.required_option("--classes", head.classes)))
     if form.schema is not None and names != form.classes:
         raise InputError("--fit must be of the classes of the schema, got others")
     return dataclasses.replace(form, classes=names), request, start

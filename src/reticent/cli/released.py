@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.cli import private_table
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table, print_warning
-from reticent.cli.private_table import (
-    DropColumns,
-    Embedding,
-    EncoderName,
-    FeatureColumns,
-    Person,
-    SchemaFile,
-    TextColumn,
-    read_texts,
-)
 from reticent.cli.release_output import print_assumptions, print_encoder
 from reticent.cli.table_form import TableForm
 from reticent.cli.task_predictions import TaskPredictions, labels_said, other_task
@@ -118,14 +109,14 @@ PredictionsOut = Annotated[
 def predict(
     released: Released,
     queries: Queries,
-    schema: SchemaFile = None,
+    schema: private_table.SchemaFile = None,
     label: Truth = None,
-    person: Person = None,
-    embedding: Embedding = None,
-    encoder: EncoderName = None,
-    text: TextColumn = None,
-    features: FeatureColumns = None,
-    drop: DropColumns = None,
+    person: private_table.Person = None,
+    embedding: private_table.Embedding = None,
+    encoder: private_table.EncoderName = None,
+    text: private_table.TextColumn = None,
+    features: private_table.FeatureColumns = None,
+    drop: private_table.DropColumns = None,
     out: PredictionsOut = None,
     json: Json = False,
 ) -> None:
@@ -166,7 +157,7 @@ def predict(
     else:
         if embedding is not None:
             raise InputError("--embedding must not be given beside --text, got both")
-        data = read_texts(
+        data = private_table.read_texts(
             queries,
             text=text,
             model=str(head.recipe.to_dict().get("architecture", head.recipe.name)),

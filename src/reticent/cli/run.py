@@ -10,42 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.cli import options as shared
+from reticent.cli import private_table
 from reticent.cli.gate import RunFailAbove, stop_above
 from reticent.cli.ledger_options import NOT_CHARGED, DataSet, LedgerPath, OpenAccount, charger
-from reticent.cli.options import (
-    Epsilon,
-    Json,
-    RelationName,
-    Replace,
-    Sign,
-    relation_of,
-    signer_of,
-    warn_of_weakness,
-)
 from reticent.cli.output import print_json, print_warning
-from reticent.cli.private_table import (
-    Bound,
-    Classes,
-    DropColumns,
-    Each,
-    Embedding,
-    EncodedText,
-    EncoderName,
-    EncoderPeople,
-    FeatureColumns,
-    Labels,
-    LearnerName,
-    Norms,
-    Person,
-    Private,
-    Prototypes,
-    Records,
-    SchemaFile,
-    TargetRange,
-    each_of,
-    said_records,
-    used_encoder,
-)
 from reticent.cli.progress import stages
 from reticent.cli.quiet import is_quiet
 from reticent.cli.release_output import refuse_earlier
@@ -111,45 +80,45 @@ Unbounded = Annotated[
 
 
 def run(
-    private: Private,
+    private: private_table.Private,
     test: Test,
-    epsilon: Epsilon,
+    epsilon: shared.Epsilon,
     delta: Delta,
-    schema: SchemaFile = None,
-    label: Labels = None,
-    target_range: TargetRange = None,
-    relation: RelationName = None,
-    classes: Classes = None,
-    bound: Bound = None,
-    records: Records = None,
+    schema: private_table.SchemaFile = None,
+    label: private_table.Labels = None,
+    target_range: private_table.TargetRange = None,
+    relation: shared.RelationName = None,
+    classes: private_table.Classes = None,
+    bound: private_table.Bound = None,
+    records: private_table.Records = None,
     records_from_data: RecordsFromData = False,
-    person: Person = None,
-    max_records_per_person: Each = 1,
+    person: private_table.Person = None,
+    max_records_per_person: private_table.Each = 1,
     public: Public = None,
     test_is_public: TestIsPublic = False,
-    embedding: Embedding = None,
-    encoder: EncoderName = None,
-    encoder_people: EncoderPeople = None,
-    text: EncodedText = None,
-    features: FeatureColumns = None,
-    drop: DropColumns = None,
-    norms: Norms = None,
-    learner: LearnerName = None,
-    prototypes: Prototypes = False,
+    embedding: private_table.Embedding = None,
+    encoder: private_table.EncoderName = None,
+    encoder_people: private_table.EncoderPeople = None,
+    text: private_table.EncodedText = None,
+    features: private_table.FeatureColumns = None,
+    drop: private_table.DropColumns = None,
+    norms: private_table.Norms = None,
+    learner: private_table.LearnerName = None,
+    prototypes: private_table.Prototypes = False,
     epsilons: Grid = None,
     draws: Draws = 5,
     shadows: Shadows = 32,
     seed: Seed = 0,
     jobs: Jobs = -1,
     unbounded: Unbounded = False,
-    sign: Sign = None,
+    sign: shared.Sign = None,
     out: Out = Path("reticent-run"),
-    replace: Replace = False,
+    replace: shared.Replace = False,
     fail_above: RunFailAbove = None,
     ledger: LedgerPath = None,
     data_set: DataSet = None,
     open_account: OpenAccount = False,
-    json: Json = False,
+    json: shared.Json = False,
 ) -> None:
     """Tune, attack, protect, attack again and audit a model of your own features.
 
@@ -184,11 +153,11 @@ def run(
         target_range=target_range,
     )
     form.said_labels()
-    neighbours, limits = relation_of(relation), limits_of(fail_above or ())
+    neighbours, limits = shared.relation_of(relation), limits_of(fail_above or ())
     records = form.said_records(records)
     _refuse_silence(records, records_from_data, neighbours)
-    signer = signer_of(sign)
-    each = each_of(form.person, max_records_per_person)
+    signer = shared.signer_of(sign)
+    each = private_table.each_of(form.person, max_records_per_person)
     stopped = StoppedRun(
         out, charger(ledger, data_set, open_account), charged_to=(ledger, data_set)
     )
@@ -215,7 +184,7 @@ def run(
             seed=seed,
             jobs=jobs,
             unbounded=unbounded,
-            encoder=used_encoder(encoder, encoder_people),
+            encoder=private_table.used_encoder(encoder, encoder_people),
         )
         _warn(roles, spec)
         command = shlex.join(["reticent", *sys.argv[1:]])
@@ -281,7 +250,7 @@ def _warn(roles: RunData, spec: RunSpec) -> None:
         print_warning(_not_proven(spec.inferred_from_data))
     for line in bounded(*capped_run(roles, spec)).notes:
         print_warning(line)
-    warn_of_weakness(epsilon=spec.epsilon, delta=spec.delta, records=spec.records)
+    shared.warn_of_weakness(epsilon=spec.epsilon, delta=spec.delta, records=spec.records)
 
 
 def _say_time(roles: RunData, spec: RunSpec) -> None:
@@ -301,7 +270,7 @@ def _refuse_silence(records: int | None, from_data: bool, relation: Relation) ->
     if records is not None and from_data:
         raise InputError(f"--records must be said once, got {records} and --records-from-data")
     if relation is Relation.ADD_REMOVE and not from_data:
-        said_records(records, relation, otherwise=" (or --records-from-data)")
+        private_table.said_records(records, relation, otherwise=" (or --records-from-data)")
 
 
 def _grid(typed: str | None) -> tuple[float, ...]:

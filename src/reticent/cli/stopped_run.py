@@ -28,7 +28,7 @@ class StoppedRun:
     ) -> None:
         whole = out.resolve()
         self._fits = whole.with_name(f".{whole.name}.fits")
-        self._once = ChargeOnce(whole.with_name(f".{whole.name}.charge"), charged_to=charged_to)
+        self._once = ChargeOnce.beside(out, charged_to=charged_to)
         self.charge: RunCharge | None = (
             None if charge is None else partial(self._once.charge, charge)
         )
@@ -39,13 +39,8 @@ class StoppedRun:
         """Within it what takes long is kept, and begins where an earlier run ended."""
         from reticent.run.kept_fits import kept_fits
 
-        try:
-            with kept_fits(self._fits):
-                yield
-        except BaseException:
-            self._once.leave()
-            raise
-        self._once.spend()  # before anything is written
+        with self._once.unseen(), kept_fits(self._fits):
+            yield
 
     def ended(self) -> None:
         """The results are written: nothing is gone on with any more."""

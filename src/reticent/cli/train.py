@@ -188,6 +188,7 @@ def train(
     )
     normaliser = said_records(form.said_records(records), terms.relation)
     refuse_beside_text(text, embedding=embedding, encoder=encoder)
+    _refuse_without_text(model, text)
     charge = charger(ledger, data_set, open_account)
     refuse_unwritable(out, replace=replace)
     signer = signer_of(sign)
@@ -221,6 +222,16 @@ def _refuse_persons(form: TableForm) -> None:
         raise InputError("the schema must name no person to train a network, got one")
     form.said_label()
     required_option("--classes", form.classes)
+
+
+def _refuse_without_text(model: str, text: str | None) -> None:
+    """Numbers of a table would be taken for tokens."""
+    from reticent.training.networks import reads_texts
+
+    if text is None and reads_texts(model):
+        raise InputError(
+            f"--text must name the column of texts for {model}, got none: it reads texts alone"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ No cell is shown in a message: cells are private.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -131,23 +131,57 @@ def _csv(path: Path, kinds: _Kinds, said: frozenset[str]) -> Columns:
     table = cache(lambda: file.table(types))  # when names are known to be no cells, or never
 
     def read(name: str) -> Array:
-        return _converted(path.name, file.called(name), table().column(name))
+        place = _Place(path.name, file.called(name))
+        return _converted(place, table().column(name).combine_chunks())
 
     return Columns(file=path.name, names=file.names, read=read, header=file.header)
 
 
 def _parquet(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
     arrow_of(path)
-    from reticent.data.parquet_file import read_parquet
+    from reticent.data.parquet_file import ParquetColumns
 
-    return arrow_columns(path.name, read_parquet(path))
+    table = ParquetColumns(path)
+    return Columns(file=path.name, names=table.names, read=partial(_gathered, table))
+
+
+def _gathered(table: Any, name: str) -> Array:
+    """A column of numbers or lists, part by part into one array; texts at once."""
+    from pyarrow import types
+
+    kind, called = table.kind(name), repr(name)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    if not table.records or not (is_number or _is_list(kind)):
+        return _converted(_Place(table.path.name, called), table.whole(name))
+    values: Array = np.empty(0)
+    at = _Place(table.path.name, called)
+    for part in table.parts(name):
+        if at.first == 0 and _is_list(kind):
+            at = at._replace(length=part.value_lengths()[0].as_py())
+        found = _converted(at, part)
+        if at.first == 0:
+            values = np.empty((table.records, *found.shape[1:]), dtype=found.dtype)
+        if found.shape[1:] != values.shape[1:]:  # lists of lists
+            _refuse_uneven(at, values.shape[1], found.shape[1], at.first)
+        values[at.first : at.first + len(found)] = found
+        at = at._replace(first=at.first + len(found))
+    return values
+
+
+class _Place(NamedTuple):
+    """Where cells stand, for messages, and how long lists before them were."""
+
+    file: str
+    called: str
+    first: int = 0
+    length: int | None = None
 
 
 def arrow_columns(file: str, table: Any) -> Columns:
     """The columns of an Arrow table, from whichever file or frame it came."""
 
     def read(name: str) -> Array:
-        return _converted(file, repr(name), table.column(name))
+        return _converted(_Place(file, repr(name)), table.column(name).combine_chunks())
 
     return Columns(file=file, names=tuple(table.column_names), read=read)
 
@@ -171,25 +205,25 @@ def arrow_of(path: Path) -> Any:
     return pyarrow
 
 
-def _converted(file: str, called: str, column: Any) -> Array:
+def _converted(at: _Place, column: Any) -> Array:
     """A column that was read as numpy; what Arrow says about it may show cells."""
     import pyarrow
 
     try:
-        return _plain(file, called, column.combine_chunks())
+        return _plain(at, column)
     except pyarrow.ArrowException:
         raise InputError(
-            f"{file} must hold numbers or texts, got a damaged column {called}"
+            f"{at.file} must hold numbers or texts, got a damaged column {at.called}"
         ) from None
 
 
-def _plain(file: str, called: str, column: Any) -> Array:
+def _plain(at: _Place, column: Any) -> Array:
     """An Arrow column as numpy; dates and other types are refused."""
     from pyarrow import types
 
     if types.is_dictionary(column.type):
-        column = decoded_dictionary(file, column)
-    _refuse_missing(file, called, column)
+        column = decoded_dictionary(at.file, column)
+    _refuse_missing(at, column)
     if len(column) == 0 and types.is_null(column.type):  # a CSV file of a header alone
         return np.zeros(0)
     if types.is_integer(column.type) or types.is_floating(column.type):
@@ -197,10 +231,12 @@ def _plain(file: str, called: str, column: Any) -> Array:
     if types.is_boolean(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.uint8)
     if types.is_string(column.type) or types.is_large_string(column.type):
-        return _texts(file, column)
+        return _texts(at.file, column)
     if _is_list(column.type):
-        return _stacked(file, called, column)
-    raise InputError(f"{file} must hold numbers or texts, got {column.type} in column {called}")
+        return _stacked(at, column)
+    raise InputError(
+        f"{at.file} must hold numbers or texts, got {column.type} in column {at.called}"
+    )
 
 
 def decoded_dictionary(file: str, column: Any) -> Any:
@@ -227,7 +263,7 @@ def _is_list(kind: Any) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _stacked(file: str, called: str, column: Any) -> Array:
+def _stacked(at: _Place, column: Any) -> Array:
     """Lists of numbers as the rows of one array."""
     from pyarrow import types
 
@@ -235,18 +271,23 @@ def _stacked(file: str, called: str, column: Any) -> Array:
         return np.zeros((0, column.type.list_size), dtype=np.float32)
     lengths = np.asarray(column.value_lengths().to_numpy(zero_copy_only=False))
     if len(lengths) == 0:
-        raise InputError(no_length(file, called))
-    uneven = np.flatnonzero(lengths != lengths[0])
+        raise InputError(no_length(at.file, at.called))
+    length = int(lengths[0]) if at.length is None else at.length
+    uneven = np.flatnonzero(lengths != length)
     if len(uneven):
-        raise InputError(
-            f"{file} must hold lists of one length in column {called}, got {lengths[0]} numbers"
-            f" first and {lengths[uneven[0]]} in {where(int(uneven[0]))}"
-        )
+        row = int(uneven[0])
+        _refuse_uneven(at, length, lengths[row], at.first + row)
     values = column.flatten()
     if values.null_count:
-        row = _first_null(values) // max(1, int(lengths[0]))
-        raise InputError(f"{file} must have no gaps, got one in {where(row)}, column {called}")
-    return _plain(file, called, values).reshape(len(lengths), -1)
+        _refuse_gap(at, _first_null(values) // max(1, length))
+    return _plain(at._replace(length=None), values).reshape(len(lengths), -1)
+
+
+def _refuse_uneven(at: _Place, length: int, other: int, row: int) -> None:
+    raise InputError(
+        f"{at.file} must hold lists of one length in column {at.called}, got {length} numbers"
+        f" first and {other} in {where(row)}"
+    )
 
 
 def no_length(file: str, called: str) -> str:
@@ -254,10 +295,15 @@ def no_length(file: str, called: str) -> str:
     return f"{file} must hold a record that shows the length of {called}, got none"
 
 
-def _refuse_missing(file: str, called: str, column: Any) -> None:
+def _refuse_missing(at: _Place, column: Any) -> None:
     if column.null_count:
-        row = _first_null(column)
-        raise InputError(f"{file} must have no gaps, got one in {where(row)}, column {called}")
+        _refuse_gap(at, _first_null(column))
+
+
+def _refuse_gap(at: _Place, row: int) -> None:
+    raise InputError(
+        f"{at.file} must have no gaps, got one in {where(at.first + row)}, column {at.called}"
+    )
 
 
 def _first_null(column: Any) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reticent.arrays import Floats32
 from reticent.randomness import SecureBits
 
-_BLOCK: Final = 1 << 16
+_BLOCK: Final = 1 << 17
 """Entries at a time: their random words stay in the second-level cache."""
 _WORDS_OF_A_KEY: Final = 1 << 21
 """Then a new one is taken: whoever reads the memory of a process can tell that much noise."""

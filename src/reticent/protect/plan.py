@@ -76,9 +76,9 @@ class LossCurve:
 
 CURVE = LossCurve(constant=-1.1521, slope=-1.0557, rarest=-0.1183, half=1.6537)
 """Of noisy gradients, δ > 0."""
-CLUSTER_CURVE = LossCurve(constant=-0.4621, slope=-1.9712, half=2.8387)
+CLUSTER_CURVE = LossCurve(constant=-0.6936, slope=-1.8615, half=2.3342)
 """Of class means where labels are clusters of the features; from three data sets, so it is wide."""
-PURE_CURVE = LossCurve(constant=0.1525, slope=-1.1404, half=1.5493)
+PURE_CURVE = LossCurve(constant=0.1134, slope=-1.1467, half=1.5902)
 """Of what is chosen at δ = 0; the signal is that of the learner (``PureSignals``)."""
 
 

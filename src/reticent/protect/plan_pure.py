@@ -91,12 +91,16 @@ class PureSignals:
 
 @dataclass(frozen=True, kw_only=True)
 class PureRule:
-    """Class means where they have less noise and the matrix cannot yet see more than means."""
+    """Class means while noise is what they lose by, and they have about as little as the matrix.
+
+    Once their own signal is large, less noise makes them no better: means alone do not tell
+    classes of unequal shape apart, and the moment does.
+    """
 
     smallest_ratio: float
     """Of the signals, from which on class means are taken."""
     largest_signal: float
-    """Of the matrix, up to which they are."""
+    """Of class means, up to which they are."""
     cluster_ratio: float
     """Where labels are clusters of the features: class means from this ratio on, at any signal."""
 
@@ -104,8 +108,8 @@ class PureRule:
         """The learner that loses less, as far as public numbers tell."""
         if prototypes and signals.ratio >= self.cluster_ratio:
             return PURE_MEANS
-        few = signals.matrix <= self.largest_signal
+        few = signals.means <= self.largest_signal
         return PURE_MEANS if few and signals.ratio >= self.smallest_ratio else MATRIX_LDA
 
 
-RULE: Final = PureRule(smallest_ratio=0.5, largest_signal=6.5, cluster_ratio=0.7)
+RULE: Final = PureRule(smallest_ratio=0.534, largest_signal=4.10, cluster_ratio=0.537)

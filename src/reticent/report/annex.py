@@ -7,15 +7,7 @@ gives technical facts for it. It claims no compliance, and says so.
 
 from collections.abc import Iterable
 
-from reticent.report.card import (
-    assumptions,
-    attack_summary,
-    audit_lines,
-    guarantee,
-    how_to_verify,
-    mechanism,
-    not_covered,
-)
+from reticent.report import card
 from reticent.report.evidence import Evidence
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import epsilon_of
@@ -62,7 +54,7 @@ def annex(evidence: Evidence, *, public: bool = False) -> str:
     if public:
         evidence = publishable(evidence)
     sections = {
-        "What was released": f"{guarantee(evidence)}\n\n{mechanism(evidence)}",
+        "What was released": f"{card.guarantee(evidence)}\n\n{card.mechanism(evidence)}",
         "Can personal data be extracted from the model itself?": _extraction(evidence, public),
         "Can personal data be obtained from its answers?": _answers(evidence, public),
         "Which attacks were tested, and which were not?": _kinds(evidence, public),
@@ -121,7 +113,7 @@ def _kinds(evidence: Evidence, public: bool) -> str:
     rows = [("membership inference", meant, tested)]
     rows += [(name, what, "**not tested** by this program") for name, what in KINDS]
     shown = table(("kind of attack", "what it is", "tested?"), rows)
-    return shown if public else f"{shown}\n\n{attack_summary(evidence)}"
+    return shown if public else f"{shown}\n\n{card.attack_summary(evidence)}"
 
 
 def _theory(evidence: Evidence, public: bool) -> str:
@@ -139,13 +131,13 @@ def _theory(evidence: Evidence, public: bool) -> str:
             f"Nothing: {epsilon_of(claim)} is no worst-case guarantee. The kinds that were not"
             " tested are open."
         )
-    audit = [] if public else ["Audit of the claim:", audit_lines(evidence)]
-    return "\n\n".join((lead, assumptions(claim), *audit, how_to_verify(evidence)))
+    audit = [] if public else ["Audit of the claim:", card.audit_lines(evidence)]
+    return "\n\n".join((lead, card.assumptions(claim), *audit, card.how_to_verify(evidence)))
 
 
 def _residual(evidence: Evidence, public: bool) -> str:
     """What was found on the release, what could not be, and what is not promised."""
-    uncovered = f"Not covered by the guarantee:\n\n{not_covered(evidence)}"
+    uncovered = f"Not covered by the guarantee:\n\n{card.not_covered(evidence)}"
     if public:
         return uncovered
     leaks = [escaped(attack.name) for attack in evidence.attacks(protected=True) if attack.leaks]

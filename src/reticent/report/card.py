@@ -11,21 +11,12 @@ from reticent.audit import ceiling
 from reticent.audit.lower_bound import percent
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.guarantee.weakness import weaknesses
+from reticent.report import wording
 from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import analytic_of, delta_of, epsilon_of, scale_of
 from reticent.report.publication import publishable, signature_of
 from reticent.report.recall_lines import public_measures, public_recalls, recalls
-from reticent.report.wording import (
-    INTERNAL,
-    LEFT_OUT,
-    NEIGHBOURS,
-    NOT_COVERED,
-    ON_PUBLIC_RECORDS,
-    RECOMMENDED,
-    REFUTED,
-    UNAUDITED,
-)
 from reticent.results import Attack, Audit, Claim, Interval
 
 _MOST_NAMES = 50
@@ -43,8 +34,8 @@ def card(evidence: Evidence, *, public: bool = False, utility: str | None = None
         evidence = publishable(evidence)
     parts = [
         "## Privacy",
-        f"> {LEFT_OUT if public else INTERNAL}",
-        *([f"> {REFUTED}"] if evidence.refuted else []),
+        f"> {wording.LEFT_OUT if public else wording.INTERNAL}",
+        *([f"> {wording.REFUTED}"] if evidence.refuted else []),
         "### Guarantee",
         guarantee(evidence),
         "### Mechanism and noise",
@@ -60,7 +51,7 @@ def card(evidence: Evidence, *, public: bool = False, utility: str | None = None
         "### What the guarantee does not cover",
         not_covered(evidence),
         "### Recommendations",
-        bullets(RECOMMENDED),
+        bullets(wording.RECOMMENDED),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -75,7 +66,7 @@ def guarantee(evidence: Evidence) -> str:
         *(f"**Weak:** {line}." for line in _weaknesses(evidence)),
         f"**Who is protected:** {escaped(claim.unit)}; what a record is stands among the stated"
         " assumptions.",
-        f"**Neighbours:** {NEIGHBOURS.get(claim.relation, escaped(claim.relation))}",
+        f"**Neighbours:** {wording.NEIGHBOURS.get(claim.relation, escaped(claim.relation))}",
     ]
     if evidence.certificate is not None:
         lines.append(f"**Whose word:** {signature_of(evidence)}.")
@@ -187,7 +178,7 @@ def audit_lines(evidence: Evidence) -> str:
     """Claim, lower bound and verdict."""
     audit = evidence.audit
     if audit is None:
-        return UNAUDITED
+        return wording.UNAUDITED
     reason = "" if audit.refuted_by is None else f", by the {escaped(audit.refuted_by)}"
     lines = [
         f"**Claim:** {escaped(evidence.claim.text)}",
@@ -238,7 +229,7 @@ def cost(evidence: Evidence, *, public: bool) -> list[str]:
 
 def covered(figure: Interval) -> str:
     """An accuracy that is no part of the certificate, but that everybody can measure."""
-    return f"**Accuracy of the released model:** {measured(figure)}, {ON_PUBLIC_RECORDS}."
+    return f"**Accuracy of the released model:** {measured(figure)}, {wording.ON_PUBLIC_RECORDS}."
 
 
 def measured(figure: Interval) -> str:
@@ -286,7 +277,7 @@ def not_covered(evidence: Evidence) -> str:
         f"**What the features were made by{kind}:** records that an encoder was pre-trained on are"
         " not protected by this release."
     )
-    return bullets((encoder, *NOT_COVERED))
+    return bullets((encoder, *wording.NOT_COVERED))
 
 
 def _attack_row(attack: Attack, rates: list[float]) -> tuple[str, ...]:

@@ -3,22 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from reticent.report import numbers
 from reticent.report.evidence import Evidence
 from reticent.report.figures.audits import audited
-from reticent.report.numbers import (
-    analytic_of,
-    decimal_range,
-    delta_of,
-    epsilon_of,
-    figure_text,
-    measured_of,
-    scale_of,
-    share,
-    share_range,
-    small,
-    surety,
-    whole_share,
-)
 from reticent.report.series import attack_on
 from reticent.report.table import INTERVAL, Column, Table, places
 from reticent.results import Attack, ByClass, Features, Interval, ReleaseRow, Results
@@ -64,7 +51,7 @@ def attacks(results: Results) -> Table:
     before, after = results.unprotected.attacks, results.recommended.attacks
     names = list(dict.fromkeys(attack.name for attack in (*before, *after)))
     fpr = _largest_rate([*before, *after])
-    rate = "TPR − FPR" if fpr is None else f"TPR at {whole_share(fpr)} FPR"
+    rate = "TPR − FPR" if fpr is None else f"TPR at {numbers.whole_share(fpr)} FPR"
     return Table(
         name="attacks",
         caption=(
@@ -120,7 +107,7 @@ def releases(results: Results) -> Table:
         caption="All releases; the recommended one is marked. Every ε carries its grade.",
         columns=(
             Column(name="release"),
-            Column(name="claim", show=epsilon_of, parts=_CLAIM),
+            Column(name="claim", show=numbers.epsilon_of, parts=_CLAIM),
             Column(name="δ ≤", numeric=True),
             _share("accuracy"),
             _share("utility loss"),
@@ -147,15 +134,15 @@ def audits(results: Results) -> Table:
         caption="All audits. Not refuted does not mean proven.",
         columns=(
             Column(name="release"),
-            Column(name="claim", show=epsilon_of, parts=_CLAIM),
-            Column(name="measured", show=measured_of,
+            Column(name="claim", show=numbers.epsilon_of, parts=_CLAIM),
+            Column(name="measured", show=numbers.measured_of,
                    parts=("measured.epsilon", "measured.delta", "measured.method")),
-            Column(name="confidence", show=surety, numeric=True),
-            Column(name="worst pair found", show=analytic_of, parts=("analytic", "exact")),
+            Column(name="confidence", show=numbers.surety, numeric=True),
+            Column(name="worst pair found", show=numbers.analytic_of, parts=("analytic", "exact")),
             Column(name="verdict"),
             Column(name="by"),
             Column(name="pair"),
-            Column(name="distance ÷ sensitivity", show=small, numeric=True),
+            Column(name="distance ÷ sensitivity", show=numbers.small, numeric=True),
             Column(name="runs in each world", numeric=True),
             Column(name="notes"),
         ),
@@ -176,7 +163,7 @@ def sensitivities(results: Results) -> Table:
         caption="How far one record moves the weights, by grade.",
         columns=(
             Column(name="grade"),
-            *(Column(name=name, show=small, numeric=True) for name in ("L1", "L2", "γ")),
+            *(Column(name=name, show=numbers.small, numeric=True) for name in ("L1", "L2", "γ")),
             Column(name="what may be promised"),
             Column(name="neighbours"),
             Column(name="from"),
@@ -218,7 +205,7 @@ def exposed(results: Results) -> Table:
         columns=(
             Column(name="row"),
             Column(name="label"),
-            Column(name="chance to be found", show=share, numeric=True),
+            Column(name="chance to be found", show=numbers.share, numeric=True),
         ),
         rows=tuple((one.row, one.label, one.power) for one in (found.most if found else ())),
     )
@@ -257,7 +244,7 @@ def public_measures(covered: Sequence[Measure]) -> Table:
         columns=(
             Column(name="measure"),
             Column(name="better"),
-            Column(name="figure", show=figure_text, numeric=True, parts=INTERVAL),
+            Column(name="figure", show=numbers.figure_text, numeric=True, parts=INTERVAL),
         ),
         rows=tuple(
             (one.words, "lower" if one.lower_is_better else "higher", one.figure) for one in covered
@@ -283,7 +270,7 @@ def noise(mechanism: str, scales: Mapping[str, float]) -> Table:
     return Table(
         name="noise",
         caption=f"Scale of the {mechanism} noise on each part of the release.",
-        columns=(Column(name="part"), Column(name="scale", show=scale_of, numeric=True)),
+        columns=(Column(name="part"), Column(name="scale", show=numbers.scale_of, numeric=True)),
         rows=tuple(scales.items()),
     )
 
@@ -317,7 +304,7 @@ def _worse(rows: tuple[Features, ...]) -> list[str]:
             "released": (row.released.value, rows[0].released.value),
         }
         less = [
-            f"{share(own)} against {share(plain)} {name}"
+            f"{numbers.share(own)} against {numbers.share(plain)} {name}"
             for name, (own, plain) in pairs.items()
             if own < plain
         ]
@@ -329,7 +316,7 @@ def _worse(rows: tuple[Features, ...]) -> list[str]:
 
 
 def _auc(name: str) -> Column:
-    return Column(name=name, show=decimal_range, numeric=True, parts=INTERVAL)
+    return Column(name=name, show=numbers.decimal_range, numeric=True, parts=INTERVAL)
 
 
 def _recall_of(found: ByClass | None, label: str) -> Interval | None:
@@ -338,7 +325,7 @@ def _recall_of(found: ByClass | None, label: str) -> Interval | None:
 
 
 def _share(name: str) -> Column:
-    return Column(name=name, show=share_range, numeric=True, parts=INTERVAL)
+    return Column(name=name, show=numbers.share_range, numeric=True, parts=INTERVAL)
 
 
 def _release_row(release: ReleaseRow, attack: str) -> tuple[Any, ...]:
@@ -346,7 +333,7 @@ def _release_row(release: ReleaseRow, attack: str) -> tuple[Any, ...]:
     return (
         release.name,
         release.claim,
-        delta_of(release.claim),
+        numbers.delta_of(release.claim),
         release.accuracy,
         release.loss,
         None if found is None else found.auc,

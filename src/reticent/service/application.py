@@ -22,15 +22,7 @@ from starlette.responses import Response
 from reticent.arrays import Floats
 from reticent.guarantee import Guarantee
 from reticent.ledger.clients import Scope
-from reticent.service import problems, schemas
-from reticent.service.bodies import (
-    Inputs,
-    asked_answers,
-    idempotency_key,
-    native_inputs,
-    prepared_rows,
-    read_object,
-)
+from reticent.service import bodies, problems, schemas
 from reticent.service.detector import Detector
 from reticent.service.door import Door
 from reticent.service.metrics import Metrics
@@ -97,12 +89,12 @@ class Asked(NamedTuple):
     encoding: EncodingQueue
 
     async def answer(
-        self, request: Request, inputs_of: Callable[[dict[str, Any]], Inputs]
+        self, request: Request, inputs_of: Callable[[dict[str, Any]], bodies.Inputs]
     ) -> Answer:
         """The one way to an answer: key, rate, body, model."""
         caller = await self.door.caller(request, Scope.ASK)
-        key = idempotency_key(request)
-        inputs = inputs_of(await read_object(request, self.model))
+        key = bodies.idempotency_key(request)
+        inputs = inputs_of(await bodies.read_object(request, self.model))
         rows, names = await self._prepared(inputs)
         found = await self.model.answer(caller, rows, key=key, names=names)
         self.metrics.answers(found.charged, len(rows) - found.charged)
@@ -111,14 +103,16 @@ class Asked(NamedTuple):
             asyncio.get_running_loop().call_soon(self._watched, caller.client.name, rows)
         return found
 
-    async def _prepared(self, inputs: Inputs) -> tuple[Floats, list[bytes] | None]:
+    async def _prepared(self, inputs: bodies.Inputs) -> tuple[Floats, list[bytes] | None]:
         """Rows of numbers as they were sent, or of raw inputs by the model's schema or encoder.
 
         Names, where there are any, tell apart what the encoder was given.
         """
         schema, raw = self.model.schema, self.model.raw
         if inputs.records is not None and schema is not None:
-            return await self.encoding.run(partial(prepared_rows, inputs.records, schema)), None
+            return await self.encoding.run(
+                partial(bodies.prepared_rows, inputs.records, schema)
+            ), None
         if inputs.raw is not None and raw is not None:
             return await self.encoding.run(partial(raw.encoded, inputs.raw)), raw.names(inputs.raw)
         assert inputs.rows is not None
@@ -153,7 +147,7 @@ def _native(app: FastAPI, asked: Asked) -> None:
     )
     async def answers(request: Request) -> Response:
         """One answer for each row, all or none of them."""
-        answer = await asked.answer(request, partial(native_inputs, model=model))
+        answer = await asked.answer(request, partial(bodies.native_inputs, model=model))
         return json_response(_native_document(answer, model.each))
 
     @app.get(
@@ -168,7 +162,7 @@ def _native(app: FastAPI, asked: Asked) -> None:
     async def budget(request: Request) -> Response:
         """What the caller has used and has left; with ?answers=n, whether n more would fit."""
         caller = await door.caller(request, Scope.READ)
-        return json_response(await model.budget(caller, asked_answers(request)))
+        return json_response(await model.budget(caller, bodies.asked_answers(request)))
 
     @app.get(
         "/v1/certificate",
@@ -234,7 +228,7 @@ def _inference_protocol(app: FastAPI, asked: Asked) -> None:
         """One answer for each row of the tensors, all or none of them."""
         found: list[InferRequest] = []
 
-        def inputs_of(document: dict[str, Any]) -> Inputs:
+        def inputs_of(document: dict[str, Any]) -> bodies.Inputs:
             found.append(infer_request(document, model))
             return found[0].inputs
 

@@ -71,6 +71,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "findings": trained_in("lu.findings", ("all", "digits", *_LU[1:]), _LU),
         "dp-sgd": trained_in("lu.dp_sgd", _DP_SGD, _DP_SGD[:-1]),
         "alpha": trained_in("lu.alpha", ("location", "digits"), ("location",)),
+        "leakage": trained_in("lu.leakage", ("location", "digits"), ("location",)),
     },
     "slides": {
         "smokers": exact_in("slides_table", "smokers"),

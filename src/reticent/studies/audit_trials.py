@@ -145,8 +145,14 @@ LEARNERS = {
 PURE_LEARNERS = {
     kind.recipe.name: kind for kind in (protect.PureClassMeansHead, protect.MatrixLDAHead)
 }
-PLACES = ("functional", "objective", "pate", "input")
-"""Recipes that have no estimator."""
+PLACES: Mapping[str, Mapping[str, int]] = {
+    "functional": {},
+    "objective": {},
+    "pate": {"queries": 20},
+    "input": {},
+}
+"""Recipes that have no estimator, with their options: 200 queries of PATE would take as long as the
+audits of all others."""
 BOTH = "both"
 """Relations in turn, from audit to audit."""
 RELATIONS = ("add-remove", "replace-one")
@@ -259,7 +265,12 @@ def _place(trial: Trial) -> TranscriptAudit:
     numbers = dict(trial.terms)
     mechanism, terms = numbers.pop("mechanism"), protect.Terms(**numbers)
     recipe = protect.RECIPES[trial.kind.what].planned(
-        terms, records=8 + trial.place % 25, features=4, classes=3, mechanism=mechanism
+        terms,
+        records=8 + trial.place % 25,
+        features=4,
+        classes=3,
+        mechanism=mechanism,
+        **PLACES[trial.kind.what],
     )
     one, other = (
         Prepared(recipe=recipe, terms=terms, rows=rows, labels=labels, classes=np.arange(3))

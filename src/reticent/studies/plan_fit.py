@@ -80,7 +80,15 @@ def _rows(spec: PlanGrid, records: int, run: Run) -> list[tuple[str, ...]]:
     rows = []
     for epsilon in spec.epsilons:
         accuracies = [
-            run.cell((spec, records, epsilon, name), _accuracy, spec, records, data, epsilon, name)
+            run.cell(
+                (spec, records, epsilon, name),
+                protected_accuracy,
+                spec,
+                records,
+                data,
+                epsilon,
+                name,
+            )
             for name in NAMES
         ]
         public = (str(records), str(data.rows.shape[1]), str(len(data.private.classes)))
@@ -99,7 +107,9 @@ def unprotected_accuracy(spec: PlanGrid, records: int, data: Task) -> float:
     )
 
 
-def _accuracy(spec: PlanGrid, records: int, data: Task, epsilon: float, name: str) -> float:
+def protected_accuracy(
+    spec: PlanGrid, records: int, data: Task, epsilon: float, name: str
+) -> float:
     """The mean over draws; the optimum behind "weights" is costly, and one draw has to do."""
     request, draws = spec.wanted(records, epsilon), 1 if name == WEIGHTS else spec.draws
     answers = (

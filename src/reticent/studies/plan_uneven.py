@@ -92,7 +92,15 @@ def _rows(spec: UnevenGrid, name: str, records: int, run: Run) -> list[tuple[str
     rows = []
     for epsilon in spec.epsilons:
         after = [
-            run.cell((spec, name, records, epsilon, by), _after, spec, records, data, epsilon, by)
+            run.cell(
+                (spec, name, records, epsilon, by),
+                protected_accuracies,
+                spec,
+                records,
+                data,
+                epsilon,
+                by,
+            )
             for by in NAMES
         ]
         accuracies, balanced = (
@@ -108,9 +116,10 @@ def _free(spec: UnevenGrid, records: int, data: Task) -> tuple[float, float]:
     return max(_scores(unprotected_head(data, one).predict(data.queries), data) for one in requests)
 
 
-def _after(
+def protected_accuracies(
     spec: UnevenGrid, records: int, data: Task, epsilon: float, name: str
 ) -> tuple[float, float]:
+    """Accuracy and balanced accuracy of a learner, means over the draws."""
     request = spec.wanted(records, epsilon).by(name)
     answers = [
         release_table(data.private, request).predict(data.queries) for _ in range(spec.draws)

@@ -91,7 +91,7 @@ def _rows(spec: PureGrid, place: int, run: Run) -> list[tuple[str, ...]]:
             else bare(
                 run.cell(
                     (spec, records, epsilon, name),
-                    _accuracy,
+                    protected_accuracy,
                     spec,
                     data,
                     spec.request(records, epsilon, name),
@@ -115,7 +115,7 @@ def _before(spec: PureGrid, records: int, data: Task, run: Run) -> float:
     return found
 
 
-def _accuracy(spec: PureGrid, data: Task, request: ReleaseRequest) -> float:
+def protected_accuracy(spec: PureGrid, data: Task, request: ReleaseRequest) -> float:
     """The mean over draws; the optimum behind "weights" is costly, and one draw has to do."""
     draws = 1 if request.recipe == WEIGHTS else spec.draws
     answers = (release_table(data.private, request).predict(data.queries) for _ in range(draws))

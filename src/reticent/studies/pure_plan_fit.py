@@ -12,16 +12,18 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.guarantee import Relation
 from reticent.protect.plan import LARGEST_SIGNAL, LossCurve, LossRange, Situation
-from reticent.protect.plan_pure import LEARNERS, PureRule, PureSignals
+from reticent.protect.plan_pure import (
+    LEARNERS,
+    MATRIX_LDA,
+    PURE_MEANS,
+    PureRule,
+    PureSignals,
+)
 from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.plan_fit import PROTOTYPES
 from reticent.studies.pure_grid import COLUMNS, UNTRIED
 
-RATIOS: Final = (0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 1.0)
-SIGNALS: Final = tuple(half / 2 for half in range(2, 17))
-CLUSTER_RATIOS: Final = (0.7, 0.8, 0.9, 1.0)
-"""What the constants of the rule are taken from; of equally good ones the first."""
 COVERED: Final = 0.9
 _LEAST, _MOST = 0.002, 0.98
 
@@ -44,9 +46,13 @@ class PureGridCell:
         """The learner that the rule takes."""
         return rule.choice(self.signals, prototypes=self.situation.prototypes)
 
+    def regret_of(self, learner: str) -> float:
+        """What the best learner with hindsight has more of accuracy than this one."""
+        return max(self.after.values()) - self.after[learner]
+
     def regret(self, rule: PureRule) -> float:
-        """What the best learner with hindsight has more of accuracy."""
-        return max(self.after.values()) - self.after[self.choice(rule)]
+        """The regret of what the rule takes."""
+        return self.regret_of(self.choice(rule))
 
     def loss(self, rule: PureRule) -> float:
         """The utility loss 1 − after/before of the choice."""
@@ -162,13 +168,33 @@ def _covers(fit: PureFit, cell: PureGridCell) -> bool:
 
 
 def _rule(cells: Sequence[PureGridCell]) -> PureRule:
-    rules = [
-        PureRule(smallest_ratio=ratio, largest_signal=signal, cluster_ratio=cluster)
-        for signal, ratio, cluster in itertools.product(SIGNALS, RATIOS, CLUSTER_RATIOS)
-    ]
-    # Squares: one cell that loses ten points is worse than ten that lose one.
-    squares = [round(sum(cell.regret(rule) ** 2 for cell in cells), 9) for rule in rules]
-    return rules[int(np.argmin(squares))]
+    """Of least squared regret; its constants lie midway between cells, as those of trees do.
+
+    Squares: one cell that loses ten points is worse than ten that lose one.
+    """
+    ratios = np.array([cell.signals.ratio for cell in cells])
+    signals = np.array([cell.signals.means for cell in cells])
+    told = np.array([cell.situation.prototypes for cell in cells])
+    matrix, means = (
+        np.array([cell.regret_of(learner) ** 2 for cell in cells])
+        for learner in (MATRIX_LDA, PURE_MEANS)
+    )
+    smallest = _between(ratios)
+    rules = []
+    for signal, cluster in itertools.product(_between(signals), _between(ratios[told])):
+        chosen = (ratios >= smallest[:, None]) & (signals <= signal) | told & (ratios >= cluster)
+        best = np.round(chosen @ (matrix - means), 9)
+        rules.append((-float(best.max()), signal, smallest[int(best.argmax())], cluster))
+    _, largest, ratio, cluster = min(rules)  # of equally good ones the smallest signal
+    return PureRule(
+        smallest_ratio=float(ratio), largest_signal=float(largest), cluster_ratio=float(cluster)
+    )
+
+
+def _between(values: Floats) -> Floats:
+    """Midway between neighbouring values, in logarithms; infinite where there are too few."""
+    distinct = np.unique(values)
+    return np.sqrt(distinct[1:] * distinct[:-1]) if len(distinct) > 1 else np.array([math.inf])
 
 
 def _parted(

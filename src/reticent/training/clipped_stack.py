@@ -17,16 +17,10 @@ from typing import Any
 import torch
 
 from reticent.arrays import Floats, Integers
-from reticent.training.dense import (
-    Layers,
-    Recipe,
-    SharedStack,
-    initial_layers,
-    optimiser_of,
-)
+from reticent.training import dense
 
 
-class ClippedStack(SharedStack):
+class ClippedStack(dense.SharedStack):
     """Heads that see the same inputs, batch × features; each record's gradient is clipped."""
 
     def take_clipped_sums(self, inputs: Any, wanted: Any, clip: float) -> None:
@@ -65,8 +59,8 @@ class Noise:
 
 
 def train_noisily(
-    rows: Floats, labels: Integers, recipe: Recipe, batches: Iterable[Integers], noise: Noise
-) -> list[Layers]:
+    rows: Floats, labels: Integers, recipe: dense.Recipe, batches: Iterable[Integers], noise: Noise
+) -> list[dense.Layers]:
     """The layers (W, b) of one head for each multiplier, after one step for each batch of places.
 
     Steps, initial weights and penalty are those of the recipe, whose batches, number of steps and
@@ -74,13 +68,13 @@ def train_noisily(
     """
     inputs = torch.tensor(rows, dtype=torch.float32)
     wanted = torch.nn.functional.one_hot(torch.tensor(labels), recipe.sizes[-1]).float()
-    first = initial_layers(recipe, torch.Generator().manual_seed(recipe.seed))
+    first = dense.initial_layers(recipe, torch.Generator().manual_seed(recipe.seed))
     generator = torch.Generator().manual_seed(noise.seed)
     scales = torch.tensor(noise.multipliers, dtype=torch.float32)[:, None, None] * noise.clip
     with torch.no_grad():
         stack = ClippedStack.of([first] * len(noise.multipliers), recipe)
         parameters = stack.parameters
-        optimiser = optimiser_of(parameters, recipe)
+        optimiser = dense.optimiser_of(parameters, recipe)
         for places in batches:
             chosen = torch.from_numpy(places)
             stack.take_clipped_sums(inputs[chosen], wanted[chosen].t(), noise.clip)

@@ -224,6 +224,15 @@ def token_encoder(name: str, length: int) -> TokenEncoder:
     return TokenEncoder(folder_source(split_name(name)[0]), length)
 
 
+def reads_texts(name: str) -> bool:
+    """Whether the named network is an encoder of texts: other numbers would be taken for tokens."""
+    if name in NETWORKS or not _is_folder(name):
+        return name.startswith("minilm-")
+    from reticent.training.fine_tuning.folder import split_name
+
+    return split_name(name)[0].is_dir()
+
+
 def _is_folder(name: str) -> bool:
     """Whether it is meant as a path: package.module:function has a colon."""
     return ":" not in name or "/" in name

@@ -355,7 +355,7 @@ def test_a_stopped_training_goes_on(tmp_path: Path) -> None:
         ({"epochs": math.nan}, "epochs must give"),
         ({"coupling_share": 1.0}, "coupling_share must be between"),
         ({"repulsion": math.nan}, "repulsion must be"),
-        ({"momentum": math.nan}, "momentum and average"),
+        ({"momentum": math.nan}, "momentum must be in"),
         ({"learning_rate": 0.0}, "learning_rate must be"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 import reticent.protect
 from reticent.audit.end_to_end.pairs import RELATIONS, UNITS, audit_pair, combinations
 from reticent.audit.end_to_end.table import FORMATS
-from reticent.protect import RECIPES
+from reticent.protect import RECIPES, contrastive_run, network_run
 from reticent.run.every_release import WHOLE_JOB, every_release
 
 PAIRS = 2
@@ -76,7 +76,18 @@ def test_combinations_are_all_of_them():
     assert PAIRS * len(combinations(EVERY_RELEASE)) >= 500
 
 
+@pytest.fixture
+def few_examples(monkeypatch):
+    """A network's slots are compared by 8 random records instead of 64, most of an audit's time.
+
+    How many serve the check is no part of what a pair shows, and the check has tests of its own.
+    """
+    for module in (network_run, contrastive_run):
+        monkeypatch.setattr(module, "_EXAMPLES", 8)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_examples")
 @pytest.mark.parametrize("name", NORMAL)
 def test_no_query_moves_further_than_its_noise_was_made_for(name):
     audited = EVERY_RELEASE[name]

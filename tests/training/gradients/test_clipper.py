@@ -283,3 +283,19 @@ def test_hooks_are_removed() -> None:
 def test_modules_without_a_rule_are_refused_where_the_fallback_is_off() -> None:
     with pytest.raises(InputError, match=r"cell must be one of .* got LSTM"):
         Clipper(Recurrent(), fallback=False)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["fast", "exact"])
+def test_a_row_that_a_record_asks_for_twice_counts_once_in_its_norm(wide: bool) -> None:
+    """Two equal rows add up to twice their length; as two rows they would be √2 times as long."""
+    model = nn.Embedding(9, 4)
+    places = torch.tensor([[3, 3, 3], [1, 2, 1], [0, 4, 8]])
+    clipper = Clipper(model)
+    with clipper.watch(3):
+        losses = model(places).sum((1, 2))
+    found = clipper.clipped_sums(losses, clip=1.0, wide=wide)
+    assert found.norms.tolist() == pytest.approx([6.0, 20**0.5, 12**0.5], rel=1e-6)
+    rows = found.sums[model.weight][:, 0].tolist()
+    first, second, third = (1 / one for one in found.norms.tolist())
+    expected = [third, 2 * second, second, 3 * first, third, 0, 0, 0, third]
+    assert rows == pytest.approx(expected, rel=1e-6)

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from tests.training.gradients.record_loop import RECORDS, assert_as_in_a_loop
+from tests.training.gradients.timm_networks import timm_network
 
 SMALL: dict[str, Any] = {
     "hidden_size": 16,
@@ -71,6 +72,17 @@ def _big_transfer() -> nn.Module:
     return BitForImageClassification(BitConfig(num_groups=8, **STAGES))
 
 
+def _timm_resnet() -> nn.Module:
+    """With GroupNorm, in timm's own subclass of torch's."""
+    return timm_network(
+        "resnet18",
+        layers=(1, 1, 1, 1),
+        channels=(32, 32, 64, 64),
+        num_classes=3,
+        norm_layer="groupnorm",
+    )
+
+
 def _ids() -> torch.Tensor:
     return torch.randint(0, 11, (RECORDS, 5))
 
@@ -86,6 +98,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], Rows, bool]] = {
     "transformers' ViT": (_vit, _images(8), False),
     "transformers' ResNet with Opacus' GroupNorm": (_resnet, _images(16), True),
     "transformers' BiT": (_big_transfer, _images(16), False),
+    "timm's ResNet with GroupNorm": (_timm_resnet, _images(64), False),
 }
 """A network, its records, and whether rules serve all of it; else modules are run again."""
 

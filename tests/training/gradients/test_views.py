@@ -18,7 +18,7 @@ from reticent.training.encoders.convolutional import (
     projection_head,
 )
 from reticent.training.gradients import Clipper, SharedGradientSum, check_gradients
-from reticent.training.gradients import rules as rules_module
+from reticent.training.gradients import convolution as convolution_module
 from reticent.training.gradients.layouts import Layout
 from reticent.validation import InputError
 
@@ -77,7 +77,7 @@ def one_by_one(model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
 def test_gradients_of_a_record_are_those_of_a_loop(
     build: Any, wide: bool, gram: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rules_module, "_GRAM_SHARE", 1e9 if gram else 0.0)
+    monkeypatch.setattr(convolution_module, "_GRAM_SHARE", 1e9 if gram else 0.0)
     model, batch = model_of(build), views()
     clipper = Clipper(model)
     check_gradients(clipper, loss, (batch,))

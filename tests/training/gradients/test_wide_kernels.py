@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.randomness import seeded
-from reticent.training.gradients.wide_kernels import add_weighted, squared_norms
+from reticent.training.gradients.wide_kernels import add_weighted, clip_factors, squared_norms
 
 UNIT = Fraction(1, 2**53)
 
@@ -44,3 +44,23 @@ def test_weighted_sums_are_within_the_bound_of_the_theory(rows: np.ndarray) -> N
 def test_a_number_that_is_not_finite_shows_in_its_row_alone(rows: np.ndarray, bad: float) -> None:
     rows[1, 4321] = bad
     assert np.isfinite(squared_norms(rows)).tolist() == [True, False, True]
+
+
+def test_factors_clip_every_norm_and_leave_short_ones_alone() -> None:
+    squares = np.array([4.0, 1.0, 0.25, 0.0, -1e-9, np.inf, np.nan])
+    factors, bad = clip_factors(squares, 1.0, 1.0)
+    assert factors.tolist() == [0.5, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    assert bad == 2
+
+
+def test_no_factor_is_larger_than_that_of_the_exact_root() -> None:
+    """With the limit and the slack of docs/theory.md E.5, of squares that are off by as much."""
+    squares = seeded("factors").lognormal(0, 20, 2_000)
+    entries, limit = 26_010, 0.1
+    slack = 1 + (2 * entries + 64 + 8) * 2.0**-53
+    factors, _ = clip_factors(squares, limit * (1 - 8 * 2.0**-53), slack)
+    largest = 1 + (2 * entries + 8 + 64) * UNIT
+    for square, factor in zip(squares, factors, strict=True):
+        exact = Fraction(float(square)) * largest
+        assert Fraction(float(factor)) ** 2 * exact <= Fraction(limit) ** 2 or factor == 1.0
+        assert factor < 1.0 or exact <= Fraction(limit) ** 2 * largest**2

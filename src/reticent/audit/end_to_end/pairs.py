@@ -16,14 +16,8 @@ import numpy as np
 from numpy.random import Generator
 
 from reticent.arrays import Progress
+from reticent.audit.end_to_end import raw_records
 from reticent.audit.end_to_end.adversarial import PERSON, Case, Shape, adversarial_case, neighbour
-from reticent.audit.end_to_end.raw_records import (
-    in_another_order,
-    random_schema,
-    raw_case,
-    read_raw,
-    written_as,
-)
 from reticent.audit.end_to_end.releases import Audited
 from reticent.audit.end_to_end.replay import ONE_REFUSED, TIME_LIMIT, PairOutcome, Release, run_pair
 from reticent.audit.end_to_end.settings import made_for, random_settings
@@ -99,16 +93,18 @@ def audit_pair(
     alone = 1 if combination.relation is Relation.REPLACE_ONE else 0
     fewest = _TAME if audited.tame else max(audited.fewest, alone)
     schema = (
-        random_schema(rng, shape, combination.relation, audited.labels) if audited.raw else None
+        raw_records.random_schema(rng, shape, combination.relation, audited.labels)
+        if audited.raw
+        else None
     )
     if schema is None:
         case = adversarial_case(rng, shape, fewest=fewest, tame=audited.tame)
     else:
-        case = raw_case(rng, schema, shape, fewest=fewest)
+        case = raw_records.raw_case(rng, schema, shape, fewest=fewest)
     settings = random_settings(rng, shape, combination.relation, len(case.table))
     settings = made_for(case.family, settings, rng)
     if schema is not None:
-        writing = written_as(schema, settings.writing)
+        writing = raw_records.written_as(schema, settings.writing)
         settings = dataclasses.replace(settings, schema=schema, writing=writing)
     if audited.tame:
         settings = dataclasses.replace(settings, bound=1.0, epsilon=1.0)
@@ -121,7 +117,7 @@ def audit_pair(
             unit = ONE_RECORD if claim is None else claim.unit
             changed = neighbour(case, relation, unit, rng)
             if audited.raw:
-                changed = in_another_order(changed, rng, rows=not shape.persons)
+                changed = raw_records.in_another_order(changed, rng, rows=not shape.persons)
             return changed.write(path, settings.writing)
 
         outcome = run_pair(
@@ -214,8 +210,8 @@ def audit_own_table(  # noqa: PLR0913 - a table, the release under audit, and ho
     """
     count("pairs", pairs)
     typed = path.suffix in (".npz", ".parquet")
-    table = read_whole(path) if schema is None or typed else read_raw(path, schema)
-    writing = Writing() if schema is None else written_as(schema, Writing())
+    table = read_whole(path) if schema is None or typed else raw_records.read_raw(path, schema)
+    writing = Writing() if schema is None else raw_records.written_as(schema, Writing())
     ending = path.suffix if schema is None or typed else ".csv"
     for column in filter(None, (label, person)):
         if column not in table.columns:

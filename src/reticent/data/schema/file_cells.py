@@ -179,25 +179,33 @@ def text_of(cell: object) -> str | None:
 
 def _parquet(path: Path) -> FileCells:
     arrow_of(path)
-    from reticent.data.parquet_file import read_parquet
+    from reticent.data.parquet_file import ParquetColumns
 
-    return arrow_cells(path.name, read_parquet(path))
+    table = ParquetColumns(path)
+    return _arrow_cells(path.name, table.names, table.whole)
 
 
 def arrow_cells(file: str, table: Any) -> FileCells:
     """The cells of an Arrow table, from whichever file or frame it came."""
+    return _arrow_cells(
+        file, tuple(table.column_names), lambda name: table.column(name).combine_chunks()
+    )
+
+
+def _arrow_cells(file: str, names: tuple[str, ...], column: Callable[[str], Any]) -> FileCells:
+    """Of each column, an Arrow array that is made when it is asked for."""
 
     def read(name: str, numbers: int) -> Texts | Numbers:
         import pyarrow
 
         try:
-            return _of_arrow(file, name, table.column(name).combine_chunks(), numbers)
+            return _of_arrow(file, name, column(name), numbers)
         except pyarrow.ArrowException:
             raise InputError(
                 f"{file} must hold plain values, got a damaged column {name!r}"
             ) from None
 
-    return FileCells(file=file, names=tuple(table.column_names), read=read)
+    return FileCells(file=file, names=names, read=read)
 
 
 def _of_arrow(file: str, name: str, column: Any, numbers: int) -> Texts | Numbers:

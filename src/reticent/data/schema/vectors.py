@@ -11,17 +11,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from reticent.arrays import Array, Floats
+from reticent.data.schema import kinds
 from reticent.data.schema.form import FileForm, InvalidCellError
-from reticent.data.schema.kinds import (
-    Category,
-    Date,
-    Kind,
-    Number,
-    TrueFalse,
-    check_range,
-    origin,
-    scaled_to_range,
-)
 from reticent.validation import InputError, count, finite, line, positive
 
 ENCODED: Final = {"minilm": 384}
@@ -29,7 +20,7 @@ ENCODED: Final = {"minilm": 384}
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberList(Kind):
+class NumberList(kinds.Kind):
     """A list of numbers of one public range, as an embedding; scaled as a Number is.
 
     With ``norm`` longer lists are shortened to it, after they are scaled. In a text file a cell is
@@ -46,7 +37,7 @@ class NumberList(Kind):
     def __post_init__(self) -> None:
         """As for numbers."""
         count("length", self.length, at_least=2)
-        check_range(self.low, self.high)
+        kinds.check_range(self.low, self.high)
         if self.zero is not None and not self.low <= finite("zero", self.zero) <= self.high:
             raise InputError(f"zero must be in the range, got {self.zero}")
         if self.norm is not None:
@@ -85,7 +76,9 @@ class NumberList(Kind):
     def encode(self, values: Sequence[Sequence[float]] | Array) -> Floats:
         """A row for each list: entries scaled into their range, rows shortened to ``norm``."""
         rows = np.asarray(values, dtype=np.float64).reshape(-1, self.length)
-        scaled = scaled_to_range(rows, self.low, self.high, origin(self.low, self.high, self.zero))
+        scaled = kinds.scaled_to_range(
+            rows, self.low, self.high, kinds.origin(self.low, self.high, self.zero)
+        )
         return scaled if self.norm is None else shortened(scaled, self.norm)
 
     def fact(self) -> str:
@@ -103,7 +96,7 @@ def shortened(rows: Floats, norm: float) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text(Kind):
+class Text(kinds.Kind):
     """A text for an encoder that never saw the private records, by its name.
 
     The encoder is asked elsewhere (``training.encoders.schema_texts``): it is above the readers.
@@ -148,6 +141,7 @@ class Text(Kind):
         return f"a text, by the encoder {self.encoder}"
 
 
-KINDS: Final[dict[str, type[Kind]]] = {
-    kind.type: kind for kind in (Number, Category, TrueFalse, Date, NumberList, Text)
+KINDS: Final[dict[str, type[kinds.Kind]]] = {
+    kind.type: kind
+    for kind in (kinds.Number, kinds.Category, kinds.TrueFalse, kinds.Date, NumberList, Text)
 }

@@ -11,15 +11,7 @@ from reticent.guarantee.rounding import up
 from reticent.ledger import FilterKind
 from reticent.ledger.filters import as_filter
 from reticent.mechanisms import Mechanism
-from reticent.protect.answers.answer_mechanisms import (
-    Space,
-    events_of,
-    kind_of,
-    logit_noise,
-    noise_of,
-    sensitivity_of,
-    space_of,
-)
+from reticent.protect.answers import answer_mechanisms
 from reticent.protect.answers.calibration import Asked, least_scale
 from reticent.protect.head_numbers import PublicNumbers
 from reticent.validation import InputError, NotCoveredError, count, describe, positive, probability
@@ -40,7 +32,7 @@ class AnswerPlan:
     delta: float
     queries: int
     mechanism: str
-    space: Space
+    space: answer_mechanisms.Space
     scale: float
     filter: FilterKind | None = None
     before: Event | None = None
@@ -49,13 +41,13 @@ class AnswerPlan:
         """Every number is checked; whether the noise is enough is asked when it is used."""
         if type(self.public) is not PublicNumbers:
             raise InputError(f"public must be PublicNumbers, got {describe(self.public)}")
-        kind_of(self.mechanism)
+        answer_mechanisms.kind_of(self.mechanism)
         checked: dict[str, object] = {
             "relation": as_relation(self.relation),
             "epsilon": positive("epsilon", self.epsilon),
             "delta": probability("delta", self.delta),
             "queries": count("queries", self.queries),
-            "space": space_of(self.mechanism, self.space),
+            "space": answer_mechanisms.space_of(self.mechanism, self.space),
             "scale": positive("scale", self.scale),
             "filter": None if self.filter is None else as_filter(self.filter),
         }
@@ -65,12 +57,12 @@ class AnswerPlan:
     @cached_property
     def sensitivity(self) -> Sensitivity:
         """How far one record moves the numbers that are noised, proven."""
-        return sensitivity_of(self.public.answers(self.relation), self.space)
+        return answer_mechanisms.sensitivity_of(self.public.answers(self.relation), self.space)
 
     @cached_property
     def noise(self) -> Mechanism:
         """The noise of one answer."""
-        return noise_of(
+        return answer_mechanisms.noise_of(
             self.mechanism,
             scale=self.scale,
             sensitivity=self.sensitivity,
@@ -81,12 +73,12 @@ class AnswerPlan:
     @property
     def logit_noise(self) -> float:
         """The standard deviation of the noise on one logit, comparable between all ways."""
-        return logit_noise(self.noise)
+        return answer_mechanisms.logit_noise(self.noise)
 
     @cached_property
     def event(self) -> Event:
         """One answer as an accountant sees it, by the bound that makes the whole cheapest."""
-        found = events_of(self.noise)
+        found = answer_mechanisms.events_of(self.noise)
         if self.filter is not None:
             fitting = [event for event in found if self._asked.fits(event)]
             return (fitting or [found[0]])[0]
@@ -114,7 +106,12 @@ class AnswerPlan:
             return up(self.noise.epsilon(delta=self.delta))
         return min(
             self.epsilon,
-            up(min(self._together((self.before, event)) for event in events_of(self.noise))),
+            up(
+                min(
+                    self._together((self.before, event))
+                    for event in answer_mechanisms.events_of(self.noise)
+                )
+            ),
         )
 
     @property
@@ -183,7 +180,7 @@ def calibrated_answers(  # noqa: PLR0913 - one argument for each public choice
     relation: Relation | str,
     queries: int,
     mechanism: str = "gaussian",
-    space: Space | None = None,
+    space: answer_mechanisms.Space | None = None,
     filter: FilterKind | str | None = None,
     before: Event | None = None,
 ) -> AnswerPlan:
@@ -210,9 +207,9 @@ def calibrated_answers(  # noqa: PLR0913 - one argument for each public choice
         filter=None if filter is None else as_filter(filter),
         before=before,
     )
-    kind = kind_of(mechanism)
-    chosen = space_of(mechanism, space)
-    sensitivity = sensitivity_of(public.answers(asked.relation), chosen)
+    kind = answer_mechanisms.kind_of(mechanism)
+    chosen = answer_mechanisms.space_of(mechanism, space)
+    sensitivity = answer_mechanisms.sensitivity_of(public.answers(asked.relation), chosen)
     plan = AnswerPlan(
         public=public,
         relation=asked.relation,

@@ -1,5 +1,6 @@
 """Noisy class means: a row belongs to the class whose mean is nearest."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,28 +30,22 @@ class ClassMeansRecipe(StatisticsRecipe):
 
     def layer_from(self, statistics: Statistics) -> Affine:
         """Class means over the variance about them."""
-        return nearest_mean(statistics)
+        # Of d squared Gaussians the variance is 2d, the mean d.
+        return nearest_trusted_mean(statistics, spread=math.sqrt(2 / self.features))
 
 
-def nearest_mean(statistics: Statistics) -> Affine:
-    """Scores μ_c·u − ½‖μ_c‖² over the variance of rows about their means."""
-    means = statistics.means
-    # Noise makes a mean longer: by its variance, on every entry.
-    squares = np.maximum(_squares(means) - means.shape[1] * statistics.mean_noise, 0.0)
-    variance = _variance(statistics, squares)
-    return Affine(means / variance, -squares / 2 / variance)
-
-
-def nearest_trusted_mean(statistics: Statistics) -> Affine:
-    """The same of means that are drawn towards that of all records, those of few the most.
+def nearest_trusted_mean(statistics: Statistics, *, spread: float | None = None) -> Affine:
+    """Scores μ_c·u − ½‖μ_c‖² over the variance of rows about their means, means of few records
+    drawn towards that of all.
 
     With d_c = trust_c·(μ_c − μ) the scores are d_c·(u − μ) − ½‖d_c‖²: what all classes have in
-    common is taken off, or trust in it would decide.
+    common is taken off, or trust in it would decide. Noise makes a mean longer, by its variance on
+    every entry, and is taken off its squared length; ``spread`` as in ``trust_in_means``.
     """
     means, weight = statistics.means, statistics.counts / statistics.records
     common = weight @ means
     apart, noise = means - common, means.shape[1] * statistics.mean_noise
-    trust = trust_in_means(_squares(apart), noise, weight)
+    trust = trust_in_means(_squares(apart), noise, weight, spread=spread)
     variance = _variance(statistics, np.maximum(_squares(means) - noise, 0.0))
     weights = apart * trust[:, None]
     lengths = trust**2 * np.maximum(_squares(apart) - noise, 0.0)

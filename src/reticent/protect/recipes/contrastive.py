@@ -153,8 +153,6 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
         self.check_training()
         if count("embedding", self.embedding) > _WIDEST:
             raise InputError(f"embedding must be at most {_WIDEST}, got {self.embedding}")
-        if not 0 <= self.momentum < 1 or not 0 <= self.average < 1:
-            raise InputError("momentum and average must be at least 0 and below 1, got another")
         positive("learning_rate", self.learning_rate)
         if self.standardised and self.architecture != "strided":
             raise InputError(

@@ -1,5 +1,6 @@
 """Noisy linear discriminant analysis: class means, and the spread that the classes share."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,7 +9,12 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.protect.recipe import Affine
 from reticent.protect.recipes.preconditioner import preconditioner
-from reticent.protect.recipes.statistics import Statistics, StatisticsRecipe
+from reticent.protect.recipes.statistics import (
+    Statistics,
+    StatisticsRecipe,
+    TurnedMeans,
+    trust_in_means,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,7 +22,8 @@ class LDARecipe(StatisticsRecipe):
     """Scores μ_cᵀ A u − ½·μ_cᵀ A μ_c + ln π_c, A the inverse of the noisy covariance in a class.
 
     The covariance is denoised at the edge of the noise's spectrum (as noisy gradients are
-    preconditioned), and what noise adds to μ_cᵀ A μ_c on average is taken off.
+    preconditioned), what noise adds to μ_cᵀ A μ_c on average is taken off, and means are trusted by
+    their noise.
     """
 
     name: ClassVar[str] = "lda"
@@ -31,10 +38,18 @@ class LDARecipe(StatisticsRecipe):
         """Means turned by the inverse covariance, and the classes' shares."""
         means, priors = statistics.means, statistics.counts / statistics.records
         inverse = _inverse_within(statistics, means, priors)
-        weights = means @ inverse
-        lengths = np.einsum("ij,ij->i", weights, means)
-        lengths = np.maximum(lengths - np.trace(inverse) * statistics.mean_noise, 0.0)
-        return Affine(weights, np.log(priors) - lengths / 2)
+        turned = TurnedMeans.of(means, inverse, statistics.mean_noise)
+        trust = trust_in_means(
+            turned.squares, turned.noise, priors, spread=gaussian_spread(inverse)
+        )
+        # Beside ln π_c the scale of scores counts: it stays, on average over the records.
+        scale = 1 / math.sqrt(float(priors @ trust**2))
+        return turned.discriminant(trust, priors, scale=scale)
+
+
+def gaussian_spread(metric: Floats) -> float:
+    """The std of gᵀA g over its mean for independent Gaussians g: √2·‖A‖_F/tr A."""
+    return math.sqrt(2) * float(np.linalg.norm(metric) / np.trace(metric))
 
 
 def _inverse_within(statistics: Statistics, means: Floats, priors: Floats) -> Floats:

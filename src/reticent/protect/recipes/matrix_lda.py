@@ -21,6 +21,7 @@ from reticent.protect.recipes.exact_rows import on_grid, unit_rows
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, STATED, UNIT_ROWS
 from reticent.protect.recipes.pure_recipe import PureRecipe
 from reticent.protect.recipes.statistics import (
+    TurnedMeans,
     class_sums,
     likely_counts,
     second_moment,
@@ -216,11 +217,8 @@ def discriminant(
         half_edge=moment_noise * math.sqrt(width) / records,
         trace=max(1 - float(priors @ lengths), 0.05),
     )
-    weights = means @ inverse
-    squares, noise = np.einsum("ij,ij->i", weights, means), np.trace(inverse) * added
-    trust = trust_in_means(squares, noise, priors)
-    lengths = trust**2 * np.maximum(squares - noise, 0.0)
-    return Affine(weights * trust[:, None], np.log(priors) - lengths / 2)
+    turned = TurnedMeans.of(means, inverse, added)
+    return turned.discriminant(trust_in_means(turned.squares, turned.noise, priors), priors)
 
 
 def _inverse(within: Floats, *, half_edge: float, trace: float) -> Floats:

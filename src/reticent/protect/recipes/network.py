@@ -127,8 +127,6 @@ class NetworkRecipe(SampledGradients, Recipe):
         if min(self.record_shape) < 1 or math.prod(self.record_shape) != self.features:
             raise InputError(f"shape must hold {self.features} numbers, got {self.shape!r}")
         self.check_training()
-        if not 0 <= self.momentum < 1 or not 0 <= self.average < 1:
-            raise InputError("momentum and average must be at least 0 and below 1, got another")
 
     @property
     def record_shape(self) -> tuple[int, ...]:

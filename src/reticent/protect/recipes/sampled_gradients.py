@@ -10,7 +10,7 @@ from reticent.guarantee import Relation
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.recipe import Step
 from reticent.protect.terms import Terms
-from reticent.validation import InputError, count
+from reticent.validation import InputError, count, probability
 
 GRADIENTS: Final = "gradients"
 SLOTS = checked_by(
@@ -50,6 +50,8 @@ class SampledGradients:
         physical: int
         seed: int
         optimiser: str
+        momentum: float
+        average: float
 
         @property
         def size(self) -> int:
@@ -106,6 +108,8 @@ class SampledGradients:
         """Refuse numbers of a training that do not go together."""
         for name in ("records", "batch", "physical"):
             count(name, getattr(self, name))
+        for name in ("momentum", "average"):
+            probability(name, getattr(self, name))
         count("seed", self.seed, at_least=0)
         if not max(self.batch, self.physical, self.seed) < 2**53:
             raise InputError("batch, physical and seed must be below 2**53, got a larger number")

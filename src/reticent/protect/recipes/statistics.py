@@ -214,19 +214,54 @@ def likely_counts(noisy: Floats, noise: float) -> Floats:
     return np.maximum(likely, max(noise, 1.0))
 
 
-def trust_in_means(lengths: Floats, noise: Floats, shares: Floats) -> Floats:
+def trust_in_means(
+    lengths: Floats, noise: Floats, shares: Floats, *, spread: float | None = None
+) -> Floats:
     """By what class means are multiplied, the surest by 1: S/(S + noise_c), over the largest.
 
     S/(S + noise_c) makes the likeliest mean of a noisy one, where the squared lengths of true ones
     are S on average and noise adds ``noise``. Without it the mean of a class of few records is
     noise that outshouts all others. A factor that all share is left out: it changes no comparison.
+
+    Rare classes lie farther from the mean of all records. Where the standard deviation of what
+    noise adds is known, as a share ``spread`` of it, S of a class is what noise and one more leave
+    of its own squared length, if that is above the average.
     """
-    signal = max(float(shares @ (lengths - noise)), _LEAST_SIGNAL * float(shares @ lengths))
-    if not signal > 0:  # all means are 0
+    average = max(float(shares @ (lengths - noise)), _LEAST_SIGNAL * float(shares @ lengths))
+    if not average > 0:  # all means are 0
         return np.ones(len(lengths))
+    own = 0.0 if spread is None else lengths - (1 + spread) * noise
+    signal = np.maximum(own, average)
     trust: Floats = signal / (signal + noise)
     trust /= trust.max()
     return trust
+
+
+@dataclass(frozen=True)
+class TurnedMeans:
+    """Class means m_c in the metric of A, the inverse of the covariance in a class."""
+
+    weights: Floats
+    """A m_c."""
+    squares: Floats
+    """m_cᵀ A m_c."""
+    noise: Floats
+    """What noise adds to these on average."""
+
+    @classmethod
+    def of(cls, means: Floats, inverse: Floats, noise: Floats) -> TurnedMeans:
+        """By A; ``noise`` is the variance of an entry of each mean that is noise."""
+        weights = means @ inverse
+        squares = np.einsum("ij,ij->i", weights, means)
+        return cls(weights, squares, np.trace(inverse) * noise)
+
+    def discriminant(self, trust: Floats, priors: Floats, *, scale: float = 1.0) -> Affine:
+        """Scores scale·(m_cᵀ A u − ½·m_cᵀ A m_c) + ln π_c of means times their trust.
+
+        What noise adds to a squared length on average is taken off.
+        """
+        lengths = trust**2 * np.maximum(self.squares - self.noise, 0.0)
+        return Affine(scale * self.weights * trust[:, None], np.log(priors) - scale * lengths / 2)
 
 
 def split_release(step: PlannedStep, parts: list[Floats]) -> list[Floats]:

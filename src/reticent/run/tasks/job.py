@@ -27,30 +27,17 @@ from reticent.protect.registry import MULTILABEL, REGRESSION, learner_named
 from reticent.protect.release import with_names
 from reticent.protect.sealed_pair import signature_path
 from reticent.protect.signing import Signer
-from reticent.results import Attack
+from reticent.results import Attack, task_results
 from reticent.results.conversions import attack_of, claim_of
-from reticent.results.task_results import (
-    TaskFacts,
-    TaskModel,
-    TaskRelease,
-    TaskResults,
-    write_task_results,
-)
 from reticent.run.bounded import Bounded, bounded
 from reticent.run.job import HANDED_OVER, KEPT, capped_run
 from reticent.run.provenance import made_of
 from reticent.run.releases import RunCharge, best_grade, named
 from reticent.run.spec import RunData, RunSpec
+from reticent.run.tasks import models
 from reticent.run.tasks.auditing import audit_task
 from reticent.run.tasks.conclusion import concluded
 from reticent.run.tasks.measures import Measured, kinds_of
-from reticent.run.tasks.models import (
-    Unprotected,
-    drawing,
-    shadow_of,
-    unprotected_labels,
-    unprotected_regression,
-)
 from reticent.validation import InputError
 
 RANDOM: Final = (
@@ -78,7 +65,7 @@ class Asked:
 class FinishedTask:
     """What such a run found, and the release that it hands over."""
 
-    results: TaskResults
+    results: task_results.TaskResults
     released: Release
 
     def save(self, folder: str | Path, *, sign: Signer | None = None) -> list[Path]:
@@ -87,7 +74,7 @@ class FinishedTask:
         written = [*save(self.released, target / KEPT, sign=sign)]
         if sign is not None:
             written.append(signature_path(target / KEPT))
-        write_task_results(self.results, target / "results.json")
+        task_results.write_task_results(self.results, target / "results.json")
         return [target / "results.json", *written]
 
 
@@ -120,7 +107,7 @@ def run_task(
         job = TaskJob(data=data, plan=plan, asked=asked, tell=tell, charge=charge)
         kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
         return FinishedTask(
-            results=TaskResults(
+            results=task_results.TaskResults(
                 title=f"{data.name}: what its model tells, and what a private release tells",
                 facts=job.facts,
                 conclusion=concluded(
@@ -198,7 +185,7 @@ class TaskJob:
 
     @cached_property
     def _draw(self) -> Callable[..., Release]:
-        return drawing(self.data.private, self.request(self.spec.epsilon))
+        return models.drawing(self.data.private, self.request(self.spec.epsilon))
 
     @cached_property
     def kept(self) -> Release:
@@ -213,11 +200,11 @@ class TaskJob:
         return kept
 
     @cached_property
-    def free(self) -> Unprotected:
+    def free(self) -> models.Unprotected:
         """The model that would be published without protection."""
         if self.task == REGRESSION:
-            return unprotected_regression(self.data.private, self.spec, self.target)
-        return unprotected_labels(self.data.private, self.spec)
+            return models.unprotected_regression(self.data.private, self.spec, self.target)
+        return models.unprotected_labels(self.data.private, self.spec)
 
     @cached_property
     def _test(self) -> tuple[Floats, Array]:
@@ -289,9 +276,9 @@ class TaskJob:
         )
 
     @cached_property
-    def unprotected(self) -> TaskModel:
+    def unprotected(self) -> task_results.TaskModel:
         """The model without protection: its measures, and the attacks on it."""
-        return TaskModel(
+        return task_results.TaskModel(
             name=self.free.name,
             measures=self._measured.of([self._before]),
             attacks=self._attacks(self.free.model, self._shadows),
@@ -302,7 +289,7 @@ class TaskJob:
         return np.asarray(self.free.model.predict(self._test[0]))
 
     @cached_property
-    def rows(self) -> dict[str, TaskRelease]:
+    def rows(self) -> dict[str, task_results.TaskRelease]:
         """What stands in the document of each release, by ε."""
         found = {}
         for place, epsilon in enumerate(self.spec.epsilons):
@@ -310,13 +297,13 @@ class TaskJob:
             self.tell("releases", place + 1, len(self.spec.epsilons))
         return found
 
-    def _row(self, epsilon: float) -> TaskRelease:
+    def _row(self, epsilon: float) -> task_results.TaskRelease:
         kept = epsilon == self.spec.epsilon
-        draw = self._draw if kept else drawing(self.data.private, self.request(epsilon))
+        draw = self._draw if kept else models.drawing(self.data.private, self.request(epsilon))
         first = self.kept if kept else draw()
         draws = [first, *(draw() for _ in range(self.spec.draws - 1))]
         predicted = [np.asarray(one.predict(self._test[0])) for one in draws]
-        return TaskRelease(
+        return task_results.TaskRelease(
             name=self.name_at(epsilon),
             learner=first.recipe.name,
             mechanism=first.mechanism,
@@ -333,7 +320,7 @@ class TaskJob:
 
     @cached_property
     def _released_shadows(self) -> OutputShadows:
-        return self._trained(shadow_of(self.kept), "shadow models of the release")
+        return self._trained(models.shadow_of(self.kept), "shadow models of the release")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -350,11 +337,11 @@ class TaskJob:
         return tuple(lines)
 
     @property
-    def facts(self) -> TaskFacts:
+    def facts(self) -> task_results.TaskFacts:
         """The data of the run in numbers, for the document."""
         data, spec = self.data, self.spec
         low, high = self.asked.target or (None, None)
-        return TaskFacts(
+        return task_results.TaskFacts(
             task=self.task,
             name=data.name,
             labels=self.asked.labels,

@@ -23,7 +23,6 @@ from reticent.studies.index.entry import (
     computed,
     figure_at,
     missing,
-    not_run,
 )
 
 _COUNT: Final = Sensitivity(l1=1.0, relation=Relation.ADD_REMOVE, source="a count")
@@ -297,8 +296,10 @@ ENTRIES: Final = (
             kind="trained",
             source=f"DP-SGD performance, {who}",
             published=published,
-            ours=not_run,
-            command="",
+            ours=figure_at("scattering-cifar10", 0, "accuracy", epsilon=epsilon),
+            command="beyond scattering --on cifar10 --data DIR",
+            tolerance=0.01,
+            file="scattering-cifar10",
         )
         for epsilon, published, who in (
             ("4", "0.735", "De et al., Klause et al."),

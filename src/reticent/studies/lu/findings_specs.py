@@ -56,6 +56,7 @@ SPECS: Mapping[str, Findings] = {
         name: Findings(
             data=(Attacked(on=name, members=2_000, shadows=8),),
             alpha=1.0 if name == "shoppers2" else 5.0,
+            seeds=3,
         )
         for name in SHOPPERS
     },

@@ -128,6 +128,11 @@ class GradientSum:
 
     def _fill(self, total: Tensor, batch: tuple[Any, ...]) -> None:
         places = self._places if total is self._gradients else self._split(total)
+        if self.exact:
+            total.zero_()
+            for rows in self._physical(batch):
+                self._sums(rows, places)
+            return
         direct = places if self.in_float32 and places is self._places else None
         parts = enumerate(self._physical(batch))
         self._add_up(places, (self._sums(rows, None if part else direct) for part, rows in parts))
@@ -138,7 +143,7 @@ class GradientSum:
             yield tuple(one[start : start + self.physical] for one in batch)
 
     def _add_up(self, places: Sums, parts: Iterable[Sums]) -> None:
-        """The sums of all parts; zero where there is none."""
+        """The sums of all parts of fast mode; zero where there is none."""
         started = False
         for sums in parts:
             for parameter, place in places.items():
@@ -197,7 +202,7 @@ class GradientSum:
                 )
 
     def _sums(self, rows: tuple[Tensor, ...], out: Sums | None) -> Sums:
-        """Over a physical batch, by parameter: float64 in exact mode."""
+        """Over a physical batch, by parameter; in exact mode added to ``out``, in float64."""
         filled = self._filled(rows)
         with self.clipper.watch(len(filled[0])):
             losses = self.loss(self.model, *filled)

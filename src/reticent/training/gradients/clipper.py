@@ -8,7 +8,6 @@ From these each rule finds the norms, and then one weighted sum ("book-keeping";
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,10 +17,12 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.utils._pytree import tree_map
 
 from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.gradients import wide_kernels
+from reticent.training.gradients.call import Call
 from reticent.training.gradients.contributions import Contribution, Kept
 from reticent.training.gradients.fallback import Unit, tensors_of
 from reticent.training.gradients.layouts import Layout
-from reticent.training.gradients.rules import RULES, Call
+from reticent.training.gradients.rules import RULES
 from reticent.validation import InputError
 
 Tensor = torch.Tensor
@@ -74,8 +75,14 @@ class ClippedSums:
     Norms are as private as the records: they are for tests and audits.
     """
 
-    norms: Tensor
+    squares: Tensor
+    """Of the norms."""
     sums: dict[nn.Parameter, Tensor]
+
+    @property
+    def norms(self) -> Tensor:
+        """Of each record's gradient before clipping."""
+        return self.squares.clamp_min(0).sqrt()
 
 
 class Clipper:
@@ -100,6 +107,9 @@ class Clipper:
         self._calls: dict[str, int] = {}
         """How often each module was called in this forward pass."""
         self._records = 0
+        trained = self.parameters
+        entries = sum(one.numel() for one in trained)
+        self._slack = 1 + (2 * entries + 64 + len(trained)) * _ROUND
         self._hooks = [
             module.register_forward_hook(self._hook(name, module), with_kwargs=True)
             for name, module in self._owners(model, fallback)
@@ -159,7 +169,8 @@ class Clipper:
         With ``wide`` norms and sums are kept in float64 and the factors rounded down, so that no
         record's part is longer than ``clip``. A gradient that is not finite counts as zero. Where
         only the first rows hold records, ``counted`` says how many: the others fill the batch up.
-        A parameter's sum may be written to its tensor of ``out``, and is that tensor then.
+        A parameter's sum may be written to its tensor of ``out``, and is that tensor then; with
+        ``wide`` it is added to what that tensor holds.
         """
         if losses.dim() != 1:
             raise InputError(
@@ -169,33 +180,32 @@ class Clipper:
         contributions = self.contributions(losses, wide=wide)
         with torch.no_grad():
             if not contributions:
-                return ClippedSums(norms=torch.zeros_like(losses), sums={})
-            squares = _total([one.squared_norms() for one in contributions])
-            if not math.isfinite(squares.sum()):  # one look; a sum that overflows does no harm
-                bad = ~torch.isfinite(squares)
-                squares = squares.masked_fill(bad, 0)
-                contributions = [one.without(bad) for one in contributions]
-            norms = squares.clamp_min_(0).sqrt_()
-            weights = (
-                self._factors(norms, clip) if wide else norms.reciprocal().mul_(clip).clamp_max_(1)
-            )
+                return ClippedSums(squares=torch.zeros_like(losses), sums={})
+            squares = torch.stack([one.squared_norms() for one in contributions]).sum(0)
+            factors, bad = self._factors(squares, clip)
+            if bad:
+                dropped = ~torch.isfinite(squares)
+                squares = squares.masked_fill(dropped, 0)
+                contributions = [one.without(dropped) for one in contributions]
+            weights = factors if wide else factors.to(losses)
             if counted is not None:
                 weights[counted:] = 0
+            add = _add_weighted if wide else _weighted_sum
             places = {} if out is None else out
             sums = {
-                one.parameter: one.weighted_sum(weights, places.get(one.parameter))
-                for one in contributions
+                one.parameter: add(one, weights, places.get(one.parameter)) for one in contributions
             }
-        return ClippedSums(norms=norms, sums=sums)
+        return ClippedSums(squares=squares, sums=sums)
 
-    def _factors(self, norms: Tensor, clip: float) -> Tensor:
+    def _factors(self, squares: Tensor, clip: float) -> tuple[Tensor, int]:
         """min(1, clip/‖g‖) for norms that were rounded; never too large (docs/theory.md E.5).
 
-        A squared norm of p entries in float64 is off by at most 2p + 64 roundings.
+        A squared norm of p entries in float64 is off by at most 2p + 64 roundings. Records whose
+        norm is not finite have the factor 0, and are counted.
         """
-        entries = sum(one.numel() for one in self.parameters)
-        slack = 1 + (2 * entries + 64 + len(self.parameters)) * _ROUND
-        return (clip * (1 - 8 * _ROUND) / (norms * slack)).clamp_max_(1)
+        limit = clip * (1 - 8 * _ROUND)
+        factors, bad = wide_kernels.clip_factors(squares.cpu().numpy(), limit, self._slack)
+        return torch.from_numpy(factors), bad
 
     def contributions(self, losses: Tensor, *, wide: bool = False) -> list[Contribution]:
         """One for each trainable parameter that a record may have moved."""
@@ -342,6 +352,16 @@ def _merged(parameter: nn.Parameter, ones: list[Contribution]) -> Contribution:
         return ones[0]
     rows = _total([one.parts() for one in ones])
     return Kept(parameter=parameter, rows=rows.reshape(len(rows), -1), wide=ones[0].wide)
+
+
+def _weighted_sum(one: Contribution, weights: Tensor, out: Tensor | None) -> Tensor:
+    return one.weighted_sum(weights, out)
+
+
+def _add_weighted(one: Contribution, weights: Tensor, out: Tensor | None) -> Tensor:
+    total = torch.zeros(one.parameter.shape, dtype=torch.float64) if out is None else out
+    one.add_weighted(weights, total)
+    return total
 
 
 def _total(tensors: list[Tensor]) -> Tensor:

@@ -1,8 +1,9 @@
 """What each record adds to the gradient of one parameter, in the form that costs least.
 
 A contribution gives the squared norm of every record's part, and the sum of all parts with a weight
-for each record. Few of them hold the parts themselves. ``wide`` ones keep their books in float64,
-so that the rounding of norms and sums has a bound (docs/theory.md E.5).
+for each record. Few of them hold the parts themselves. ``wide`` ones take norms from the parts and
+keep sums in float64, added to what earlier batches gave (``add_weighted``), so that the rounding of
+both has a bound (docs/theory.md E.5).
 """
 
 from __future__ import annotations
@@ -32,14 +33,19 @@ class Contribution(ABC):
 
     @abstractmethod
     def squared_norms(self) -> Tensor:
-        """‖gradient‖² of each record with respect to this parameter, for its clipping."""
+        """‖gradient‖² of each record with respect to this parameter, in float64."""
 
     @abstractmethod
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
-        """Σ weightᵢ·partᵢ, in the shape of the parameter.
+        """Σ weightᵢ·partᵢ, in the shape of the parameter, as fast as it goes.
 
-        It may be written to ``out``, which has that shape, and is it then; fast mode saves a copy.
+        It may be written to ``out``, which has that shape, and is it then.
         """
+
+    def add_weighted(self, weights: Tensor, total: Tensor) -> None:
+        """total += Σ weightᵢ·partᵢ in float64, of parts in float32: for ``wide`` ones."""
+        rows = self.parts().flatten(1)
+        wide_kernels.add_weighted(_float32(rows), weights.numpy(), total.view(-1).numpy())
 
     @abstractmethod
     def parts(self) -> Tensor:
@@ -63,21 +69,21 @@ class Kept(Contribution):
     """Of the rows, where the rule has them."""
 
     def squared_norms(self) -> Tensor:
-        """By a sum of squares; in float64 each product of two float32 is exact."""
+        """By a sum of squares, unless the rule has them."""
         if self.squares is not None:
             return self.squares
-        if not self.wide:
-            return squares(self.rows)
-        return torch.from_numpy(wide_kernels.squared_norms(_float32(self.rows)))
+        return squares(self.rows)
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """One product of a row of weights and the matrix of parts."""
-        del out
-        if not self.wide:
+        if out is None or out.dim() > 1:
             return self._shaped(weights @ self.rows)
-        total = torch.zeros(self.rows.shape[1], dtype=torch.float64)
-        wide_kernels.add_weighted(_float32(self.rows), weights.numpy(), total.numpy())
-        return self._shaped(total)
+        return torch.mv(self.rows.t(), weights, out=out)
+
+    def add_weighted(self, weights: Tensor, total: Tensor) -> None:
+        """Row after row."""
+        flat = total.view(-1).numpy()
+        wide_kernels.add_weighted(_float32(self.rows), weights.numpy(), flat)
 
     def parts(self) -> Tensor:
         """Each record's gradient, in the shape of the parameter: they were kept."""
@@ -96,6 +102,12 @@ class Kept(Contribution):
 class KeptPatches(Kept):
     """The parts of a convolution, a row each, in which channels come last."""
 
+    def add_weighted(self, weights: Tensor, total: Tensor) -> None:
+        """In the order of the rows first."""
+        flat = torch.zeros(self.rows.shape[1], dtype=torch.float64)
+        wide_kernels.add_weighted(_float32(self.rows), weights.numpy(), flat.numpy())
+        total += self._shaped(flat)
+
     def _shaped(self, rows: Tensor) -> Tensor:
         outputs, channels, height, width = self.parameter.shape
         shaped = rows.view(*rows.shape[:-1], outputs, height, width, channels)
@@ -107,30 +119,26 @@ class KeptOneByOne(Contribution):
     """The parts themselves, a tensor for each record, from a kernel that takes one record."""
 
     tensors: list[Tensor]
+    squares: Tensor
+    """Of the tensors."""
 
     def squared_norms(self) -> Tensor:
-        """‖gradient‖² of each record, tensor by tensor: in float64 where ``wide``."""
-        flat = [part.reshape(1, -1) for part in self.tensors]
-        if not self.wide:
-            return torch.stack([torch.dot(part[0], part[0]) for part in flat])
-        found = [wide_kernels.squared_norms(_float32(part))[0] for part in flat]
-        return torch.tensor(found, dtype=torch.float64)
+        """‖gradient‖² of each record, as the rule has them."""
+        return self.squares
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """Added up tensor by tensor."""
-        if out is None or self.wide:
-            total = torch.zeros_like(self.parameter, dtype=weights.dtype)
-        else:
-            total = out.zero_()
-        if not self.wide:
-            for part, weight in zip(self.tensors, weights.tolist(), strict=True):
-                total.add_(part.view(total.shape), alpha=weight)
-            return total
+        total = torch.zeros_like(self.parameter) if out is None else out.zero_()
+        for part, weight in zip(self.tensors, weights.tolist(), strict=True):
+            total.add_(part.view(total.shape), alpha=weight)
+        return total
+
+    def add_weighted(self, weights: Tensor, total: Tensor) -> None:
+        """Tensor after tensor."""
         flat, each = total.view(-1).numpy(), weights.numpy()
         for place, part in enumerate(self.tensors):
             rows = _float32(part.reshape(1, -1))
             wide_kernels.add_weighted(rows, each[place : place + 1], flat)
-        return total
 
     def parts(self) -> Tensor:
         """Each record's gradient in one tensor, records along the first axis."""
@@ -151,22 +159,21 @@ class OuterProducts(Contribution):
 
     inputs: Tensor
     gradients: Tensor
-    gradient_squares: Tensor | None = None
-    """Squared norms of the gradients' rows, where the rule has them."""
-
-    def __post_init__(self) -> None:
-        """Widened once: the products of float32 numbers are exact then."""
-        if self.wide and self.inputs.dtype != torch.float64:
-            self.inputs, self.gradients = self.inputs.double(), self.gradients.double()
+    gradient_squares: Tensor
+    """Squared norms of the gradients' rows."""
 
     def squared_norms(self) -> Tensor:
         """‖g·aᵀ‖² = ‖g‖²‖a‖² of each record: no product is formed (Goodfellow 2015)."""
-        known = self.gradient_squares
-        return squares(self.inputs) * (squares(self.gradients) if known is None else known)
+        return squares(self.inputs).mul_(self.gradient_squares)
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """Σ weight·g·aᵀ over the records, as one matrix product."""
         return torch.mm((self.gradients * weights[:, None]).t(), self.inputs, out=out)
+
+    def add_weighted(self, weights: Tensor, total: Tensor) -> None:
+        """The same product in float64, where those of float32 numbers are exact."""
+        gradients = self.gradients.double().mul_(weights[:, None])
+        total.addmm_(gradients.t(), self.inputs.double())
 
     def parts(self) -> Tensor:
         """Each record's gradient g·aᵀ, formed: for checks, not for training."""
@@ -186,6 +193,46 @@ class OuterProducts(Contribution):
 
 
 @dataclass(kw_only=True)
+class TableRows(Contribution):
+    """Rows of a table that a record asked for, each once; the rest of its part is zero."""
+
+    places: Tensor
+    """(records, positions): the row of the table."""
+    rows: Tensor
+    """(records, positions, width): the part's row at the first position that asked for it, else
+    zeros."""
+
+    def squared_norms(self) -> Tensor:
+        """Of the rows that are not zero."""
+        return squares(self.rows.flatten(1))
+
+    def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
+        """Row after row of the table."""
+        total = torch.zeros_like(self.parameter) if out is None else out.zero_()
+        return total.index_add_(
+            0, self.places.flatten(), weighted(self.rows, weights).flatten(0, 1)
+        )
+
+    def add_weighted(self, weights: Tensor, total: Tensor) -> None:
+        """The same in float64; zeros change nothing."""
+        rows = weighted(self.rows.double(), weights).flatten(0, 1)
+        total.index_add_(0, self.places.flatten(), rows)
+
+    def parts(self) -> Tensor:
+        """Each record's whole table: for tied weights and checks."""
+        tables = self.rows.new_zeros(len(self.rows), *self.parameter.shape)
+        return tables.scatter_add_(1, self.places[..., None].expand_as(self.rows), self.rows)
+
+    def ingredients(self) -> list[Tensor]:
+        """Both: far less than whole tables."""
+        return [self.places, self.rows]
+
+    def without(self, dropped: Tensor) -> Self:
+        """The same with zeros for the rows of dropped records."""
+        return dataclasses.replace(self, rows=_zeroed(self.rows, dropped))
+
+
+@dataclass(kw_only=True)
 class Summed(Contribution):
     """Squared norms that were found without the parts, and how to add the parts up.
 
@@ -202,7 +249,7 @@ class Summed(Contribution):
 
     def squared_norms(self) -> Tensor:
         """‖gradient‖² of each record by ``square``, mostly of Gram matrices: no part is formed."""
-        return self.square(self.inputs, self.gradients)
+        return self.square(self.inputs, self.gradients).double()
 
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """As one gradient of the module, linear in either side: the smaller one is weighted."""
@@ -230,8 +277,10 @@ def weighted(gradients: Tensor, weights: Tensor) -> Tensor:
 
 
 def squares(rows: Tensor) -> Tensor:
-    """The squared norm of each row."""
-    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    """The squared norm of each row, in float64: each product of two float32 numbers is exact."""
+    if rows.dtype == torch.float32 and rows.device.type == "cpu":
+        return torch.from_numpy(wide_kernels.squared_norms(_float32(rows)))
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
     return norms.square_()
 
 

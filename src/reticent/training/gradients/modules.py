@@ -8,8 +8,10 @@ from typing import Any
 
 from reticent.training.encoders.convolutional import StandardisedLinear
 from reticent.training.encoders.torch_extra import functional, nn, torch
+from reticent.training.gradients.call import Call
 from reticent.training.gradients.contributions import Contribution
-from reticent.training.gradients.rules import RULES, Call, convolution, linear
+from reticent.training.gradients.convolution import convolution
+from reticent.training.gradients.rules import RULES, linear
 from reticent.validation import InputError, count
 
 Tensor = torch.Tensor

@@ -31,6 +31,21 @@ def squared_norms(rows: Floats32) -> Floats:
     return squares
 
 
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def clip_factors(squares: Floats, clip: float, slack: float) -> tuple[Floats, int]:
+    """min(1, clip/(slack·√s)) for each s; 0 where s is not finite, and how often that is.
+
+    A number below 0 is a norm of 0: Gram matrices cancel.
+    """
+    factors, bad = np.zeros(squares.size), 0
+    for i in range(squares.size):
+        if np.isfinite(squares[i]):
+            factors[i] = min(1.0, clip / (np.sqrt(max(squares[i], 0.0)) * slack))
+        else:
+            bad += 1
+    return factors, bad
+
+
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz"})
 def add_weighted(rows: Floats32, weights: Floats, total: Floats) -> None:
     """total[j] += Σ_i weights[i]·rows[i, j], row after row."""

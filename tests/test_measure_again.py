@@ -1,0 +1,90 @@
+"""Learners of a committed study that are measured again; the rest of its table stays."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from reticent.studies import learners, plan_fit, plan_uneven, pure_grid
+from tools.measure_again import AGAIN, main
+
+OLD = "-1"
+"""No accuracy: what is kept is told from what is measured."""
+
+
+def committed(folder, name, columns, rows):
+    table = {"title": "t", "columns": list(columns), "rows": rows, "notes": ["Why."]}
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"date": "2026-01-31", "tables": [table]}))
+    return path
+
+
+def again(folder, path, *said):
+    main([*said, "--results", str(folder)])
+    assert not path.with_name(f"{path.name}.part").exists()
+    (table,) = json.loads(path.read_text())["tables"]
+    return table
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Studies of so few records that they take a second."""
+    one = {"sizes": (300,), "epsilons": (8.0,), "draws": 1}
+    grid = replace(plan_fit.SPECS["digits"], **one)
+    monkeypatch.setattr(plan_fit, "SPECS", {"digits": grid})
+    pure = replace(pure_grid.SPECS["digits"], before=(0.9,), **one)
+    monkeypatch.setattr(pure_grid, "SPECS", {"digits": pure})
+    uneven = replace(plan_uneven.SPECS["digits"], draws=1)
+    monkeypatch.setattr(plan_uneven, "SPECS", {"digits": uneven})
+    spec = replace(
+        learners.SPECS["digits"][0],
+        draws=2,
+        penalties=(1e-2,),
+        plan=((1.0, ("lda",)), (8.0, ("lda", "class-means"))),
+    )
+    monkeypatch.setattr(learners, "SPECS", {"digits": (spec,)})
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("study", "columns", "place"),
+    [
+        ("plan-grid", plan_fit.COLUMNS, ["300", "64", "10", "8", ".9"]),
+        ("pure-grid", pure_grid.COLUMNS, ["300", "64", "10", "8", ".9"]),
+        (
+            "plan-uneven",
+            plan_uneven.COLUMNS,
+            ["digits-80-15-5", "150", "64", "3", ".05", "8", ".9"],
+        ),
+    ],
+)
+def test_columns_are_measured_and_others_stay(tmp_path, study, columns, place):
+    rows = [[*place, *[OLD] * (len(columns) - len(place))]]
+    path = committed(tmp_path, f"{study}-digits", columns, rows)
+    table = again(tmp_path, path, study, "class-means", "--on", "digits")
+    (row,) = table["rows"]
+    for column, text in zip(columns[len(place) :], row[len(place) :], strict=True):
+        if column.endswith("class-means") and "pure" not in column:
+            assert 0.3 < float(text) <= 1  # a guess has .1, or a third where three are balanced
+        else:
+            assert text == OLD
+    assert row[: len(place)] == place
+    note = f"class-means:{AGAIN}"
+    assert table["notes"][0] == "Why."
+    assert [one.startswith(note) for one in table["notes"]] == [False, True]
+    table = again(tmp_path, path, study, "class-means", "--on", "digits")
+    assert len(table["notes"]) == 2
+
+
+@pytest.mark.usefixtures("small")
+def test_rows_of_learners_are_measured_and_others_stay(tmp_path):
+    columns = ["grade", "mechanism", "ε", "δ", "before", "after", "loss", "low", "high", "std"]
+    rows = [["proven", name, epsilon, "1e-5", *[OLD] * 6]
+            for name, epsilon in (("lda", "1"), ("weights", "1"), ("lda", "8"),
+                                  ("class-means", "8"))]  # fmt: skip
+    path = committed(tmp_path, "learners-digits", columns, rows)
+    table = again(tmp_path, path, "learners", "lda", "--on", "digits")
+    assert [row[1:4] for row in table["rows"]] == [row[1:4] for row in rows]
+    kept = [row[5] == OLD for row in table["rows"]]
+    assert kept == [False, True, False, True]
+    assert float(table["rows"][2][5]) > 0.6

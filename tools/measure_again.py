@@ -1,0 +1,129 @@
+"""Measure some learners of a committed study again, and keep the rest of its tables.
+
+``python -m tools.measure_again plan-grid --on digits --data DIR class-means lda``: where two
+learners changed, the others need no hours once more. Every value is found as the study itself finds
+it; a note of each table says what is of another day. A stop leaves FILE.part to go on from.
+"""
+
+import argparse
+import datetime
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from reticent.files import write_atomic
+from reticent.studies import learners as learners_study
+from reticent.studies import plan_fit, plan_uneven, pure_grid
+from reticent.studies.losses import bare
+from reticent.studies.tasks import task
+from reticent.studies.trained import Cells, Run
+from reticent.studies.uneven_tasks import uneven_task
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+AGAIN = " measured again on "
+Tables = list[dict[str, Any]]
+Row = Mapping[str, str]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Put the values of the named learners in the place of the old ones."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("study", choices=sorted(STUDIES))
+    parser.add_argument("learners", nargs="+")
+    parser.add_argument("--on", required=True, help="the data, as the study names them")
+    parser.add_argument("--data", type=Path, help="the data folder")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    said = parser.parse_args(arguments)
+    name = said.study if said.on == "all" else f"{said.study}-{said.on}"
+    path = said.results / f"{name}.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    cells = Cells(path.with_name(f"{path.name}.part"))
+    run = Run(folder=said.data, cells=cells)
+    STUDIES[said.study](document["tables"], said.on, said.learners, run)
+    for table in document["tables"]:
+        table["notes"] = _noted(table["notes"], said.learners, document["date"])
+    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    write_atomic(path, text.encode())
+    cells.drop()
+
+
+def _noted(notes: Sequence[str], learners: Sequence[str], date: str) -> list[str]:
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    named = f"{', '.join(learners)}:{AGAIN}"
+    kept = [note for note in notes if not note.startswith(named)]
+    return [*kept, f"{named}{today}; the rest is of {date}."]
+
+
+def _learners(tables: Tables, on: str, learners: Sequence[str], run: Run) -> None:
+    """Rows of these learners, from the same study with no others."""
+    specs = tuple(
+        replace(
+            spec,
+            plan=tuple(
+                (epsilon, tuple(name for name in names if name in learners))
+                for epsilon, names in spec.plan
+            ),
+        )
+        for spec in learners_study.SPECS[on]
+    )
+    found = learners_study.study(specs, run)
+    for table, again in zip(tables, found.tables, strict=True):
+        new = {row[1:4]: list(row) for row in again.rows}
+        table["rows"] = [new.pop(tuple(row[1:4]), row) for row in table["rows"]]
+        assert not new
+        table["notes"] = [*again.notes, *(note for note in table["notes"] if AGAIN in note)]
+
+
+def _grid(measured: Callable[..., Mapping[str, str]]) -> Callable[..., None]:
+    """Columns of these learners, each value by itself."""
+
+    def again(tables: Tables, on: str, learners: Sequence[str], run: Run) -> None:
+        (table,) = tables
+        for row in table["rows"]:
+            named = dict(zip(table["columns"], row, strict=True))
+            for learner in learners:
+                new = run.cell((on, named["records"], named["ε"], named.get("data"), learner),
+                               measured, on, named, learner, run.folder)  # fmt: skip
+                for column, text in new.items():
+                    row[table["columns"].index(column)] = text
+
+    return again
+
+
+_task = functools.lru_cache(maxsize=1)(task)
+_uneven_task = functools.lru_cache(maxsize=1)(uneven_task)
+
+
+def _planned(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, str]:
+    spec, records, epsilon = plan_fit.SPECS[on], int(row["records"]), float(row["ε"])
+    data = _task(on, records=records, seed=spec.seed, folder=folder)
+    return {learner: bare(plan_fit.protected_accuracy(spec, records, data, epsilon, learner), 4)}
+
+
+def _pure(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, str]:
+    spec, records, epsilon = pure_grid.SPECS[on], int(row["records"]), float(row["ε"])
+    data = _task(on, records=records, seed=spec.seed, folder=folder)
+    request = spec.request(records, epsilon, learner)
+    return {learner: bare(pure_grid.protected_accuracy(spec, data, request), 4)}
+
+
+def _uneven(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, str]:
+    spec, records, epsilon = plan_uneven.SPECS[on], int(row["records"]), float(row["ε"])
+    data = _uneven_task(row["data"], records=records, seed=spec.seed, folder=folder)
+    plain, balanced = plan_uneven.protected_accuracies(spec, records, data, epsilon, learner)
+    return {learner: bare(plain, 4), f"balanced {learner}": bare(balanced, 4)}
+
+
+STUDIES: Mapping[str, Callable[[Tables, str, Sequence[str], Run], None]] = {
+    "learners": _learners,
+    "plan-grid": _grid(_planned),
+    "plan-uneven": _grid(_uneven),
+    "pure-grid": _grid(_pure),
+}
+
+
+if __name__ == "__main__":
+    main()
