@@ -51,7 +51,9 @@ def used_by(
     seconds: dict[int, float] = {}
     peak, started, was_killed = 0, time.monotonic(), False
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(command, stdout=out, stderr=err, env={**os.environ, **environment})
+        process = subprocess.Popen(
+            command, stdout=out, stderr=err, env={**os.environ, **environment}
+        )
         while process.poll() is None:
             resident = 0
             for pid in _tree(process.pid):
