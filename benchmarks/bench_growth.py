@@ -92,7 +92,7 @@ def measured(job: str, shapes: list[Shape], folder: Path) -> list[Taken]:
         write_clusters(table, "test", (min(TEST, shape[0]), *shape[1:]), seed=1)
         tables.append(str(table))
     command = [sys.executable, "-m", "benchmarks.growth_job", job, *tables]
-    return [Taken(**one) for one in json.loads(used_by(command, **ONE_THREAD).printed)]
+    return [Taken(**one) for one in json.loads(used_by(command, ONE_THREAD).printed)]
 
 
 def with_size(base: Shape, place: int, size: int) -> Shape:

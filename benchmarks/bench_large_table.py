@@ -60,7 +60,7 @@ def measured(
     if not {"noisy-gradient", "class-means", "lda", "adassp"} & set(more):
         options["bound"] = BOUND
     typed = [text for name, value in options.items() for text in (f"--{name}", str(value))]
-    used = used_by([sys.executable, "-m", "reticent", command, *typed, *more], **ONE_THREAD)
+    used = used_by([sys.executable, "-m", "reticent", command, *typed, *more], ONE_THREAD)
     called = " ".join([command, *(more if command == "protect" else ())])
     lines = sum(", after " in line for line in used.errors.splitlines())
     found: list[Cell] = [called, round(used.cpu, 1), round(used.peak / _GIB, 2), lines]

@@ -97,7 +97,7 @@ def _measured(
     killed_when: Callable[[], bool] = lambda: False,
 ) -> list[Cell]:
     words = [sys.executable, "-m", "reticent", command, *options]
-    used = used_by(words, killed_when=killed_when, **ONE_THREAD)
+    used = used_by(words, ONE_THREAD, killed_when=killed_when)
     learner = options[options.index("--learner") + 1]
     lines = sum(", after " in line for line in used.errors.splitlines())
     called = f"{command} --learner {learner}{name}"

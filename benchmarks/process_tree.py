@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -37,7 +37,10 @@ class Used:
 
 
 def used_by(
-    command: Sequence[str], *, killed_when: Callable[[], bool] = lambda: False, **environment: str
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    killed_when: Callable[[], bool] = lambda: False,
 ) -> Used:
     """Run a command to its end, with these variables in its environment.
 
@@ -48,7 +51,9 @@ def used_by(
     seconds: dict[int, float] = {}
     peak, started, was_killed = 0, time.monotonic(), False
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(command, stdout=out, stderr=err, env=os.environ | environment)
+        process = subprocess.Popen(
+            command, stdout=out, stderr=err, env={**os.environ, **environment}
+        )
         while process.poll() is None:
             resident = 0
             for pid in _tree(process.pid):

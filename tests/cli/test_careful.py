@@ -147,12 +147,12 @@ def test_the_learner_follows_plan_and_a_line_says_so(command, table, tmp_path):
     code, _, error = command(clusters.replace("--records 60", "--records 6000 --prototypes"))
     assert code == 0
     assert "learner class-means" in error
-    pure = protecting(table, tmp_path / "c", "--epsilon 0.5 --pure")
+    pure = protecting(table, tmp_path / "c", "--epsilon 0.2 --pure")
     code, _, error = command(pure.replace(" --learner class-means", ""))
     assert code == 0
     assert "learner pure-class-means, block-l2-laplace noise, as plan says: δ = 0" in error
     assert json.loads((tmp_path / "c.json").read_text())["recipe"] == "pure-class-means"
-    named = protecting(table, tmp_path / "d", "--epsilon 0.5 --pure --mechanism laplace")
+    named = protecting(table, tmp_path / "d", "--epsilon 0.2 --pure --mechanism laplace")
     code, _, error = command(named.replace(" --learner class-means", ""))
     assert code == 0
     assert (

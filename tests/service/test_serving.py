@@ -1,7 +1,7 @@
 """The commands: plans and heads as files, released models, who may listen where."""
 
+import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -31,7 +31,12 @@ def folder(tmp_path_factory):
     features = np.random.default_rng(0).normal(size=(120, 5)) / 4 + np.eye(3, 5)[y]
     lines = [",".join([*map(str, row), "xyz"[c]]) for row, c in zip(features, y, strict=True)]
     (here / "p.csv").write_text("\n".join(["a,b,c,d,e,label", *lines]))
-    os.chdir(here)
+    with contextlib.chdir(here):  # tests of other files start programs where they are
+        yield filled(here, features)
+
+
+def filled(here, features):
+    """What the commands write there."""
     table = ["--private", "p.csv", "--label", "label"]
     head = ["--classes", "x,y,z", "--bound", "2", "--records", "120", "--penalty", "0.1"]
     assert run(["fit", *table, *head, "--out", "head"]) == 0

@@ -4,11 +4,13 @@
 3 a ``--fail-above`` gate; 70 internal error; 130 interrupted; 143 ended by SIGTERM, 129 by SIGHUP.
 """
 
+import functools
 import os
 import re
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 
@@ -75,10 +77,19 @@ def run(arguments: list[str]) -> int:
         return _internal(error)
 
 
+def _parser() -> Any:
+    """The program as typer makes it of all commands, which takes as long as many a command."""
+    return _parser_of(len(app.registered_commands) + len(app.registered_groups))
+
+
+@functools.cache
+def _parser_of(commands: int) -> Any:  # noqa: ARG001 - with one more it is another
+    return typer.main.get_command(app)
+
+
 def _call(arguments: list[str]) -> int:
-    command = typer.main.get_command(app)
     try:
-        code = command.main(arguments or ["--help"], prog_name="reticent", standalone_mode=False)
+        code = _parser().main(arguments or ["--help"], prog_name="reticent", standalone_mode=False)
     except typer.Exit as stop:
         code = stop.exit_code
     except BrokenPipeError:
@@ -100,7 +111,7 @@ def in_typed_words(message: str, arguments: Sequence[str]) -> str:
     """
     named = _ARGUMENT.match(message)
     command = next((word for word in arguments if not word.startswith("-")), "")
-    found = getattr(typer.main.get_command(app), "commands", {}).get(command)
+    found = getattr(_parser(), "commands", {}).get(command)
     if named is None or found is None:
         return message
     name = _OTHER_NAMES.get(named[1], named[1])

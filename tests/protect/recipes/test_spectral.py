@@ -421,6 +421,16 @@ def test_an_encoder_of_images_is_proven_verified_and_read_again(tmp_path: Path) 
     np.testing.assert_array_equal(again.transform(IMAGES), found.transform(IMAGES))
 
 
+@pytest.mark.parametrize("image", [np.zeros(64), np.full(64, 1e30), np.eye(64)[5]])
+def test_one_image_moves_both_queries_no_further_than_claimed(image: Any) -> None:
+    """An empty image has equal views: it moves the moment as far as the theorem lets it."""
+    small = of_images(clip=1e-3, epochs=0.5)
+    found = tightness(*worlds(small, TERMS, np.vstack([IMAGES[:7], image]), IMAGES[:7]))
+    assert all(one <= 1 for one in found), found
+    if not image.any():
+        assert all(one >= 0.95 for one in found), found
+
+
 def test_certificates_without_these_numbers_are_read_as_they_were_meant() -> None:
     raw = of_images(standardised=False, fixed_head=False)
     old = raw.to_dict()
