@@ -45,7 +45,7 @@ from tools import refresh_docs
 ROOT = Path(__file__).parents[2]
 LEARNERS = ("cifar10", "location", "adult", "trec", "mnist", "hospital100")
 PURE = ("cifar10", "mnist", "scattering", "adult")
-ATTACKED = ("location", "adult", "mnist", *(f"shoppers{number}" for number in (2, 10, 20, 100)))
+ATTACKED = ("location", "adult", "mnist", *(f"shoppers{number}" for number in (2, 10, 20, 50, 100)))
 DP_SGD = ("location", "adult")
 PLACES = ("adult", "adult-log")
 SPECS = {
