@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
 from reticent.cli.app import app
 from reticent.cli.main import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, run
@@ -218,7 +219,7 @@ def test_a_command_that_is_added_later_is_known(command, monkeypatch):
     """The parser is kept for the commands that there are, not for ever."""
     assert command("later")[0] == BAD_INPUT
     monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
-    app.command("later")(lambda: print("here"))
+    app.command("later")(lambda: typer.echo("here"))
     assert command("later") == (0, "here\n", "")
 
 
