@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
+from reticent.cli.app import app
 from reticent.cli.main import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, run
 from reticent.guarantee import Guarantee
 from reticent.results import read_results
@@ -211,6 +213,14 @@ def test_internal_errors_are_one_line_and_seventy(command, monkeypatch):
     monkeypatch.setenv("RETICENT_DEBUG", "1")
     with pytest.raises(RuntimeError, match="secret"):
         command(*arguments)
+
+
+def test_a_command_that_is_added_later_is_known(command, monkeypatch):
+    """The parser is kept for the commands that there are, not for ever."""
+    assert command("later")[0] == BAD_INPUT
+    monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
+    app.command("later")(lambda: typer.echo("here"))
+    assert command("later") == (0, "here\n", "")
 
 
 def test_interruption(command, monkeypatch):
