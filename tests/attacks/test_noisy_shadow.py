@@ -21,7 +21,7 @@ LEARNERS = {
 }
 KINDS = [(name, "gaussian", 1e-5) for name in LEARNERS] + [("class-means", "laplace", 0.0)]
 FALSE_ALARM = 1e-6 / len(KINDS)
-DRAWS = 20
+DRAWS = 30
 EPSILON = 200.0
 
 
@@ -100,7 +100,7 @@ def test_a_shadow_is_never_proven(digits, kind):
 def test_shadows_spread_as_releases_do(digits, kind, monkeypatch):
     """Noise of five times the scale, or of a quarter for learners with their own, is found.
 
-    20 draws of each that do not overlap have probability 2/C(40, 20) = 1.5e-11 under one law.
+    30 draws of each that do not overlap have probability 2/C(60, 30) = 1.7e-17 under one law.
     """
     real = [released(kind, digits) for _ in range(DRAWS)]
     like = released(kind, digits)

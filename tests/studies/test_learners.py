@@ -22,7 +22,8 @@ def test_every_learner_is_proven_and_more_budget_helps(tmp_path):
     cells = Cells(tmp_path / "cells.json")
     table = learners.study((SMALL,), Run(cells=cells)).tables[0]
     assert [row[1] for row in table.rows] == [*learners.ALL, *learners.ALL]
-    assert {row[0] for row in table.rows} == {"proven"}
+    seen = learners.SEEN["digits"]  # a rule of theirs was settled after figures on digits
+    assert all(row[0] == ("declared" if row[1] in seen else "proven") for row in table.rows)
     after = [float(row[5]) for row in table.rows]
     few, much = after[: len(learners.ALL)], after[len(learners.ALL) :]
     assert all(more > less + 0.2 for less, more in zip(few, much, strict=True))

@@ -44,7 +44,7 @@ def side_by_side(
 ) -> Mapping[str, Compared]:
     """Every accountant with a bound on the ε of ``event`` at δ; all hold, so the least is claimed.
 
-    >>> from reticent.guarantee import GaussianEvent, Repeated
+    >>> from reticent.guarantee import GaussianEvent, PoissonSampled, Repeated
     >>> step = PoissonSampled(event=GaussianEvent(noise_multiplier=1.0), rate=0.01)
     >>> found = side_by_side(Repeated(event=step, count=500), relation="add-remove", delta=1e-5)
     >>> [name for name in sorted(found, key=lambda name: found[name].epsilon)]
@@ -64,7 +64,7 @@ def calibrate_noise_by(
 ) -> float:
     """The smallest noise multiplier that one accountant allows, by its row of ``side_by_side``.
 
-    >>> from reticent.guarantee import GaussianEvent
+    >>> from reticent.guarantee import GaussianEvent, Repeated
     >>> def passes(noise):
     ...     return Repeated(event=GaussianEvent(noise_multiplier=noise), count=30)
     >>> terms = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
