@@ -60,6 +60,7 @@ SPECS = {
     "answers-digits": answers.SPECS["digits"],
     "audits": (audits.SPECS["digits"],),
     "audits-network": (audits.SPECS["network"],),
+    "audits-places": (audits.SPECS["places"],),
     "audits-pure": (audits.SPECS["pure"],),
     "private-networks-mnist": (private_networks.SPECS["mnist"],),
     "private-networks-mnist-scattering": (private_networks.SPECS["mnist-scattering"],),
