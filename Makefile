@@ -14,7 +14,7 @@ comma := ,
 
 help:
 	@echo "make demo    the whole job on real digits: protect, attack, audit, report"
-	@echo "make check   linters, types, import layers and the fast tests: under two minutes"
+	@echo "make check   linters, types, import layers and the fast tests: about five minutes on two cores"
 	@echo "make test    the same and every test, doctest, documentation example: what CI runs"
 	@echo "make coverage which lines the fast tests run, into build/coverage (COVERAGE='tests/ledger' for a part)"
 	@echo "make bench   measure, and write benchmarks/results (BENCH='NAME --quick' for a part)"
