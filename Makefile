@@ -14,7 +14,7 @@ comma := ,
 
 help:
 	@echo "make demo    the whole job on real digits: protect, attack, audit, report"
-	@echo "make check   linters, types, import layers and the fast tests: about five minutes on two cores"
+	@echo "make check   linters, types, import layers and the fast tests: three minutes on two cores"
 	@echo "make test    the same and every test, doctest, documentation example: what CI runs"
 	@echo "make coverage which lines the fast tests run, into build/coverage (COVERAGE='tests/ledger' for a part)"
 	@echo "make bench   measure, and write benchmarks/results (BENCH='NAME --quick' for a part)"
@@ -99,12 +99,18 @@ endef
 
 # --- what you ask for ----------------------------------------------------------------------------
 
-define lint
-	@echo "ruff, mypy, import layers"
+# $(call lint_beside,TESTS): types and import layers are checked while the tests run. What they found
+# is printed after the tests, and either failure is one of the target.
+define lint_beside
+	@echo "ruff"
 	@$(BIN)/ruff check --quiet --output-format=concise .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/mypy --no-error-summary
-	@found=$$($(BIN)/lint-imports --no-logo) || { echo "$$found"; exit 1; }
+	@echo "mypy and import layers, and beside them the tests"
+	@said=$$(mktemp); \
+	{ $(BIN)/mypy --no-error-summary && $(BIN)/lint-imports --no-logo; } > $$said 2>&1 & types=$$!; \
+	$(1); tests=$$?; \
+	wait $$types || { cat $$said; tests=1; }; \
+	rm -f $$said; exit $$tests
 endef
 
 # Bytecode is written: without it each command that a test starts would compile the package anew.
@@ -114,14 +120,12 @@ demo: $(VENV)/.demo
 	@$(BIN)/reticent demo
 
 test: $(VENV)/.test
-	$(lint)
 	$(say_blind)
-	@$(pytest) --quiet $(if $(blind),-m "not browser") $(PYTEST_ARGS)
+	$(call lint_beside,$(pytest) --quiet $(if $(blind),-m "not browser") $(PYTEST_ARGS))
 
 check: $(VENV)/.test
-	$(lint)
 	$(say_blind)
-	@$(pytest) --quiet -m "not slow$(if $(blind), and not browser)" $(PYTEST_ARGS)
+	$(call lint_beside,$(pytest) --quiet -m "not slow$(if $(blind), and not browser)" $(PYTEST_ARGS))
 
 # COVERAGE names tests, PYTEST_ARGS='-m ""' takes the slow ones in. Compiled kernels are left out.
 coverage: $(VENV)/.coverage
@@ -133,7 +137,7 @@ coverage: $(VENV)/.coverage
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-audits: $(VENV)/.demo
+audits: $(VENV)/.test
 	@$(BIN)/reticent reproduce beyond end-to-end --jobs 2 --out results/end-to-end.json
 	@$(BIN)/reticent reproduce beyond audits --jobs 2 --out results/audits.json $(AUDITS)
 	@$(BIN)/reticent reproduce beyond audits --on network --jobs 2 --out results/audits-network.json

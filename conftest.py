@@ -1,4 +1,4 @@
-"""Pages whose examples are tests, and the rule that nothing is skipped in CI."""
+"""Pages whose examples are tests, what is slow, and the rule that nothing is skipped in CI."""
 
 import os
 
@@ -19,11 +19,12 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from sybil import Sybil
 from sybil.example import SybilFailure
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
-from tools import console
+from tools import console, slow_tests
 
 if "RETICENT_WITNESS" not in os.environ:  # nor into the home of whoever runs the tests
     os.environ["RETICENT_WITNESS"] = tempfile.mkdtemp(prefix="reticent-witness-")
@@ -68,10 +69,24 @@ class Page(pytest.File):
             yield examples
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Page | None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Takes pages in, and looks for doctests only where there are examples: looking takes time."""
+    found = yield
     if PAGES.should_parse(file_path):
-        return Page.from_parent(parent, path=file_path)
-    return None
+        return [*found, Page.from_parent(parent, path=file_path)]
+    if file_path.suffix != ".py" or ">>> " in file_path.read_text(encoding="utf-8"):
+        return found
+    return [one for one in found if not isinstance(one, DoctestModule)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow what was measured to be, and most cases of a long parametrisation."""
+    for item in slow_tests.among(items):
+        item.add_marker(pytest.mark.slow(reason=slow_tests.FOUND))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # all sources are read token by token
+
 ROOT = Path(__file__).parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#[^)\s]*)?\)")

@@ -40,6 +40,26 @@ def test_a_package_alone_loads_nothing_heavy(name):
     assert done.stdout == "[]\n"
 
 
+def test_a_certificate_is_checked_without_scikit_learn():
+    """``reticent verify`` of most releases: it would take twice as long to start."""
+    slow = {"torch", "sklearn", "pandas", "scipy.stats", "joblib"}
+    code = (
+        "import sys, reticent.protect.certificate; from reticent.protect import RECIPES;"
+        " RECIPES['class-means'], RECIPES['adassp'], RECIPES['lda'], RECIPES['mean'];"
+        f" print(sorted({slow} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_accounting_does_without_the_slow_half_of_scipy():
+    """``scipy.stats`` and ``scipy.signal`` take as long to load as all the rest together."""
+    slow = {"scipy.stats", "scipy.signal"}
+    code = f"import reticent.accounting, sys; print(sorted({slow} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_names_come_from_the_block_for_type_checkers_alone(tmp_path, monkeypatch):
     (tmp_path / "made_lazy.py").write_text(
         "from typing import TYPE_CHECKING\n"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from reticent.studies import learners, plan_fit, plan_uneven, pure_grid
+from reticent.studies import learners, plan_fit, plan_uneven, pure_grid, scattering
 from tools.measure_again import AGAIN, main
 
 OLD = "-1"
@@ -88,3 +88,18 @@ def test_rows_of_learners_are_measured_and_others_stay(tmp_path):
     kept = [row[5] == OLD for row in table["rows"]]
     assert kept == [False, True, False, True]
     assert float(table["rows"][2][5]) > 0.6
+
+
+@pytest.mark.slow
+def test_rows_of_scattering_are_measured_by_their_epsilon_and_added(tmp_path, monkeypatch):
+    monkeypatch.setenv("RETICENT_CACHE", str(tmp_path))
+    spec = replace(scattering.SPECS["digits"], epsilons=(3.0, 4.0), draws=2)
+    monkeypatch.setattr(scattering, "SPECS", {"digits": spec})
+    columns = ["grade", "mechanism", "ε", "δ", "accuracy", "low", "high", "std", "published"]
+    rows = [["proven", "noisy-gradient", "3", "1e-5", *[OLD] * 5]]
+    path = committed(tmp_path, "scattering-digits", columns, rows)
+    table = again(tmp_path, path, "scattering", "4", "--on", "digits")
+    assert [row[2] for row in table["rows"]] == ["3", "4"]
+    assert table["rows"][0] == rows[0]
+    assert float(table["rows"][1][4]) > 0.8
+    assert json.loads(path.read_text())["specifications"][0]["epsilons"] == [3.0, 4.0]

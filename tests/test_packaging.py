@@ -29,7 +29,10 @@ FOR_USERS = {
         *PROJECT["dependencies"],
         *(
             line
-            for extra in ("torch", "demo", "report", "tables", "encoders", "onnx", "ray", "service")
+            for extra in (
+                *("torch", "demo", "report", "tables", "encoders", "timm", "onnx", "ray"),
+                "service",
+            )
             for line in EXTRAS[extra]
         ),
     ]

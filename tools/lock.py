@@ -6,7 +6,7 @@ own. No address stands in the files: an index is a matter of whoever installs. P
 ``make`` takes the CPU build of ``torch-cpu.txt``, which is not on the public index, where pip finds
 it, and otherwise ``torch.txt`` with the libraries in ``cuda.txt``. torchvision stands with the
 latter: the published build runs beside the published torch alone, and breaks transformers beside
-another. timm asks for it, and its networks do without (tests/training/gradients/timm_networks.py).
+another. timm asks for it, and its networks do without (``training/fine_tuning/timm_library``).
 """
 
 import re

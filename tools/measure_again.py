@@ -1,8 +1,9 @@
 """Measure some learners of a committed study again, and keep the rest of its tables.
 
 ``python -m tools.measure_again plan-grid --on digits --data DIR class-means lda``: where two
-learners changed, the others need no hours once more. Every value is found as the study itself finds
-it; a note of each table says what is of another day. A stop leaves FILE.part to go on from.
+learners changed, the others need no hours once more. Of ``scattering`` rows are named by their ε,
+and those that a specification has got since are added. Every value is found as the study itself
+finds it; a note of each table says what is of another day. A stop leaves FILE.part to go on from.
 """
 
 import argparse
@@ -10,13 +11,13 @@ import datetime
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from reticent.files import write_atomic
 from reticent.studies import learners as learners_study
-from reticent.studies import plan_fit, plan_uneven, pure_grid
+from reticent.studies import plan_fit, plan_uneven, pure_grid, scattering
 from reticent.studies.losses import bare
 from reticent.studies.tasks import task
 from reticent.studies.trained import Cells, Run
@@ -32,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Put the values of the named learners in the place of the old ones."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("study", choices=sorted(STUDIES))
-    parser.add_argument("learners", nargs="+")
+    parser.add_argument("learners", nargs="+", help="their names; of scattering, values of ε")
     parser.add_argument("--on", required=True, help="the data, as the study names them")
     parser.add_argument("--data", type=Path, help="the data folder")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -43,6 +44,8 @@ def main(arguments: list[str] | None = None) -> None:
     cells = Cells(path.with_name(f"{path.name}.part"))
     run = Run(folder=said.data, cells=cells)
     STUDIES[said.study](document["tables"], said.on, said.learners, run)
+    if said.study == "scattering":  # ε may have been added to it
+        document["specifications"] = [asdict(scattering.SPECS[said.on])]
     for table in document["tables"]:
         table["notes"] = _noted(table["notes"], said.learners, document["date"])
     text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
@@ -75,6 +78,15 @@ def _learners(tables: Tables, on: str, learners: Sequence[str], run: Run) -> Non
         table["rows"] = [new.pop(tuple(row[1:4]), row) for row in table["rows"]]
         assert not new
         table["notes"] = [*again.notes, *(note for note in table["notes"] if AGAIN in note)]
+
+
+def _scattering(tables: Tables, on: str, epsilons: Sequence[str], run: Run) -> None:
+    """Rows of these ε, from the same study with no others."""
+    spec = replace(scattering.SPECS[on], epsilons=tuple(map(float, epsilons)))
+    (again,), (table,) = scattering.study(spec, run).tables, tables
+    kept = {row[2]: row for row in table["rows"]} | {row[2]: list(row) for row in again.rows}
+    table["rows"] = sorted(kept.values(), key=lambda row: float(row[2]))
+    table["notes"] = [*again.notes, *(note for note in table["notes"] if AGAIN in note)]
 
 
 def _grid(measured: Callable[..., Mapping[str, str]]) -> Callable[..., None]:
@@ -122,6 +134,7 @@ STUDIES: Mapping[str, Callable[[Tables, str, Sequence[str], Run], None]] = {
     "plan-grid": _grid(_planned),
     "plan-uneven": _grid(_uneven),
     "pure-grid": _grid(_pure),
+    "scattering": _scattering,
 }
 
 

@@ -41,6 +41,8 @@ class Killed:
     lost: int
     """Steps that were taken again, because no state was saved after them."""
     charged: int
+    stated: bool
+    """Whether the release says that training went on from a state file."""
 
 
 def kill_many(kills: int, *, seed: int = 0) -> Killed:
@@ -56,6 +58,7 @@ def kill_many(kills: int, *, seed: int = 0) -> Killed:
 def _kill_all(folder: Path, kills: int, seed: int) -> Killed:
     from reticent.ledger import Ledger
     from reticent.protect import load
+    from reticent.protect.terms import RESUMED
 
     _load_all()
     command = _command(folder)
@@ -73,7 +76,8 @@ def _kill_all(folder: Path, kills: int, seed: int) -> Killed:
         charged = len(ledger.entries(ACCOUNT))
     counted = [int(line) for line in (folder / "steps").read_text().split()]
     _refuse_gaps(counted, set(moments))
-    released = load(folder / "net").recipe.steps_taken  # type: ignore[attr-defined]
+    model = load(folder / "net")
+    released = model.recipe.steps_taken  # type: ignore[attr-defined]
     return Killed(
         kills=len(moments),
         planned=planned,
@@ -81,6 +85,7 @@ def _kill_all(folder: Path, kills: int, seed: int) -> Killed:
         counted=len(set(counted)),
         lost=len(counted) - len(set(counted)),
         charged=charged,
+        stated=RESUMED in model.guarantee.stated,
     )
 
 

@@ -10,6 +10,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -98,10 +99,33 @@ def clear_unfinished() -> None:
 
 def writable_file(path: Path) -> Path:
     """The path, where a file can be written to it; before long work, not after it."""
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"{path} must be a file in a folder that exists, got another")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{path} must be writable, got a folder that is not")
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(f"{path} must be the name of a file to write, got a folder")
+    if not folder.is_dir():
+        raise InputError(
+            f"{path} must be in a folder that exists, got {str(folder)!r}, which does not:"
+            " make it first"
+        )
+    if not os.access(folder, os.W_OK):
+        raise InputError(
+            f"{path} must be in a folder that you may write to, got {str(folder)!r}, which is"
+            " read-only for you"
+        )
+    return path
+
+
+def existing_file(path: Path, *, role: str = "") -> Path:
+    """The path, where there is a file to read; else one line says what is there instead."""
+    what = f"{role} {path}".strip()
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        reason = getattr(error, "strerror", None) or "no name of a file"
+        raise InputError(f"{what} must be a file that can be read, got: {reason}") from None
+    if not stat.S_ISREG(mode):
+        found = "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
+        raise InputError(f"{what} must be a file, got {found}")
     return path
 
 
@@ -112,7 +136,7 @@ def writable_folder(path: Path) -> Path:
     except OSError as error:
         raise InputError(f"{path} must be a folder, got: {error.strerror}") from None
     if not os.access(path, os.W_OK | os.X_OK):
-        raise InputError(f"{path} must be writable, got a folder that is not")
+        raise InputError(f"{path} must be writable, got a folder that is read-only for you")
     return path
 
 

@@ -4,8 +4,6 @@ Type checkers and readers see plain imports; at run time a name is imported from
 first asked for, so that ``import reticent.attacks`` loads neither torch nor scikit-learn.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Every text is escaped, since names and labels come from files. Colours follow th
 that of JupyterLab where it says one, else that of the system.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Sized
 from html import escape
 

@@ -7,9 +7,8 @@ import math
 import numbers
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Array, Floats, Integers
+from reticent.arrays import Array, ArrayLike, Floats, Integers
 
 
 class InputError(ValueError):

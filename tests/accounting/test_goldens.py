@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from autodp import mechanism_zoo, transformer_zoo
-from opacus.accountants.analysis import rdp as opacus_rdp
 
 from reticent.accounting import account, amplification
 from reticent.accounting.rdp import ORDERS, RDP
@@ -112,7 +110,10 @@ def test_compositions_of_logistic_and_laplace_noise(event, count, expected):
     assert by("pld", event, count) == pytest.approx(expected, rel=1.3e-3)
 
 
+@pytest.mark.slow  # for the import
 def test_sampled_gaussian_against_opacus():
+    from opacus.accountants.analysis import rdp as opacus_rdp
+
     orders = np.arange(2, 65)
     for multiplier, rate in ((0.8, 0.01), (2.0, 0.1)):
         expected = opacus_rdp.compute_rdp(
@@ -123,9 +124,12 @@ def test_sampled_gaussian_against_opacus():
         assert got == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow  # for the import
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # inside autodp
 def test_sampled_laplace_against_autodp():
     """Its tight Poisson amplification, composed a hundred times."""
+    from autodp import mechanism_zoo, transformer_zoo
+
     mechanism = mechanism_zoo.LaplaceMechanism(1.0)
     mechanism.neighboring = "add_remove"
     sampled = transformer_zoo.AmplificationBySampling(PoissonSampling=True)(

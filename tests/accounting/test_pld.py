@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as library_pld
-from scipy import integrate
+from scipy import integrate, signal
 
 from reticent.accounting import account, convolution
 from reticent.accounting.convolution import connect_dots
@@ -274,3 +274,10 @@ def test_a_coarser_grid_is_never_better():
     assert found == sorted(found, reverse=True)
     assert epsilon(event) == pytest.approx(found[-1], rel=2e-3)
     assert found[0] > 1.02 * found[-1]
+
+
+@pytest.mark.parametrize("points", [1, 7, convolution._BLOCK, convolution._BLOCK + 1, 100_000])
+def test_damped_sums_are_those_of_a_filter_to_the_last_bit(points):
+    terms = np.random.default_rng(points).random(points) ** 20
+    filtered = signal.lfilter([1.0], [1.0, -0.99], terms)
+    assert np.array_equal(convolution._damped_sums(terms, 0.99), filtered)

@@ -6,21 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from reticent.attacks import encoder as module
 from reticent.attacks.encoder import (
     EncoderLira,
     EncoderMI,
     ShadowEncoder,
-    Views,
     learnt_network,
-    pairwise_cosines,
 )
+from reticent.attacks.encoder_views import Views
 from reticent.attacks.metric import best_threshold
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Access
 from reticent.audit.metrics import auc
 from reticent.data import load
-from reticent.training.contrastive import Augmentation, SimCLRSpec, digits, pretrain
+from reticent.training.contrastive import Augmentation, SimCLRSpec, pretrain
 from reticent.training.encoders.base import FunctionEncoder
 from reticent.validation import InputError
 
@@ -216,52 +214,6 @@ def test_lira_against_a_loop(mode, images):
         assert found.values[i] == pytest.approx(wanted, abs=1e-3)
 
 
-def test_cosines_pair_by_pair():
-    features = np.random.default_rng(0).normal(size=(3, 4, 5))
-    features[2, 1] = 0
-    found = pairwise_cosines(features)
-    assert found.shape == (3, 6)
-    for record in range(3):
-        pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
-        for place, (i, j) in enumerate(pairs):
-            first, second = features[record, i], features[record, j]
-            size = np.linalg.norm(first) * np.linalg.norm(second)
-            wanted = 0.0 if size == 0 else first @ second / size
-            assert found[record, place] == pytest.approx(wanted, abs=1e-12)
-
-
-def test_ten_views_have_forty_five_pairs(images):
-    assert VIEWS.cosines(flat(np.sin), unlabelled(images[:2])).shape == (2, 45)
-
-
-def test_views_are_a_function_of_the_record(images, monkeypatch):
-    views, records = Views(augmentation=digits(), number=3), unlabelled(images[:7])
-    all_of_them = views.of(records)
-    assert all_of_them.shape == (7, 3, 8, 8, 1)
-    assert np.array_equal(views.of(Records(images[[5, 2]], ["a", "b"])), all_of_them[[5, 2]])
-    assert len({view.tobytes() for view in all_of_them.reshape(21, -1)}) == 21
-    moved = Views(augmentation=digits(), number=3, seed=1).of(records)
-    assert not np.isclose(moved, all_of_them).all(axis=(2, 3, 4)).any()
-    in_one = views.cosines(flat(np.sin), records)
-    monkeypatch.setattr(module, "_CHUNK", 3)
-    assert np.array_equal(views.cosines(flat(np.sin), records), in_one)
-
-
-def test_views_are_those_of_the_augmentation(images):
-    nothing = Views(augmentation=Augmentation(), number=2).of(unlabelled(images[:3]))
-    assert np.array_equal(nothing, np.stack([images[:3]] * 2, axis=1))
-    as_bytes = Views(augmentation=Augmentation(), number=2).of(
-        unlabelled(np.full((1, 8, 8, 1), 51, dtype=np.uint8))
-    )
-    assert as_bytes == pytest.approx(0.2, abs=1e-6)
-    noisy = Views(augmentation=NOISE, number=500).of(unlabelled(images[:1]))[0]
-    errors = (noisy - images[0]).mean(axis=0) * np.sqrt(500) / 0.3
-    assert np.abs(errors).max() < 6  # 64 standard normals: one above it has probability 1.3e-7
-    each = VIEWS.of(unlabelled(images[:20])) - images[:20, None]
-    assert len(np.unique(each[:, :, 0, 0, 0].round(5))) > 150  # every record has its own noise
-    assert (noisy - images[0]).std() == pytest.approx(0.3, abs=0.01)  # 8 σ of 32,000 numbers
-
-
 @pytest.mark.parametrize("classifier", ["vector", "set"])
 class TestNetworks:
     def test_the_order_of_the_views_does_not_count(self, classifier):
@@ -306,7 +258,7 @@ class TestRefused:
                     attack(shadows=nothing, views=VIEWS)
             with pytest.raises(InputError, match="must be ShadowEncoder each, got something else"):
                 attack(shadows=[flat(np.sin)], views=VIEWS)
-            with pytest.raises(InputError, match="views must be Views, got int 10"):
+            with pytest.raises(InputError, match="views must be Views or StackedViews, got int 10"):
                 attack(shadows=[calm_shadow], views=10)
         with pytest.raises(InputError, match="classifier must be one of vector, set, threshold"):
             EncoderMI(shadows=[calm_shadow], views=VIEWS, classifier="V")
@@ -314,14 +266,6 @@ class TestRefused:
             EncoderMI(shadows=[calm_shadow], views=VIEWS, seed=-1)
         with pytest.raises(InputError, match="mode must be one of online, offline"):
             EncoderLira(shadows=[calm_shadow], views=VIEWS, mode="both")
-
-    def test_views(self):
-        with pytest.raises(InputError, match="augmentation must be one, got NoneType None"):
-            Views(augmentation=None)
-        with pytest.raises(InputError, match="number must be >= 2, got 1"):
-            Views(augmentation=NOISE, number=1)
-        with pytest.raises(InputError, match="seed must be a whole number"):
-            Views(augmentation=NOISE, seed=0.5)
 
     def test_shadows(self, known_order):
         nobody = known_order.take(np.arange(0))

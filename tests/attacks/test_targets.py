@@ -229,7 +229,7 @@ class TestAnswers:
             AnsweredTarget.read(tmp_path / "answers.npz")
 
     def test_other_bad_files(self, tmp_path):
-        with pytest.raises(InputError, match="path must be a file"):
+        with pytest.raises(InputError, match="must be a file"):
             AnsweredTarget.read(tmp_path / "none.csv")
         path = tmp_path / "answers.csv"
         path.write_text("a,b\n0.25,0.25\n")

@@ -254,7 +254,7 @@ class TestOtherTargets:
     [
         ("--attacks losses", "attack must be one of gap, loss"),
         ("--attacks lira-offline", "lira-offline is not possible: it needs records of the adv"),
-        ("--attacks shokri --shadow FOLDER/nowhere.csv", "path must be a file"),
+        ("--attacks shokri --shadow FOLDER/nowhere.csv", "nowhere.csv must be a file"),
         ("--attacks loss --top 2 --decimals 3", "one of top, decimals and labels only must be"),
         ("--attacks loss --top 0", "shown must be >= 1"),
         ("--attacks loss --shadows 0", "shadow_count must be >= 1"),
@@ -267,7 +267,7 @@ class TestOtherTargets:
         ("--attacks loss --fail-above .6 --fail-above auc=.7", "name each figure once, got auc"),
         ("--attacks loss --scores-out OUT/scores.txt", "--scores-out must end in .csv or .parquet"),
         ("--attacks loss --scores-out OUT/no/s.csv", "--scores-out must be a file in a folder"),
-        ("--attacks loss --members FOLDER/nowhere.csv", "path must be a file"),
+        ("--attacks loss --members FOLDER/nowhere.csv", "nowhere.csv must be a file"),
         ("--attacks loss --label nothing", "label must be a column of members.csv"),
         ("--attacks loss --target FOLDER/nowhere", "target must be a fit or release of ours"),
         ("--attacks loss --target FOLDER", "target must be a folder with one release, got 0"),

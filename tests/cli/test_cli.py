@@ -1,8 +1,10 @@
 """The command line: what it prints, what it refuses, with which exit code."""
 
 import dataclasses
+import errno
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 
@@ -122,6 +124,49 @@ class TestAccount:
         assert 0 < found["epsilon"] < 3
 
 
+TOO_LONG = "a" * 300 + ".csv"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("schema", "init", "--from", TOO_LONG, "--label", "y", "--out", "s.toml"),
+        ("keygen", TOO_LONG),
+        ("ledger", "show", TOO_LONG),
+        ("attack", "--target", TOO_LONG, "--members", "a.csv", "--nonmembers", "b.csv"),
+    ],
+)
+def test_a_path_that_the_system_refuses_is_bad_input(command, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = command(*arguments)
+    assert (code, errors.count("\n")) == (2, 1)
+    assert errors.endswith("got: File name too long\n")
+
+
+def test_a_locale_without_greek_gets_escapes_and_json_that_parses(tmp_path):
+    def said(*more):
+        asked = [sys.executable, "-m", "reticent", "calibrate", "--epsilon", "1", "--pure",
+                 "--l1", "1", *more]  # fmt: skip
+        found = subprocess.run(
+            asked, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+        )
+        return found.stdout.decode("ascii")
+
+    assert "Noise for \\u03b5 = 1" in said()
+    assert json.loads(said("--json"))["mechanisms"]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.ENOSPC, BAD_INPUT), (errno.EBADF, INTERNAL_ERROR)]
+)
+def test_a_full_disk_is_told_and_other_system_errors_stay_internal(number, code, monkeypatch):
+    def stopped(_):
+        raise OSError(number, "reason", "file")
+
+    monkeypatch.setattr(sys.modules["reticent.cli.main"], "_call", stopped)
+    assert run([]) == code
+
+
 GAUSSIAN = "account --mechanism gaussian --noise-multiplier 1"
 PURE = "account --relation add-remove --pure"
 BAD = {
@@ -132,7 +177,7 @@ BAD = {
     "calibrate --epsilon 1 --delta 1 --l1 1": "delta must be in [0, 1), got 1.0",
     "calibrate --epsilon 1 --l1 1": "delta must be said",
     "calibrate --epsilon 1 --pure --delta .1 --l1 1": "delta must be said once",
-    "calibrate --epsilon 1 --pure": "sensitivity must have l1, l2 or linf, got none",
+    "calibrate --epsilon 1 --pure": "the sensitivity must be said, --l1 or --l2",
     "calibrate --epsilon 1 --pure --l1 0": "sensitivity l1 must be > 0",
     "calibrate --epsilon x --pure --l1 1": "--epsilon",
     "calibrate --pure --l1 1": "Missing option '--epsilon'",

@@ -75,6 +75,30 @@ def test_an_encoder_goes_through_every_command(command, folder):
                 " --encoder encoder --json")
     )  # fmt: skip
     assert len(found["predictions"]) == 120
+    for printed in (found, json.loads(command("verify head --json"))):
+        assert printed["guarantee"]["epsilon"] == 1
+        assert printed["encoder_guarantee"]["epsilon"] == 4
+        assert 4 < printed["composed_guarantee"]["epsilon"] <= 5
+
+
+def test_queries_go_through_the_encoder_of_the_model(command):
+    pretrained(command)
+    command(f"{HEAD} --relation add-remove --encoder encoder --encoder-people same")
+    pretrained(command, more="--replace")  # other noise: another of that name
+    asked = "predict head --queries labelled.npz --label label --embedding rows"
+    line = command(f"{asked} --encoder encoder", code=2)
+    assert line == "reticent: --encoder must be the one that the model was made on, got encoder\n"
+
+
+def test_a_model_on_an_encoder_says_so_where_none_is_named(command, capsys, folder):
+    pretrained(command)
+    command(f"{HEAD} --relation add-remove --encoder encoder --encoder-people same")
+    features = json.loads((folder / "head.json").read_text())["numbers"]["features"]
+    np.savez(folder / "features.npz", rows=np.zeros((3, features)))
+    assert run(["predict", "head", "--queries", "features.npz", "--embedding", "rows"]) == 0
+    captured = capsys.readouterr()
+    assert "the model was made on features of a released encoder (prototypes)" in captured.err
+    assert "both together: ε ≤ 4." in captured.out
 
 
 def test_the_empty_table_ends_in_an_encoder(command):

@@ -58,6 +58,14 @@ def test_every_option_of_a_long_command_stands_once_under_its_section(name):
         assert listed[option.opts[0]] == [section_of(option)]
 
 
+@pytest.mark.parametrize("name", LONG)
+def test_options_of_a_section_stand_in_one_order_on_every_page(name):
+    shown = [line.split()[0][2:] for line in help_of(name).splitlines() if line.startswith("  --")]
+    for names in SECTIONS.values():
+        own = [option for option in shown if option in names]
+        assert own == sorted(own, key=names.index)
+
+
 def test_the_sections_name_options_that_exist():
     """An option that was renamed would fall among the command's own without a word."""
     known = {

@@ -13,8 +13,8 @@ NUMBERS = "plan --records 50000 --features 1280 --classes 10 --epsilon 1 --relat
 
 @pytest.fixture
 def command(capsys):
-    def call(line):
-        code = run(line.split())
+    def call(line, *more):
+        code = run([*line.split(), *map(str, more)])
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -32,18 +32,30 @@ def test_advice_for_people(command):
 @pytest.mark.parametrize("budget", ["--delta 1e-5", "--pure", "--pure --records 50"])
 def test_the_next_command_is_one_that_protect_takes(command, tmp_path, budget):
     _, text, _ = command(f"{NUMBERS} --bound 3 {budget}")
-    line = text.split("next: reticent ")[1].split("…")[0]
+    line = text.split("next: reticent ")[1].split("Records needed")[0]
     assert ("--bound 3" in line) == ("--learner weights" in line)
     file = tmp_path / "none.csv"  # options are refused before files
-    given = f"--label y --classes a,b --out {tmp_path}/out"
-    code, _, errors = command(f"{line.replace('FILE', str(file))} {given}")
-    assert (code, "path must be a file" in errors) == (BAD_INPUT, True)
+    for blank, given in {"FILE": file, "COLUMN": "y", "NAMES": "a,b", "released": "out"}.items():
+        line = line.replace(blank, str(given))
+    code, _, errors = command(" ".join(line.split()))
+    assert (code, "got: No such file" in errors) == (BAD_INPUT, True)
 
 
 def test_persons_are_named_in_the_next_command(command):
     _, text, _ = command(f"{NUMBERS} --delta 1e-5 --max-records-per-person 1")
-    assert "--person COLUMN --max-records-per-person 1 …" in " ".join(text.split())
+    assert "--person COLUMN --max-records-per-person 1 --label COLUMN" in " ".join(text.split())
     assert "--person" not in command(f"{NUMBERS} --delta 1e-5")[1]
+
+
+def test_beside_a_schema_the_next_command_repeats_nothing_that_it_says(command, tmp_path):
+    path = tmp_path / "an adult.toml"
+    path.write_bytes(example_path("adult").read_bytes())
+    asked = "plan --epsilon 1 --delta 1e-5 --relation add-remove --max-records-per-person 1"
+    _, text, _ = command(f"{asked} --schema", path)
+    line = " ".join(text.split("next: reticent ")[1].split())
+    assert "--person" not in line
+    assert "--label" not in line
+    assert f"--schema '{path}' --max-records-per-person 1 --out released" in line
 
 
 def test_advice_for_programs(command):

@@ -117,7 +117,8 @@ def test_other_settings_after_a_stop_are_refused_unless_restarted(
     ("line", "message"),
     [
         ("--public nothing", "name must be one of digits, mnist5k"),
-        ("--public nothing.npz", "path must be a file"),
+        ("--public photos.csv", "--public must be a .npz file with an array of images"),
+        ("--public nothing.npz", "nothing.npz must be a file that can be read"),
         ("--public digits --augmentation letters", "--augmentation must be natural or digits"),
         (
             "--public digits --architecture vit",

@@ -120,7 +120,10 @@ def test_a_changed_certificate_exits_with_one(command, folder, tmp_path):
         ("--delta 1e-5 --max-records-per-person 0", "--max-records-per-person must be >= 1"),
         ("--delta 1e-5 --classes d0,d0", "--classes must be at least two different names"),
         ("--delta 1e-5 --out .", "path must name a file"),
-        ("--delta 1e-5 --out no/where", "must be a file in a folder that exists"),
+        (
+            "--delta 1e-5 --out no/where",
+            "must be in a folder that exists, got 'no', which does not: make it first",
+        ),
     ],
 )
 def test_bad_input_writes_nothing(command, folder, tmp_path, more, message):

@@ -50,6 +50,12 @@ def test_a_public_page_goes_where_it_is_told(command, document, tmp_path):
     )
 
 
+def test_a_page_is_not_the_name_of_a_folder(command, tmp_path):
+    code, _, err = command(tmp_path / "results.json", "--out", tmp_path / "page.html")
+    assert (code, (tmp_path / "page.html").exists()) == (2, False)
+    assert err.endswith("page.html: the page in it is report.html\n")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

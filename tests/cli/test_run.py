@@ -207,7 +207,10 @@ def test_a_folder_that_cannot_be_written_ends_it_before_any_work(
         writing = os.W_OK | os.X_OK
         monkeypatch.setattr("reticent.files.os.access", lambda _, mode: mode != writing)
     line = refused(asking(folder, tmp_path / "out", *RELATION))
-    assert line == f"reticent: {tmp_path / 'out'} must be writable, got a folder that is not"
+    assert (
+        line
+        == f"reticent: {tmp_path / 'out'} must be writable, got a folder that is read-only for you"
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +229,10 @@ def test_a_folder_that_cannot_be_written_ends_it_before_any_work(
         (("--max-records-per-person", "2"), "--max-records-per-person must be said with --person"),
         (("--fail-above", "fun=1"), "--fail-above must be of auc"),
         (("--label", "p0x"), "label must be a column of train.csv, got 'p0x'"),
-        (("--test", "nowhere.csv"), "path must be a file, got 'nowhere.csv'"),
+        (
+            ("--test", "nowhere.csv"),
+            "nowhere.csv must be a file that can be read, got: No such file",
+        ),
     ],
 )
 def test_bad_input_is_one_line(refused, folder, tmp_path, more, words):

@@ -84,6 +84,11 @@ def protecting(folder, out, *more, learner="noisy-gradient"):
             *BUDGET, "--learner", learner, "--out", out, *more)  # fmt: skip
 
 
+def test_an_example_that_is_none_is_told_those_that_are(command):
+    code, _, errors = command("schema", "example", "cars")
+    assert (code, errors) == (2, "reticent: name must be one of adult, tickets, got 'cars'\n")
+
+
 def test_from_a_raw_table_to_answers_without_a_number_typed(command, folder, tmp_path):
     code, text, _ = command(*protecting(folder, tmp_path / "out"))
     assert code == 0
@@ -97,7 +102,10 @@ def test_from_a_raw_table_to_answers_without_a_number_typed(command, folder, tmp
     code, text, _ = command(
         "predict", tmp_path / "out", "--queries", folder / "queries.csv", "--json"
     )
-    assert json.loads(text) == {"predictions": labelled["predictions"]}
+    raw = json.loads(text)
+    assert raw["predictions"] == labelled["predictions"]
+    assert "accuracy" not in raw
+    assert (raw["guarantee"]["epsilon"], raw["guarantee"]["grade"]) == (2.0, "declared")
 
 
 @pytest.mark.slow
@@ -225,7 +233,7 @@ def test_check_says_what_does_not_fit(command, folder, tmp_path):
      (("--records", "9"), "--records must not be given beside --schema"),
      (("--drop", "age"), "--drop must not be given beside --schema"),
      (("--relation", "neither"), "relation"),
-     (("--schema", "nowhere.toml"), "schema must be a TOML file")],
+     (("--schema", "nowhere.toml"), "schema nowhere.toml must be a file")],
 )  # fmt: skip
 def test_what_is_refused_in_one_line(command, folder, tmp_path, more, says):
     code, out, error = command(*protecting(folder, tmp_path / "out"), *more)
@@ -272,7 +280,7 @@ def test_features_by_name(command, tmp_path, more, features, pointed):
     [(("--drop", "nothing"), "feature or drop must be a column"),
      (("--features", "y"), "'y' must be one thing, got label and feature or drop"),
      (("--features", "x", "--drop", "x"), "'x' must be one thing"),
-     ((), "drop it, say what it is in a schema")],
+     ((), "leave it out (--drop), describe it in a --schema")],
 )  # fmt: skip
 def test_other_columns_are_refused(command, tmp_path, more, says):
     code, out, error = command(*plain(tmp_path), *more)

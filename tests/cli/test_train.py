@@ -1,5 +1,6 @@
 """train: a network on a user's own file, stopped at any moment and gone on with."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -79,6 +80,7 @@ def test_killed_at_any_step_it_goes_on_and_is_charged_once():
     assert found.kills == KILLS
     assert found.counted == found.released == found.planned
     assert found.charged == 1
+    assert found.stated
     assert found.lost <= KILLS * found.planned // 50
 
 
@@ -114,6 +116,43 @@ def test_an_encoder_is_fine_tuned_on_a_column_of_texts(questions, tmp_path, caps
     assert "on 60 rows" in capsys.readouterr().out
 
 
+def test_a_share_of_the_budget_learns_a_head_to_start_from(questions, tmp_path, capsys):
+    out = tmp_path / "net"
+    assert run(fine_tuning(questions, out, "--fast --head-share 0.5")) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("ε ≤ 8, δ ≤ 0.0001 (declared;")
+    assert "head gradients" in text
+    assert verify(out).problems == ()
+    with Ledger.open(tmp_path / "ledger.db", create=True) as ledger:
+        ledger.set_budget("q", epsilon=8.0, delta=1e-4, relation="add-remove")
+    charged = f"--fast --head-share 0.5 --ledger {tmp_path / 'ledger.db'} --data-set q"
+    assert run(fine_tuning(questions, tmp_path / "charged", charged)) == 0
+    assert run(fine_tuning(questions, tmp_path / "again", charged)) != 0  # one budget, one release
+
+
+def test_a_start_from_a_released_head_prints_both_guarantees(questions, tmp_path, capsys):
+    from reticent.protect import NoisyGradientHead, save
+
+    head = NoisyGradientHead(
+        classes=["person", "place"], records=60, epsilon=2.0, delta=1e-4, relation="add-remove"
+    ).fit(np.random.default_rng(0).normal(size=(60, 16)), ["person", "place"] * 30)
+    save(head.released_, tmp_path / "head")
+    start = f"--fast --start {tmp_path / 'head'}"
+    assert run(fine_tuning(questions, tmp_path / "no", start)) == BAD_INPUT
+    assert "--start-people must be said: same" in " ".join(capsys.readouterr().err.split())
+    assert run(fine_tuning(questions, tmp_path / "net", f"{start} --start-people same")) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "start, of same people: ε ≤ 2, δ ≤ 0.0001 (declared" in text
+    both = re.search(r"both together: ε ≤ ([\d.]+), δ ≤ 0.0002", text)
+    assert both is not None
+    assert 2 < float(both[1]) < 10  # by the accountants at the sum of both δ, less than the sum
+    assert run(["verify", str(tmp_path / "net")]) == 0
+    assert both[0] in " ".join(capsys.readouterr().out.split())
+    other = f"{start} --start-people same --classes place,person"
+    assert run(fine_tuning(questions, tmp_path / "other", other)) == BAD_INPUT
+    assert "its classes are not those of the network" in " ".join(capsys.readouterr().err.split())
+
+
 FRESH = """
 import sys
 from reticent.cli.main import run
@@ -133,7 +172,7 @@ def test_a_fresh_process_verifies_and_reads_texts(questions, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("--model ./nowhere", "a folder of transformers, got 'nowhere', which is none"),
+        ("--model ./nowhere", "a folder of transformers or timm, got 'nowhere', which is none"),
         ("--model mlp", "texts must be given to an encoder of texts, got the model 'mlp'"),
         ("--text nothing", "text must be a column of questions.csv, got 'nothing'"),
         ("--shape 4x4", "--shape must be a number of tokens"),

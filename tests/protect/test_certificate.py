@@ -182,6 +182,17 @@ def test_bad_certificates_get_one_line(folder, changes, message):
 
 
 def test_foreign_and_missing_files(folder, released):
+    with pytest.raises(InputError, match=r"got a folder: name the release in it: .*/head$"):
+        verify(folder)
+    (folder / "tuned.fit.safetensors").touch()
+    with pytest.raises(InputError, match="must be a release, got a fit: reticent protect --fit"):
+        verify(folder / "tuned")
+    (folder / "encoder.safetensors").touch()
+    with pytest.raises(InputError, match="must have its certificate beside it, got no encoder"):
+        verify(folder / "encoder")
+    (folder / "empty").mkdir()
+    with pytest.raises(InputError, match="got a folder: there is none in it"):
+        verify(folder / "empty")
     with pytest.raises(InputError, match="must be a readable file"):
         verify(folder / "nothing")
     (folder / "head.json").write_text("{")

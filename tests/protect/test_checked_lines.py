@@ -54,6 +54,7 @@ from reticent.protect import (
     calibrated_answers,
     certified_head,
     noise_scales,
+    noisy_query,
     numbers_of,
     private_answers,
     recipe,
@@ -68,15 +69,13 @@ from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.answers.served import ServedAnswers
 from reticent.protect.contrastive_run import unit_embeddings
 from reticent.protect.noisy_query import everyone
-from reticent.protect.recipes import contrastive as contrastive_module
 from reticent.protect.recipes import functional, pate, regression, statistics
 from reticent.protect.recipes import input as inputs_module
 from reticent.protect.recipes import mean as mean_module
-from reticent.protect.recipes import weights as weights_module
 from reticent.protect.registry import encoders
 from reticent.randomness import SecureBits
 from reticent.run.every_release import every_release
-from reticent.training import SigmoidHead, SoftmaxHead, linear_head
+from reticent.training import SigmoidHead, SoftmaxHead, linear_head, public_step, softmax
 from reticent.training.features import public_map
 from reticent.training.gradients import GradientSum, SharedGradientSum, batch_sum, shared_sum
 from reticent.training.gradients import pair_sum as pair_module
@@ -353,15 +352,14 @@ def outputs_by_place_are_refused():
 def samples_are_coins():
     """A fair coin for each of 4,000: beyond 1,500 or 2,500 heads by 15 standard deviations."""
     one, other = (
-        contrastive_module.sampled_records(np.zeros((4000, 1)), np.zeros(4000), 0.5)
-        for _ in range(2)
+        noisy_query.sampled_records(np.zeros((4000, 1)), np.zeros(4000), 0.5) for _ in range(2)
     )
     assert 1500 < len(one) < 2500
     assert one.tolist() != other.tolist()
 
 
 def views_are_drawn_for_each_record():
-    one, other = (contrastive_module.record_uniforms(X, Y, 3) for _ in range(2))
+    one, other = (noisy_query.record_uniforms(X, Y, 3) for _ in range(2))
     assert not np.array_equal(one, other)
     assert len(np.unique(one)) > 100
 
@@ -667,12 +665,12 @@ CHECKS = {
     ),
     "protect.noisy_query.sampled_records": (
         samples_are_coins,
-        modules_with("sampled_records", everyone, contrastive_module),
+        modules_with("sampled_records", everyone, noisy_query),
     ),
     "protect.noisy_query.record_uniforms": (
         views_are_drawn_for_each_record,
         modules_with(
-            "record_uniforms", lambda rows, labels, count: np.zeros((60, count)), contrastive_module
+            "record_uniforms", lambda rows, labels, count: np.zeros((60, count)), noisy_query
         ),
     ),
     **{
@@ -788,7 +786,7 @@ CHECKS = {
         modules_with(
             "zero_sum_basis",
             lambda classes: np.eye(classes)[:, 1:],
-            weights_module,
+            softmax,
         ),
     ),
     "protect.recipes.mean.exact_sum": (
@@ -841,7 +839,7 @@ CHECKS = {
     ),
     "protect.release.released_by": (
         estimators_around_are_refused,
-        modules_with("enclosing", lambda *_: Enclosing(), release),
+        modules_with("enclosing", lambda *_: Enclosing(), public_step),
     ),
     "bounds.votes.record_lines": (lines_move_within, smaller_bound("record_lines", 0.5)),
     "protect.recipes.input.lines": (

@@ -1,13 +1,19 @@
 """Ways to a proven guarantee about something else than the learner that was proven."""
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingClassifier
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import (
+    GridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from reticent.guarantee import Grade
 from reticent.protect import RECIPES, release_weights
@@ -104,6 +110,20 @@ class TestEveryLearner:
         with pytest.raises(InputError, match="got a fit inside GridSearchCV"):
             search.fit(X, Y)
 
+    def test_a_step_that_learns_nothing_is_wrapped_without_a_fit(self, kind):
+        step = FunctionTransformer(np.tanh)
+        with pytest.raises(InputError, match="FunctionTransformer, which may look at all rows"):
+            make_pipeline(step, learner_of(kind)).fit(X, Y)
+        fitted = make_pipeline(PublicStep(step), learner_of(kind)).fit(X, Y)
+        assert fitted[-1].guarantee_.grade is Grade.PROVEN
+        assert any("'publicstep'" in line for line in fitted[-1].guarantee_.stated)
+
+    @pytest.mark.parametrize("function", [cross_val_score, cross_val_predict, cross_validate])
+    def test_cross_validation(self, kind, function):
+        raised = {} if function is cross_val_predict else {"error_score": "raise"}
+        with pytest.raises(InputError, match=f"got a fit inside {function.__name__}, which looks"):
+            function(learner_of(kind), X, Y, cv=2, **raised)
+
     def test_a_search_in_another_process_is_stated(self, kind):
         claim = learner_of(kind).fit(X, Y).guarantee_
         assert any("GridSearchCV" in line for line in claim.stated)
@@ -148,3 +168,16 @@ class TestHeads:
             stated = release_weights(head, **TERMS).guarantee.stated
             assert sum("step 'publicstep' before the head" in line for line in stated) == 1
             assert any("GridSearchCV" in line for line in stated)
+
+
+@pytest.mark.parametrize("asked", ["predict", "predict_proba", "decision_function"])
+def test_a_frame_with_other_columns_is_refused_not_taken_in_its_order(asked):
+    rows = pandas.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["age", "paid"])
+    head = ClassMeansHead(
+        classes=("a", "b"), epsilon=1.0, delta=1e-5, relation="add-remove", records=40
+    ).fit(rows, np.where(rows["age"] > 0, "a", "b"))
+    assert len(getattr(head, asked)(rows)) == 40
+    assert len(getattr(head, asked)(rows.to_numpy())) == 40
+    for others in (rows[["paid", "age"]], rows.rename(columns={"age": "size"})):
+        with pytest.raises(InputError, match=r"in their order, got others: take X\[\['age', 'paid"):
+            getattr(head, asked)(others)

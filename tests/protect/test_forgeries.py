@@ -11,7 +11,19 @@ import pytest
 
 from reticent import bounds
 from reticent.guarantee import Grade
-from reticent.protect import load, release_mean, release_weights, save, verify
+from reticent.protect import (
+    RECIPES,
+    Terms,
+    load,
+    release_mean,
+    release_records,
+    release_weights,
+    save,
+    verify,
+)
+from reticent.protect.noise_scales import noise_plan
+from reticent.protect.noisy_query import noisy_query, with_noise_function
+from reticent.protect.release import released_by
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError
 
@@ -175,3 +187,78 @@ def test_extreme_numbers_are_refused_before_the_records_are_seen(numbers):
         fitted(**numbers)
     with pytest.raises(InputError, match="bound must be within"):
         release_mean(np.ones((2, 2)), bound=1e-320, records=2, **TERMS)
+
+
+class Few(np.int64):
+    """Counts as 100 wherever it is read, and runs 300 times."""
+
+    __hash__ = np.int64.__hash__
+
+    def __index__(self):
+        return 300
+
+    def __eq__(self, other):
+        return True
+
+    def __int__(self):
+        return 100
+
+    def __float__(self):
+        return 100.0
+
+    def __rtruediv__(self, other):
+        return other / 100
+
+
+def test_a_number_of_another_type_is_read_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+    terms = Terms(**TERMS)
+    recipe = RECIPES["noisy-gradient"].planned(terms, records=40, features=3, classes=2)
+    forged = dataclasses.replace(recipe, steps_taken=Few(100))
+    made = []
+    monkeypatch.setattr(
+        "reticent.protect.recipe.noisy_query",
+        lambda noise, value, **more: made.append(noise) or noisy_query(noise, value, **more),
+    )
+    released = release_records(forged, terms, rows, labels, classes=range(2))
+    assert released.guarantee.grade is Grade.PROVEN
+    assert sum(noise.scale == released.scales["gradients"] for noise in made) == 100
+    assert type(released.recipe.steps_taken) is int
+
+
+def test_released_by_refuses_numbers_that_are_not_plain():
+    terms = Terms(**TERMS)
+    recipe = RECIPES["noisy-gradient"].planned(terms, records=40, features=3, classes=2)
+    for forged in (
+        dataclasses.replace(recipe, steps_taken=Few(100)),
+        dataclasses.replace(recipe, clip=np.float64(0.1)),
+    ):
+        with pytest.raises(InputError, match="not plain values"):
+            released_by(
+                lambda: {},
+                recipe=forged,
+                terms=terms,
+                plan=noise_plan(recipe, terms),
+                classes=range(2),
+            )
+
+
+def test_noise_that_was_replaced_for_a_while_is_seen_afterwards():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+    terms = Terms(**TERMS)
+    recipe = RECIPES["class-means"].planned(terms, records=40, features=3, classes=2)
+    plan = noise_plan(recipe, terms)
+
+    def learn():
+        """As a callback of a training could: replaced after one query, put back before the end."""
+        with with_noise_function(lambda _, value: value):
+            return recipe.learn(rows, labels, plan)
+
+    numbers = {"recipe": recipe, "terms": terms, "plan": plan, "classes": range(2)}
+    found = released_by(learn, **numbers).guarantee
+    assert found.grade is Grade.DECLARED
+    assert any("the noise was replaced" in line for line in found.stated)
+    after = released_by(lambda: recipe.learn(rows, labels, plan), **numbers)
+    assert after.guarantee.grade is Grade.PROVEN

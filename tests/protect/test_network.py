@@ -13,11 +13,12 @@ from torch import nn
 
 from reticent.accounting.account import account
 from reticent.guarantee import Event, Grade
-from reticent.protect import PrivateNetwork, Terms, load, release_records, save, verify
+from reticent.protect import PrivateNetwork, Terms, load, network_run, release_records, save, verify
 from reticent.protect.noise_scales import event_of, noise_plan
 from reticent.protect.recipe import replay
 from reticent.protect.recipes.network import NetworkRecipe
 from reticent.protect.recipes.sampled_gradients import GRADIENTS
+from reticent.protect.sealed_pair import read_pair, write_pair
 from reticent.protect.training_progress import follow_training
 from reticent.training.gradients import batch_sum
 from reticent.validation import InputError
@@ -45,6 +46,17 @@ def test_exact_mode_is_proven_and_fast_mode_declared() -> None:
     assert fast.guarantee.grade is Grade.DECLARED
     assert any("float32" in line for line in fast.guarantee.stated)
     assert not any("check_slots" in line for line in fast.guarantee.checked)
+
+
+def test_a_certificate_of_fast_mode_cannot_say_proven(tmp_path: Path) -> None:
+    save(released(exact=False), tmp_path / "fast")
+    assert verify(tmp_path / "fast").holds
+    pair = read_pair(tmp_path / "fast")
+    raised = {**pair.claims, "guarantee": {**pair.claims["guarantee"], "grade": "proven"}}
+    write_pair(tmp_path / "raised", raised, dict(pair.tensors))
+    found = verify(tmp_path / "raised")
+    assert not found.holds
+    assert any("the grade cannot be proven" in problem for problem in found.problems)
 
 
 def test_it_learns_digits() -> None:
@@ -91,6 +103,7 @@ def test_a_certificate_is_verified_without_the_records(tmp_path: Path) -> None:
         ({"shape": "-8x-8"}, "shape must hold 64 numbers"),
         ({"batch": 0}, "batch must be"),
         ({"batch": 10**400}, "must be below"),
+        ({"batch": 1501}, "batch must be at most records.*got 1501 of 1500: say 1500 for steps"),
         ({"epochs": float("inf")}, "epochs must give"),
         ({"epochs": float("nan")}, "epochs must give"),
         ({"seed": 2**70}, "must be below"),
@@ -118,6 +131,13 @@ def test_persons_and_replace_one_are_refused_with_the_reason() -> None:
     assert whole.sampling_rate == 1
     assert whole.sensitivity.l2 is not None
     assert whole.sensitivity.l2 >= 2 * recipe().clip
+
+
+def test_a_batch_that_nobody_said_is_at_most_all_records() -> None:
+    few = recipe(records=100, batch=None)
+    assert (few.batch, few.rate, few.steps_taken) == (100, 1.0, 1)
+    older = NetworkRecipe.from_dict(few.to_dict() | {"batch": 512})  # as certificates had it
+    assert older.rate == 1.0
 
 
 class _StoppedError(Exception):
@@ -199,6 +219,7 @@ def test_what_is_released_is_checked_each_time_and_what_is_audited_once(
         check(*arguments)
 
     monkeypatch.setattr(batch_sum, "check_slots", counted)
+    monkeypatch.setattr(network_run, "_AUDITED", {})  # other tests audited such a network
     small = recipe(records=40, batch=20)
     plan = noise_plan(small, TERMS)
     run = replay(small, plan, ROWS[:40], LABELS[:40])

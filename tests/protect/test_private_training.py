@@ -15,6 +15,7 @@ from reticent.guarantee import Event
 from reticent.mechanisms.additive import IDEAL_NOISE
 from reticent.protect.noisy_query import with_noise_function
 from reticent.protect.private_training import PrivateTraining
+from reticent.protect.terms import RESUMED
 from reticent.validation import InputError
 
 ROWS = torch.randn(60, 12, generator=torch.Generator().manual_seed(0))
@@ -23,6 +24,12 @@ LABELS = (ROWS[:, 0] > 0).long()
 
 def loss(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(model(rows), labels, reduction="none")
+
+
+def test_a_batch_is_at_most_all_records() -> None:
+    assert training(batch=60).rate == 1.0
+    with pytest.raises(InputError, match=r"batch must be at most records.*got 61 of 60: say 60"):
+        training(batch=61)
 
 
 def training(model: nn.Module | None = None, **options: Any) -> PrivateTraining:
@@ -89,6 +96,16 @@ def test_the_whole_plan_is_charged_once_before_the_first_step(tmp_path: Path) ->
     for batch in again.batches((ROWS, LABELS)):
         again.step(*batch)
     assert (again.taken, len(charged)) == (6, 1)
+    assert (RESUMED in private.guarantee.stated, RESUMED in again.guarantee.stated) == (False, True)
+
+
+def test_a_state_that_others_may_write_is_refused(tmp_path: Path) -> None:
+    state = tmp_path / "state.safetensors"
+    training().save(state)
+    assert state.stat().st_mode & 0o077 == 0
+    state.chmod(0o660)
+    with pytest.raises(InputError, match="must be writable by you alone, got mode 660"):
+        training().resume(state)
 
 
 def test_a_resumed_run_has_the_same_weights_and_optimiser(tmp_path: Path) -> None:
@@ -115,6 +132,11 @@ def test_an_optimiser_of_other_parameters_is_refused() -> None:
     model = nn.Sequential(nn.Linear(12, 4), nn.Linear(4, 2))
     with pytest.raises(InputError, match=r"got none for 1\.weight"):
         training(model, optimiser=torch.optim.SGD(model[0].parameters(), lr=0.1))
+
+
+def test_a_frozen_model_is_refused() -> None:
+    with pytest.raises(InputError, match="model must have parameters to train, got none"):
+        training(nn.Linear(12, 2).requires_grad_(False))
 
 
 def test_a_scheduler_and_an_average_work_as_ever() -> None:

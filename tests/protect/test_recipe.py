@@ -236,7 +236,7 @@ class TestGrades:
         document = json.loads((tmp_path / "release.json").read_text(encoding="utf-8"))
         sources = document["terms"]["sources"]
         assert set(sources) == set(found.recipe.public_numbers)
-        unsaid = {"outputs", "target_centre", "standardised", "fixed_head"}  # nobody says them here
+        unsaid = {"outputs", "target_centre", "standardised", "fixed_head", "head_share", "start"}
         assert {"records", *found.recipe.options} - unsaid <= set(sources)
         assert sources.pop("records") == "public data"
         assert set(sources.values()) <= {"said"}

@@ -8,12 +8,13 @@ import pytest
 from sklearn.base import clone
 
 from reticent.data import Dataset
-from reticent.guarantee import Grade
+from reticent.guarantee import Grade, Guarantee
 from reticent.protect import (
     RECIPES,
     ReleasedEncoder,
     ReleaseRequest,
     Terms,
+    UsedEncoder,
     composed_guarantee,
     encoder_from,
     load,
@@ -34,6 +35,7 @@ RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(300, 5))
 LABELS = (ROWS[:, 0] > 0).astype(np.int64)
 BUDGET = {"epsilon": 2.0, "delta": 1e-5, "relation": "add-remove", "records": 300}
+NUMBERS = {"epsilon": 1.0, "delta": 1e-5, "relation": "add-remove"}
 SMALL = {"components": 3, "clusters": 4, "rounds": 2}
 
 
@@ -155,7 +157,7 @@ def test_what_does_not_compose_is_refused(released, people, changes, message):
 def test_other_people_are_a_matter_of_add_remove(released):
     replaced = encoder(relation="replace-one")
     assert head_on(replaced, "same", relation="replace-one").terms.encoder is not None
-    with pytest.raises(InputError, match="relation must be add-remove for an encoder of other"):
+    with pytest.raises(InputError, match="relation must be add-remove for the encoder of other"):
         head_on(replaced, "other", relation="replace-one")
     with pytest.raises(InputError, match="encoder_people must be said of a released encoder alone"):
         use_encoder(encoder_from("scattering"), "same")
@@ -177,7 +179,8 @@ def forged(head, change):
     used = head.terms.encoder
     document = used.document
     change(document)
-    other = dataclasses.replace(used, certificate=json.dumps(document))
+    claim = Guarantee.from_dict(document["guarantee"])
+    other = dataclasses.replace(used, certificate=json.dumps(document), guarantee=claim)
     return dataclasses.replace(head, terms=dataclasses.replace(head.terms, encoder=other))
 
 
@@ -260,3 +263,67 @@ def test_estimators_say_what_an_encoder_must_be(released, monkeypatch):
     monkeypatch.setattr("reticent.protect.learner.is_own", lambda recipe: False)
     with pytest.raises(InputError, match="of the package's own recipes"):
         estimator(released).fit(ROWS, names)
+
+
+def test_the_guarantee_of_an_encoder_is_that_of_its_certificate(released):
+    cheap = release_mean(
+        ROWS, bound=1.0, records=300, epsilon=0.01, delta=1e-5, relation="add-remove"
+    )
+    assert cheap.guarantee.grade is Grade.PROVEN
+    used = use_encoder(released, "same")
+    with pytest.raises(InputError, match="guarantee of the encoder must be that of its certifi"):
+        dataclasses.replace(used, guarantee=cheap.guarantee)
+    document = used.document | {"guarantee": cheap.guarantee.to_dict()}
+    forged = UsedEncoder.of("same", used.fingerprint, document, cheap.guarantee)
+    terms = Terms(epsilon=1.0, delta=1e-5, relation="add-remove", encoder=forged)
+    request = ReleaseRequest(terms=terms, records=300, recipe="class-means")
+    data = cached_features(table(), ReleasedEncoder(released), folder=False)
+    with pytest.raises(InputError, match="encoder must hold by its own numbers"):
+        composed_guarantee(release_table(data, request))
+
+
+def test_other_noise_beside_a_proven_guarantee_is_not_composed_as_proven(released):
+    """A certificate that names more noise than there was would make both cost less."""
+    used = use_encoder(released, "same")
+    document = used.document
+    document["scales"] = {name: 1000 * scale for name, scale in document["scales"].items()}
+    honest, data = (
+        head_on(released, "same"),
+        cached_features(table(), ReleasedEncoder(released), folder=False),
+    )
+    for forged in (
+        UsedEncoder.of("same", used.fingerprint, document, released.guarantee),
+        dataclasses.replace(used, certificate=json.dumps(document)),
+    ):
+        terms = Terms(epsilon=1.0, delta=1e-5, relation="add-remove", encoder=forged)
+        head = release_table(data, ReleaseRequest(terms=terms, records=300, recipe="class-means"))
+        assert composed_guarantee(head).grade is Grade.DECLARED
+    assert composed_guarantee(honest).grade is Grade.PROVEN
+
+
+def test_an_encoder_on_an_encoder_is_no_part_of_two(released):
+    """Three releases would be composed as if they were two."""
+    rows = released.transform(ROWS)
+    terms = Terms(**NUMBERS, encoder=use_encoder(released, "same"))
+    recipe = RECIPES["prototypes"].planned(
+        terms, records=300, features=rows.shape[1], classes=0, **SMALL
+    )
+    second = release_records(recipe, terms, rows, np.zeros(300))
+    with pytest.raises(InputError, match="encoder must be made of records alone"):
+        use_encoder(second, "same")
+
+
+class Cheap:
+    """Another's guarantee, but for its ε."""
+
+    def __init__(self, own):
+        self._own = own
+
+    def __getattr__(self, name):
+        return 1e-9 if name == "epsilon" else getattr(self._own, name)
+
+
+def test_what_is_no_guarantee_is_refused(released):
+    used = use_encoder(released, "other")
+    with pytest.raises(InputError, match="must have a certificate and a Guarantee"):
+        UsedEncoder.of("other", used.fingerprint, used.document, Cheap(released.guarantee))

@@ -120,7 +120,9 @@ class TestMinting:
             path.relative_to(source).parts[0]
             for path in source.rglob("*.py")
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, ast.ImportFrom) and node.module == "reticent.guarantee.minting"
+            if isinstance(node, ast.ImportFrom)
+            for imported in (node.module, *(f"{node.module}.{name.name}" for name in node.names))
+            if imported == "reticent.guarantee.minting"
         }
         assert minting == {"bounds", "protect", "guarantee"}
 

@@ -41,10 +41,15 @@ class Node:
         return re.sub(r"\s+", " ", " ".join(parts)).strip()
 
     def rows(self):
-        """Cells of the body, row by row."""
-        body = self.all("tbody")[0]
-        return [[cell.text for cell in row.walk() if cell.tag in {"td", "th"}]
-                for row in body.all("tr")]  # fmt: skip
+        """Cells of the body, row by row; what stands below a row is its last."""
+        found = []
+        for row in self.all("tbody")[0].all("tr"):
+            cells = [cell.text for cell in row.walk() if cell.tag in {"td", "th"}]
+            if "below" in (row.attributes.get("class") or "").split():
+                found[-1] += cells
+            else:
+                found.append(cells)
+        return found
 
 
 class _Builder(HTMLParser):

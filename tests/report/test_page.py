@@ -96,7 +96,7 @@ def test_all_attacks_stand_before_and_after(sample, internal):
             (rate,) = (rate.tpr for rate in one.rates if rate.fpr == 0.01)
             assert figures(cell) == pytest.approx(in_percent(rate), abs=0.0501)
         assert [cell == "leaks" for cell in cells[4:6]] == [before[name].leaks, after[name].leaks]
-        assert cells[6] == before[name].threat
+        assert cells[6] == f"sees and knows {before[name].threat}"
 
 
 def test_attacks_on_few_records_stand_without_a_low_false_alarm_rate(sample):
@@ -119,12 +119,15 @@ def test_all_releases_stand_with_claim_accuracy_loss_and_audit(sample, internal)
         assert figures(row[4]) == pytest.approx(in_percent(one.loss), abs=0.0501)
         assert figures(row[5]) == pytest.approx(plain(found), abs=5.01e-4)
         assert row[6] == ("not audited" if one.audit is None else one.audit.verdict)
-        assert row[7:] == [one.learner, one.mechanism, str(one.draws), one.file or "–"]
+        file = "" if one.file is None else f" file {one.file}"
+        words = f"learner {one.learner} mechanism {one.mechanism} draws {one.draws}{file}"
+        assert row[7:] == [words]
 
 
 def test_the_recommended_release_and_refuted_ones_stand_out(sample, internal):
     table = parsed(internal).by_id("table-releases")
-    rows = {row.all("th")[0].text: row.attributes.get("class") for row in table.all("tr")[1:]}
+    rows = {row.all("th")[0].text: row.attributes.get("class") for row in table.all("tr")[1:]
+            if row.all("th")}  # fmt: skip
     refuted = {one.name for one in sample.releases if one.audit and one.audit.refuted_by}
     assert refuted
     assert {name for name, kind in rows.items() if kind == "bad"} == refuted

@@ -126,6 +126,8 @@ def test_no_json_is_refused(tmp_path, content):
 def test_no_file_is_refused(tmp_path):
     assert "must be a readable file" in refusal(tmp_path / "nowhere.json")
     assert "must be a readable file" in refusal(tmp_path)
+    (tmp_path / "results.json").touch()
+    assert f"got a folder: name {tmp_path / 'results.json'}" in refusal(tmp_path)
 
 
 def test_refuted_claims_are_found_by_their_grade(results):

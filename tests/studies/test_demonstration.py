@@ -8,10 +8,6 @@ from reticent.studies.trained import Cells, Run
 from tests.run.test_demo import SMALL
 
 
-def interval(low, high):
-    return {"value": (low + high) / 2, "low": low, "high": high, "confidence": 0.9875}
-
-
 @pytest.mark.slow
 def test_each_seed_is_another_draw_and_is_kept(tmp_path):
     spec = demonstration.Demonstrations(demo=SMALL, on="digits", epsilons=(1.0,), seeds=2)
@@ -24,17 +20,6 @@ def test_each_seed_is_another_draw_and_is_kept(tmp_path):
     assert first != second
     again = demonstration.study(spec, Run(cells=Cells(tmp_path / "cells.json"))).tables
     assert again == (table,)  # fresh noise would differ
-
-
-def test_the_verdict_counts_intervals():
-    cells = [
-        {"before": interval(0.51, 0.57), "after": interval(0.49, 0.55)},
-        {"before": interval(0.51, 0.57), "after": interval(0.501, 0.55)},
-        {"before": interval(0.49, 0.55), "after": interval(0.43, 0.49)},
-    ]
-    said = demonstration._verdict(cells)
-    assert "excludes 0.5 in 2 of 3 draws; after it, it includes 0.5 in 1 of 3" in said
-    assert "±0.0300 at 98.75% confidence" in said
 
 
 def test_it_repeats_the_demonstration_as_it_is():

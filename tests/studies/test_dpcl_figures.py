@@ -78,6 +78,41 @@ def test_images_are_halved_by_their_means_and_parts_share_none():
     assert images.public.features[0].tolist() != images.private.features[-1].tolist()
 
 
+def test_one_seed_is_judged_by_its_parts():
+    """Paired by part: a difference that every part shows is told, one of mixed signs is not."""
+    ends = {"loss": 5.0, "kNN": 0.5, **{f"kNN, part {i}": 0.5 + 0.01 * i for i in range(8)}}
+    base = {"loss": 6.0, "kNN": 0.4, **{f"kNN, part {i}": 0.4 + 0.01 * i for i in range(8)}}
+    mixed = base | {f"kNN, part {i}": 0.5 + 0.1 * (-1) ** i for i in range(8)}
+    found = {("SimCLR", "published"): [[base, ends]], ("SimCLR", "naive"): [[base, mixed]]}
+    one, two, loss = (
+        Sentence(figure="", said="", loss="SimCLR", metric=metric, ways=ways, sign=1)
+        for metric, ways in (
+            ("kNN", ("published", None)),
+            ("kNN", ("published", "naive")),
+            ("loss", ("published", None)),
+        )
+    )
+    apart = dpcl_figures.difference(one, found)
+    assert (apart.value, apart.low) == pytest.approx((0.1, 0.1))
+    assert judged(two, dpcl_figures.difference(two, found)) == "cannot be told"
+    assert dpcl_figures.difference(loss, found) is None  # no parts of it
+
+
+def test_parts_of_a_network_average_to_the_whole():
+    images = dpcl_figures._images(SMALL, Run())
+    job = Job(SMALL.training, PAPER["SimCLR"], 0)
+    network = job.training.network(64, 0)
+    figures = dpcl_training.Judge(job, images)(network)
+    for metric in ("kNN", "probe"):
+        parts = dpcl_training.in_parts(figures, metric)
+        assert len(parts) == 8
+        assert np.mean(parts) == pytest.approx(figures[metric])
+    losses = dpcl_training.in_parts(figures, "loss")
+    assert len(losses) == 100 // 16  # as many batches as there are images for
+    assert losses[0] == pytest.approx(figures["loss"])
+    assert len(set(losses)) == 6
+
+
 @pytest.mark.slow
 def test_four_ways_start_alike_and_are_judged_at_each_mark():
     run = Run()

@@ -46,10 +46,10 @@ def test_gains_are_paired_by_query():
     """The same queries are hit in every draw but one in ten: no spread but of those."""
     ours = np.tile(np.arange(400) % 2 == 0, (3, 1))
     theirs = ours & (np.arange(400) % 20 != 0)
-    value, low, high = map(float, fine_tuning._interval(ours, theirs))
+    value, low, high = map(float, fine_tuning.paired_interval(ours, theirs))
     assert value == 0.05
     assert 0.02 < low < value < high < 0.08
-    alone = [float(one) for one in fine_tuning._interval(ours, None)]
+    alone = [float(one) for one in fine_tuning.paired_interval(ours, None)]
     assert alone[0] == 0.5
     assert alone[2] - alone[1] > high - low
 

@@ -13,7 +13,7 @@ from reticent.studies.private_networks import PrivateNetworks, Row
 from reticent.studies.trained import Cells, Run
 
 RESULTS = Path(__file__).parents[2] / "results"
-FEW = Training(architecture="mlp", shape=None, batch=200, epochs=2.0, learning_rate=1.0)
+FEW = Training(architecture="mlp", shape=None, batch=60, epochs=2.0, learning_rate=1.0)
 
 
 def rows_of(name):

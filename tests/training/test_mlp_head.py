@@ -309,10 +309,9 @@ def test_no_private_value_is_in_a_message(X):
 
 WITHOUT_TORCH = """
 import sys
-import reticent.training
+from reticent.training import MLPHead, SoftmaxHead
 assert "torch" not in sys.modules
 sys.modules["torch"] = None
-from reticent.training import MLPHead, SoftmaxHead
 SoftmaxHead(classes=[0, 1]).fit([[0.0], [1.0]], [0, 1])
 MLPHead().fit([[0.0], [1.0]], [0, 1])
 """

@@ -13,20 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from reticent.accounting import advanced, basic, gdp, pld, rdp, zcdp
 from reticent.accounting.accountant import Accountant
-from reticent.accounting.advanced import ADVANCED
-from reticent.accounting.basic import BASIC
-from reticent.accounting.gdp import GDP
-from reticent.accounting.pld import PLD
-from reticent.accounting.rdp import RDP
-from reticent.accounting.zcdp import ZCDP
 from reticent.guarantee.events import Event
 from reticent.guarantee.grade import Grade, Relation, as_relation
 from reticent.guarantee.guarantee import ONE_RECORD, Guarantee, checked_by
 from reticent.validation import InputError, NotCoveredError, describe, probability
 
 ACCOUNTANTS: Mapping[str, Accountant[Any]] = MappingProxyType(
-    {way.name: way for way in (BASIC, ADVANCED, ZCDP, GDP, RDP, PLD)}
+    {
+        way.name: way
+        for way in (basic.BASIC, advanced.ADVANCED, zcdp.ZCDP, gdp.GDP, rdp.RDP, pld.PLD)
+    }
 )
 
 STATED = "noise multipliers and sensitivities as given by the caller"

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Generic, NoReturn, TypeVar
 
-from reticent.guarantee import events
+from reticent.guarantee import events, rounding
 from reticent.guarantee.grade import Relation, as_relation
-from reticent.guarantee.rounding import up
 from reticent.validation import InputError, NotCoveredError
 
 Value = TypeVar("Value")
@@ -114,7 +113,9 @@ def _(
     inner = _walk(event.event, accountant, relation)
     if event.size == event.population:
         return inner
-    return accountant.without_replacement(inner, min(up(event.size / event.population), 1.0))
+    return accountant.without_replacement(
+        inner, min(rounding.up(event.size / event.population), 1.0)
+    )
 
 
 def _distinct(

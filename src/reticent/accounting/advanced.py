@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reticent.accounting import basic
-from reticent.accounting.accountant import Accountant
+from reticent.accounting import accountant, basic
 from reticent.accounting.basic import Spent, weighted_sum_up
 from reticent.guarantee.events import Event
 from reticent.guarantee.rounding import up
@@ -60,7 +59,7 @@ def epsilon(sums: Sums, delta: float) -> float:
     return up(sums.drift + math.sqrt(2 * math.log(1 / left) * sums.squares))
 
 
-ADVANCED: Accountant[Sums] = Accountant(
+ADVANCED: accountant.Accountant[Sums] = accountant.Accountant(
     name="advanced",
     theorem="advanced composition (Kairouz, Oh & Viswanath 2015, Theorem 3.5)",
     release=release,

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.accounting.accountant import Accountant, refuse
-from reticent.guarantee import events
-from reticent.guarantee.rounding import up
+from reticent.guarantee import events, rounding
 from reticent.validation import NotCoveredError
 
 
@@ -67,7 +66,9 @@ def amplify(spent: Spent, share: float) -> Spent:
 
     Poisson sampling under add-remove, or sampling without replacement under replace-one.
     """
-    return Spent(up(amplified_epsilon(spent.epsilon, share)), up(share * spent.delta))
+    return Spent(
+        rounding.up(amplified_epsilon(spent.epsilon, share)), rounding.up(share * spent.delta)
+    )
 
 
 def amplified_epsilon(epsilon: float, share: float) -> float:

@@ -13,8 +13,7 @@ from functools import cache
 from scipy import optimize
 
 from reticent.accounting.account import ACCOUNTANTS, STATED, account, theorem_line
-from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity, events, weakest
-from reticent.guarantee.grade import as_relation
+from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity, events, grade, weakest
 from reticent.mechanisms import Calibrated, Gaussian, Laplace, Logistic
 from reticent.mechanisms.mechanism import SCALE_SLACK
 from reticent.validation import InputError, NotCoveredError, positive, probability
@@ -61,7 +60,7 @@ def calibrate_noise(
     3.731
     """
     target, delta = positive("epsilon", epsilon), probability("delta", delta)
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     low, high = _checked(bracket)
     measure = _measure(event_of, high, relation, delta)
     noise = least_noise(measure, target, low, high)

@@ -11,12 +11,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from reticent.accounting import advanced, basic, calibration, gdp, zcdp
 from reticent.accounting.account import ACCOUNTANTS, account, epsilon_by
-from reticent.accounting.advanced import ADVANCED
-from reticent.accounting.basic import BASIC
-from reticent.accounting.calibration import EventOf, least_noise
-from reticent.accounting.gdp import GDP
-from reticent.accounting.zcdp import ZCDP
 from reticent.guarantee import events
 from reticent.guarantee.grade import Relation, as_relation
 from reticent.validation import NotCoveredError, positive, probability
@@ -56,7 +52,7 @@ def side_by_side(
 
 def calibrate_noise_by(
     name: str,
-    event_of: EventOf,
+    event_of: calibration.EventOf,
     *,
     epsilon: float,
     delta: float,
@@ -78,7 +74,7 @@ def calibrate_noise_by(
         found = _one(name, event_of(noise), relation, delta).epsilon
         return math.inf if found is None else found
 
-    return least_noise(measure, target)
+    return calibration.least_noise(measure, target)
 
 
 def _one(name: str, event: events.Event, relation: Relation, delta: float) -> Compared:
@@ -110,7 +106,9 @@ def _split(
 
     def bound(event: events.Event, relation: Relation, delta: float) -> Compared:
         trial = _with_leaves(event, lambda _: events.ApproximateEvent(epsilon=0.0, delta=_TRIAL))
-        spent = BASIC.value(trial, relation).delta / _TRIAL  # an event's own δ counts as one more
+        spent = (
+            basic.BASIC.value(trial, relation).delta / _TRIAL
+        )  # an event's own δ counts as one more
         epsilons = []
         for share in shares:
             each = min(delta * share * _ROUNDING / spent, 0.5)
@@ -125,10 +123,10 @@ def _split(
 _INSTEAD: Final[Mapping[str, Callable[[events.Event, Relation, float], Compared]]] = (
     MappingProxyType(
         {
-            ZCDP.name: _without_sampling(ZCDP.name),
-            GDP.name: _without_sampling(GDP.name),
-            BASIC.name: _split(BASIC.name, (1.0,)),
-            ADVANCED.name: _split(ADVANCED.name, _SHARES),
+            zcdp.ZCDP.name: _without_sampling(zcdp.ZCDP.name),
+            gdp.GDP.name: _without_sampling(gdp.GDP.name),
+            basic.BASIC.name: _split(basic.BASIC.name, (1.0,)),
+            advanced.ADVANCED.name: _split(advanced.ADVANCED.name, _SHARES),
         }
     )
 )
@@ -152,7 +150,7 @@ def _with_leaves(event: events.Event, leaf: Callable[[events.Event], events.Even
     if rebuilt is not event:
         return rebuilt
     try:
-        BASIC.release(event)
+        basic.BASIC.release(event)
     except NotCoveredError:
         return leaf(event)
     return event

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from reticent.accounting.dominating import GaussianPair, PoissonPair
 from reticent.arrays import Floats
@@ -64,7 +64,7 @@ class ObjectiveBound:
         most = math.sqrt(self.directions) + 40.0
         points: Floats = _STEP * np.arange(1, math.ceil(most / _STEP) + 1, dtype=np.float64)
         squares = np.concatenate([[0.0], points]) ** 2
-        lower, upper = (tail(squares, self.directions) for tail in (stats.chi2.cdf, stats.chi2.sf))
+        lower, upper = (tail(self.directions, squares) for tail in (special.chdtr, special.chdtrc))
         between = np.where(lower[1:] < 0.5, np.diff(lower), -np.diff(upper))
         masses = np.maximum(between, 0.0) * _SLACK
         losses: Floats = self.curvature + self.shift**2 / 2 + self.shift * points

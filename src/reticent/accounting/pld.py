@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from types import MappingProxyType
 
-from reticent.accounting import convolution, dominating, objective
+from reticent.accounting import basic, convolution, dominating, objective
 from reticent.accounting.accountant import Accountant, refuse
-from reticent.accounting.basic import reciprocal_up
 from reticent.accounting.convolution import connect_dots
-from reticent.guarantee import events
-from reticent.guarantee.rounding import up
+from reticent.guarantee import events, rounding
 from reticent.validation import NotCoveredError
 
 Losses = Mapping[dominating.PoissonPair, int]
@@ -38,28 +36,28 @@ def release(event: events.Event) -> Losses:
 
 @release.register
 def _(event: events.GaussianEvent) -> Losses:
-    return _one(dominating.GaussianPair(_shift(reciprocal_up(event.noise_multiplier))))
+    return _one(dominating.GaussianPair(_shift(basic.reciprocal_up(event.noise_multiplier))))
 
 
 @release.register
 def _(event: events.LaplaceEvent) -> Losses:
     if event.norm != "l1":
         refuse(event, "pld", "no pair is known to dominate it")
-    return _one(dominating.LaplacePair(_shift(reciprocal_up(event.noise_multiplier))))
+    return _one(dominating.LaplacePair(_shift(basic.reciprocal_up(event.noise_multiplier))))
 
 
 @release.register
 def _(event: events.LogisticEvent) -> Losses:
     if event.norm != "l1":
         refuse(event, "pld", "no pair is known to dominate it")
-    return _one(dominating.LogisticPair(_shift(reciprocal_up(event.noise_multiplier))))
+    return _one(dominating.LogisticPair(_shift(basic.reciprocal_up(event.noise_multiplier))))
 
 
 @release.register
 def _(event: events.ObjectiveEvent) -> Losses:
     """Its loss is bounded point by point (docs/theory.md I.2)."""
-    shift = _shift(reciprocal_up(event.noise_multiplier))
-    bound = objective.ObjectiveBound(shift, up(event.curvature), event.directions)
+    shift = _shift(basic.reciprocal_up(event.noise_multiplier))
+    bound = objective.ObjectiveBound(shift, rounding.up(event.curvature), event.directions)
     return MappingProxyType({objective.ObjectiveLoss(bound): 1})
 
 
@@ -109,7 +107,9 @@ def compose(parts: Sequence[tuple[Losses, int]]) -> Losses:
             else:
                 total[sampled] += count * times
     if squares > 0:
-        total[dominating.PoissonPair(dominating.GaussianPair(_shift(up(math.sqrt(squares)))))] += 1
+        total[
+            dominating.PoissonPair(dominating.GaussianPair(_shift(rounding.up(math.sqrt(squares)))))
+        ] += 1
     return MappingProxyType(total)
 
 
@@ -139,7 +139,7 @@ def _sampled(losses: Losses, share: float, kind: type[dominating.PoissonPair]) -
     (inner,) = losses
     if isinstance(inner, objective.ObjectiveLoss):
         raise NotCoveredError("pld does not cover objective perturbation on a subsample")
-    rate = min(max(up(inner.rate * share), _LEAST), 1.0)
+    rate = min(max(rounding.up(inner.rate * share), _LEAST), 1.0)
     return MappingProxyType({kind(inner.pair, rate): 1})
 
 
@@ -156,7 +156,7 @@ def epsilon(losses: Losses, delta: float) -> float:
         largest = max(largest, convolution.epsilon(reverse, delta, theta))
     if not math.isfinite(largest):
         raise NotCoveredError(f"pld has no finite epsilon at delta = {delta:.3g}")
-    return up(largest)
+    return rounding.up(largest)
 
 
 def _grids(losses: Losses, delta: float) -> tuple[convolution.Parts, float]:

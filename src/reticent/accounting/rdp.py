@@ -15,15 +15,10 @@ from functools import singledispatch
 
 import numpy as np
 
-from reticent.accounting import amplification
-from reticent.accounting.accountant import Accountant, refuse
-from reticent.accounting.basic import amplified_epsilon
+from reticent.accounting import accountant, amplification, basic
 from reticent.arrays import Floats
-from reticent.guarantee import events
-from reticent.guarantee.rounding import up
-from reticent.mechanisms.profiles import gaussian, laplace, logistic
-from reticent.mechanisms.profiles.averages import langevin, log_cosh, log_sinhc, x_minus_tanh
-from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
+from reticent.guarantee import events, rounding
+from reticent.mechanisms.profiles import averages, conversions, gaussian, laplace, logistic
 from reticent.validation import NotCoveredError
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
@@ -42,16 +37,16 @@ def logistic_curve(shift: float) -> Callable[[Floats], Floats]:
     """D_α = (φ((α−½)a) − φ(a/2))/(α−1), φ(x) = ln(sinh x/x); D_∞ = a (theory A)."""
 
     def far(orders: Floats) -> Floats:
-        return (_log_sinhc((orders - 0.5) * shift) - log_sinhc(shift / 2)) / (orders - 1)
+        return (_log_sinhc((orders - 0.5) * shift) - averages.log_sinhc(shift / 2)) / (orders - 1)
 
-    return _curve(shift, far, lambda beta: shift * langevin(beta * shift))
+    return _curve(shift, far, lambda beta: shift * averages.langevin(beta * shift))
 
 
 def pure_curve(epsilon: float) -> Callable[[Floats], Floats]:
     """D_α = (ln cosh((α−½)ε) − ln cosh(ε/2))/(α−1); D_∞ = ε: randomised response."""
 
     def far(orders: Floats) -> Floats:
-        return (_log_cosh((orders - 0.5) * epsilon) - log_cosh(epsilon / 2)) / (orders - 1)
+        return (_log_cosh((orders - 0.5) * epsilon) - averages.log_cosh(epsilon / 2)) / (orders - 1)
 
     return _curve(epsilon, far, lambda beta: epsilon * np.tanh(beta * epsilon))
 
@@ -66,7 +61,7 @@ def laplace_curve(shift: float) -> Callable[[Floats], Floats]:
     def slope(beta: Floats) -> Floats:
         x = beta * shift
         tanh = np.tanh(x)
-        return (shift * tanh + x_minus_tanh(x) / (2 * beta**2)) / (1 + tanh / (2 * beta))
+        return (shift * tanh + averages.x_minus_tanh(x) / (2 * beta**2)) / (1 + tanh / (2 * beta))
 
     return _curve(shift, far, slope)
 
@@ -126,7 +121,7 @@ class Curve:
 @singledispatch
 def release(event: events.Event) -> Curve:
     """The curve of one release."""
-    refuse(event, "rdp")
+    accountant.refuse(event, "rdp")
 
 
 @release.register
@@ -219,7 +214,7 @@ def _sampled(
     curve: Curve, nodes: Floats, otherwise: amplification.Divergence, share: float
 ) -> Curve:
     largest = float(curve.bound(np.array([math.inf]))[0])
-    pure = amplified_epsilon(largest, share) if math.isfinite(largest) else math.inf
+    pure = basic.amplified_epsilon(largest, share) if math.isfinite(largest) else math.inf
     return Curve(amplification.interpolate(nodes, otherwise, pure))
 
 
@@ -228,11 +223,11 @@ def epsilon(curve: Curve, delta: float) -> float:
     values = curve.bound(ORDERS)
     if delta == 0 and not math.isfinite(values[-1]):
         raise NotCoveredError("rdp needs delta > 0 for a release that is not pure, got 0")
-    best, _ = rdp_to_epsilon(ORDERS, values, delta)
-    return up(best)
+    best, _ = conversions.rdp_to_epsilon(ORDERS, values, delta)
+    return rounding.up(best)
 
 
-RDP: Accountant[Curve] = Accountant(
+RDP: accountant.Accountant[Curve] = accountant.Accountant(
     name="rdp",
     theorem="Rényi DP (Mironov 2017), converted by Balle et al. 2020, Theorem 21",
     release=release,

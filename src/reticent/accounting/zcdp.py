@@ -13,8 +13,7 @@ from reticent.accounting.accountant import Accountant, no_amplification, refuse
 from reticent.accounting.basic import weighted_sum_up
 from reticent.guarantee import events
 from reticent.guarantee.rounding import up
-from reticent.mechanisms.profiles import gaussian, laplace, logistic, pure
-from reticent.mechanisms.profiles.conversions import zcdp_to_epsilon
+from reticent.mechanisms.profiles import conversions, gaussian, laplace, logistic, pure
 from reticent.validation import NotCoveredError, count, non_negative
 
 
@@ -71,7 +70,7 @@ def epsilon(rho: float, delta: float) -> float:
     """The ε of ρ at δ > 0."""
     if delta == 0 and rho > 0:
         raise NotCoveredError("zcdp needs delta > 0, got 0")
-    converted = zcdp_to_epsilon(rho, delta)
+    converted = conversions.zcdp_to_epsilon(rho, delta)
     return up(converted) if math.isfinite(converted) else math.inf
 
 

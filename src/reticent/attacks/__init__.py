@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from reticent.attacks.attack import Attack, ScoreAttack, Scores
     from reticent.attacks.attribute import AttributeInference
     from reticent.attacks.displacement import DisplacementAttack
-    from reticent.attacks.encoder import EncoderLira, EncoderMI, ShadowEncoder, Views
+    from reticent.attacks.encoder import EncoderLira, EncoderMI, ShadowEncoder
+    from reticent.attacks.encoder_views import StackedViews, Views
     from reticent.attacks.generative import DiscriminatorAttack, LocalGANAttack
     from reticent.attacks.gradient_network import GradientAttack
     from reticent.attacks.gradients import GradientNormAttack
@@ -78,6 +79,7 @@ __all__ = [
     "ShadowEncoder",
     "Shadows",
     "ShokriAttack",
+    "StackedViews",
     "Target",
     "Threat",
     "TopTarget",

@@ -7,8 +7,6 @@ the guess is right for records that the encoder was trained on than for others, 
 gave away about its own records; differential privacy bounds it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final

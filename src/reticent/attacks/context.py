@@ -1,7 +1,5 @@
 """What is there for an adversary: the target, what is shown of it, shadow models, populations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -84,7 +82,7 @@ class AttackContext:
         """Shadows on random halves of the scored records themselves, whoever was a member."""
         return self._trained(self.records, "shadow models, online")
 
-    def before_shadow(self, place: int) -> AttackContext:
+    def before_shadow(self, place: int) -> "AttackContext":
         """The same adversary before one of its own online shadows.
 
         The shadow that saw the other half of the records would give the answer away: both leave.

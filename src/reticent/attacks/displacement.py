@@ -19,12 +19,10 @@ import numpy as np
 from sklearn.base import clone
 
 from reticent.arrays import Array, ArrayLike, Floats
-from reticent.attacks import gradients
+from reticent.attacks import gradients, released_weights, targets
 from reticent.attacks.attack import Attack, AttackBuilder, Need, Scores
 from reticent.attacks.records import Records
-from reticent.attacks.released_weights import convex_head_of
 from reticent.attacks.shadows import Shadows
-from reticent.attacks.targets import Access, ModelTarget, Threat
 from reticent.protect import Release
 from reticent.randomness import seeded
 from reticent.training import MLPHead
@@ -107,7 +105,7 @@ class DisplacementAttack(Attack[Any]):
         self._last, self._proxies = count("last", last), count("proxies", proxies)
         self._seed = count("seed", seed, at_least=0)
         knows = ("records of its own",) if shadows is None else ("records of its own", "shadows")
-        self.threat = Threat(access=Access.WEIGHTS, knows=knows)
+        self.threat = targets.Threat(access=targets.Access.WEIGHTS, knows=knows)
 
     def scores(self, target: Any, records: Records) -> Scores:
         """The displaced logit of each record's class; minus the threshold where there is one."""
@@ -126,7 +124,7 @@ class DisplacementAttack(Attack[Any]):
 
     def displacement(self, target: Any) -> Displacement:
         """D of this target: its proxies are trained here."""
-        model = target.model if isinstance(target, ModelTarget) else target
+        model = target.model if isinstance(target, targets.ModelTarget) else target
         dense = gradients.dense_model(model, self.own)
         if self._last > len(dense.layers):
             raise InputError(
@@ -170,7 +168,9 @@ class DisplacementAttack(Attack[Any]):
         if isinstance(model, MLPHead):
             upper = clone(model).set_params(classes=model.classes_.tolist(), layers=self._last)
             return upper if self._last == len(model.weights_) else upper.set_params(bound=None)
-        head = convex_head_of(model) if isinstance(model, Release) else clone(model)
+        head = (
+            released_weights.convex_head_of(model) if isinstance(model, Release) else clone(model)
+        )
         return head.set_params(classes=model.classes_.tolist(), records=None, tolerance=None)
 
     @cached_property

@@ -23,25 +23,21 @@ import numpy as np
 from reticent.arrays import Flags, Floats, Floats32
 from reticent.attacks import lira
 from reticent.attacks.attack import Attack, Scores
+from reticent.attacks.encoder_views import StackedViews, Views, unlabelled
 from reticent.attacks.metric import best_threshold
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Access, Threat
-from reticent.randomness import seeded
-from reticent.training.contrastive.augmentations import Augmentation
+from reticent.training import optimisers
 from reticent.training.encoders.base import Encoder
-from reticent.training.encoders.torch_encoder import checked_images, prepared
 from reticent.training.encoders.torch_extra import functional, nn, torch
-from reticent.validation import InputError, count, describe, float_array
+from reticent.validation import InputError, count, describe
 
 Classifier = Literal["vector", "set", "threshold"]
 
-VIEWS: Final = 10
 WIDTHS: Final = {"vector": 256, "set": 64}
 STEPS: Final = 60
 LEARNING_RATE: Final = 1e-3
 DECAY: Final = 1e-2
-_CHUNK: Final = 512  # records whose views are held at once
-_SMALLEST: Final = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,56 +57,8 @@ class ShadowEncoder:
 
     def saw(self, records: Records) -> Flags:
         """Whether it was trained on an equal image; labels have no part in it."""
-        inside = set(_unlabelled(self.members).keys)
-        return np.array([key in inside for key in _unlabelled(records).keys], dtype=bool)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Views:
-    """Several views of each record: a function of the record, whichever others stand beside it."""
-
-    augmentation: Augmentation
-    number: int = VIEWS
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Two views at least: one has nothing to be compared with."""
-        if not isinstance(self.augmentation, Augmentation):
-            raise InputError(f"augmentation must be one, got {describe(self.augmentation)}")
-        count("number", self.number, at_least=2)
-        count("seed", self.seed, at_least=0)
-
-    def of(self, records: Records) -> Floats32:
-        """(records, number, height, width, channels)."""
-        images = prepared(checked_images(records.inputs))
-        keys = _unlabelled(records).keys
-        views = [self._of_one(image, key) for image, key in zip(images, keys, strict=True)]
-        return np.stack(views)
-
-    def cosines(self, encoder: Encoder, records: Records) -> Floats:
-        """(records, pairs of views): what the attacks read."""
-        if len(records) == 0:
-            raise InputError("records must be at least one, got none")
-        starts = range(0, len(records), _CHUNK)
-        parts = (records.take(np.arange(len(records))[at : at + _CHUNK]) for at in starts)
-        return np.concatenate([pairwise_cosines(self._features(encoder, part)) for part in parts])
-
-    def _of_one(self, image: torch.Tensor, key: bytes) -> Floats32:
-        word = int(seeded("views of a record", self.seed, key.hex()).integers(2**63))
-        repeated = image.expand(self.number, *image.shape)
-        views = self.augmentation(repeated, torch.Generator().manual_seed(word))
-        return np.asarray(views.numpy().transpose(0, 2, 3, 1), dtype=np.float32)
-
-    def _features(self, encoder: Encoder, records: Records) -> Floats:
-        views = self.of(records)
-        answers = encoder.encode(views.reshape(-1, *views.shape[2:]))
-        features = float_array("features of the encoder", answers)
-        if features.ndim != 2 or len(features) != len(records) * self.number:
-            raise InputError(
-                f"encoder must answer {len(records) * self.number} images with one row each,"
-                f" got {features.shape}"
-            )
-        return features.reshape(len(records), self.number, -1)
+        inside = set(unlabelled(self.members).keys)
+        return np.array([key in inside for key in unlabelled(records).keys], dtype=bool)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,13 +67,14 @@ class EncoderMI(Attack[Encoder]):
 
     Args:
         shadows: Encoders of the adversary's, best of the target's kind, with their records.
-        views: With the augmentation that the target was trained with, or a guess.
+        views: With the augmentation that the target was trained with, or a guess; stacked in the
+            records where the target's own views are known.
         classifier: "vector", "set" or "threshold".
         seed: Of the initial weights of the network.
     """
 
     shadows: Sequence[ShadowEncoder]
-    views: Views
+    views: Views | StackedViews
     classifier: Classifier = "set"
     seed: int = 0
     threat: Threat = field(init=False)
@@ -135,7 +84,7 @@ class EncoderMI(Attack[Encoder]):
         _check_knowledge(self.shadows, self.views)
         lira.one_of("classifier", self.classifier, ("vector", "set", "threshold"))
         count("seed", self.seed, at_least=0)
-        knows = ("shadow encoders with their records", "augmentations of the inputs")
+        knows = ("shadow encoders with their records", self.views.known)
         object.__setattr__(self, "threat", Threat(access=Access.ENCODER, knows=knows))
 
     @property
@@ -179,7 +128,7 @@ class EncoderLira(Attack[Encoder]):
     """
 
     shadows: Sequence[ShadowEncoder]
-    views: Views
+    views: Views | StackedViews
     mode: lira.Mode = "offline"
     threat: Threat = field(init=False)
 
@@ -213,21 +162,6 @@ class EncoderLira(Attack[Encoder]):
             values=compare(own, np.stack(others), saw, fixed=True),
             notes=(f"{len(self.shadows)} shadows, one σ for all records",),
         )
-
-
-def pairwise_cosines(features: Floats) -> Floats:
-    """(records, views, d) to (records, pairs): first (0, 1), (0, 2), then (1, 2) and on.
-
-    Features of 0 have no direction: their cosines are 0.
-
-    >>> pairwise_cosines(np.array([[[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]]])).tolist()
-    [[1.0, 0.0, 0.0]]
-    """
-    lengths = np.linalg.norm(features, axis=2, keepdims=True)
-    directions = features / np.maximum(lengths, _SMALLEST)
-    first, second = np.triu_indices(features.shape[1], k=1)
-    cosines: Floats = (directions @ directions.transpose(0, 2, 1))[:, first, second]
-    return cosines
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -289,7 +223,7 @@ def _train(
     network: nn.Module, rows: torch.Tensor, wanted: torch.Tensor, weights: torch.Tensor
 ) -> None:
     """Few steps, each on all rows: shadows have few records, and many steps learn them by heart."""
-    optimiser = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=DECAY)
+    optimiser = optimisers.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=DECAY)
     with torch.inference_mode(mode=False), torch.enable_grad():
         for _ in range(STEPS):
             optimiser.zero_grad()
@@ -342,10 +276,5 @@ def _check_knowledge(shadows: object, views: object) -> None:
         raise InputError("shadows must be a list of at least one ShadowEncoder, got none")
     if not all(isinstance(shadow, ShadowEncoder) for shadow in shadows):
         raise InputError("shadows must be ShadowEncoder each, got something else")
-    if not isinstance(views, Views):
-        raise InputError(f"views must be Views, got {describe(views)}")
-
-
-def _unlabelled(records: Records) -> Records:
-    """An encoder is trained without labels: equal images are equal records."""
-    return Records(records.inputs, np.zeros(len(records), dtype=np.int64))
+    if not isinstance(views, Views | StackedViews):
+        raise InputError(f"views must be Views or StackedViews, got {describe(views)}")

@@ -1,7 +1,5 @@
 """Shadow models that the target's owner trains: a function (X, y, seed) → model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Self
 

@@ -14,8 +14,6 @@ object that attacks on generative models are tried on. For one seed, one machine
 threads the weights are a function of records and spec.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +26,7 @@ from reticent.attacks.attack import Attack, Scores
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Access, Threat
 from reticent.randomness import seeded
+from reticent.training import optimisers
 from reticent.training.encoders.torch_extra import functional, nn, torch
 from reticent.validation import InputError, count, describe, float_array, sampling_rate
 
@@ -131,7 +130,7 @@ class _Training:
     randomness: torch.Generator
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], spec: GANSpec) -> _Training:
+    def of(cls, shape: tuple[int, ...], spec: GANSpec) -> "_Training":
         """Untrained networks; torch's own seed stays as it is."""
         size = math.prod(shape)
         with torch.random.fork_rng(devices=[]):
@@ -179,7 +178,7 @@ def _hidden(inputs: int, width: int, outputs: int, activation: nn.Module) -> nn.
 
 
 def _adam(network: nn.Module, rate: float) -> torch.optim.Optimizer:
-    return torch.optim.Adam(network.parameters(), lr=rate, betas=_MOMENTS, fused=True)
+    return optimisers.Adam(network.parameters(), lr=rate, betas=_MOMENTS, fused=True)
 
 
 def _descend(steps: torch.optim.Optimizer, loss: torch.Tensor) -> None:

@@ -32,6 +32,7 @@ from reticent.attacks.gradients import LayerView, WhiteBoxView, white_box_view
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import Access, Threat, TorchTarget
+from reticent.training import optimisers
 from reticent.validation import InputError, count
 
 WIDTH = 64
@@ -238,7 +239,7 @@ def trained(seen: Features, inside: Flags, *, steps: int, seed: int) -> Trained:
     rows, labels = attack.scaled(seen), torch.tensor(inside.astype(np.float32))
     share = float(inside.mean())
     weights = torch.where(labels > 0, 0.5 / share, 0.5 / (1 - share))
-    optimiser = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=DECAY)
+    optimiser = optimisers.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=DECAY)
     with torch.inference_mode(mode=False), torch.enable_grad():
         for _ in range(steps):
             optimiser.zero_grad()

@@ -6,8 +6,6 @@ what comes back and what goes in, so its norm is ‖δ‖‖a‖ (for a softmax 
 module is differentiated record by record.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -232,7 +230,7 @@ def _rows(records: Records, features: int) -> Floats:
     return rows
 
 
-def _gradient_network(known: AttackContext) -> Attack[Any]:
+def _gradient_network(known: "AttackContext") -> Attack[Any]:
     try:
         from reticent.attacks.gradient_network import GradientAttack
     except ModuleNotFoundError:

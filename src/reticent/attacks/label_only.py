@@ -4,8 +4,6 @@ A model is surer of its members, so more must be changed about a member before i
 Whatever the target shows, these attacks look at its labels alone.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -156,7 +154,7 @@ class BoundaryAttack(LabelAttack):
             nearest = np.minimum(nearest, self._distances(ray))
         return nearest
 
-    def _distances(self, ray: _Ray) -> Floats:
+    def _distances(self, ray: "_Ray") -> Floats:
         """Of the first change that doubling meets; infinite where it meets none."""
         rows = len(ray.labels)
         inner, outer = np.zeros(rows), np.full(rows, self.farthest / 2**_DOUBLINGS)

@@ -8,8 +8,6 @@ its distance from 1.
 ``best_threshold`` draws the line between members and others, on records that are not evaluated.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -165,7 +163,7 @@ class MetricAttack(ScoreAttack):
         )
 
     @cached_property
-    def _thresholds(self) -> ClassThresholds | None:
+    def _thresholds(self) -> "ClassThresholds | None":
         if self.shadow is None:
             return None
         return ClassThresholds.fitted(*_shadow_values(self.metric, self.shadow))
@@ -179,7 +177,7 @@ class ClassThresholds:
     of_class: dict[str, float]
 
     @classmethod
-    def fitted(cls, values: Floats, labels: Array, inside: Flags) -> ClassThresholds:
+    def fitted(cls, values: Floats, labels: Array, inside: Flags) -> "ClassThresholds":
         """Each maximises ½(TPR + TNR) on the shadow records of its class."""
         names, of_class = labels.astype(np.str_), {}
         for name in np.unique(names):

@@ -10,10 +10,8 @@ from reticent.attacks.records import Records
 from reticent.attacks.targets import AnsweredTarget, ModelTarget, Target, imported_target
 from reticent.data.columns import open_columns
 from reticent.guarantee import Guarantee
-from reticent.protect import Release, load
-from reticent.protect.sealed_pair import paths_of
-from reticent.training import SoftmaxHead
-from reticent.training.fit_file import fit_path, load_fit
+from reticent.protect import Release, load, sealed_pair
+from reticent.training import SoftmaxHead, fit_file
 from reticent.training.optimum import Optimum
 from reticent.validation import InputError, line
 
@@ -32,7 +30,7 @@ def open_target(name: str, *, classes: Sequence[Any] | None = None) -> Target:
     path = _inside(Path(text))
     if path.name.lower().endswith(_TABLES):
         return AnsweredTarget.read(path)
-    if path.suffix != ".json" and fit_path(path).is_file():
+    if path.suffix != ".json" and fit_file.fit_path(path).is_file():
         if not path.name.endswith(".fit.safetensors") and _is_release(path):
             raise InputError(
                 f"target must be one file, got a release and a fit of the name {text!r}: write"
@@ -57,12 +55,12 @@ def released_at(name: str) -> Path | None:
     path = Path(line("target", name))
     if path.is_dir():
         path = _inside(path)
-    return path if _is_release(path) and not fit_path(path).is_file() else None
+    return path if _is_release(path) and not fit_file.fit_path(path).is_file() else None
 
 
 def fitted_head(path: str | Path) -> SoftmaxHead:
     """The head of a fit file, standing where it was fitted; it predicts and cannot be released."""
-    head, coordinates = load_fit(path)
+    head, coordinates = fit_file.load_fit(path)
     width = coordinates.shape[1] - (1 if head.intercept else 0)
     assert head.classes is not None
     head.loss_on(np.zeros((0, width)), np.asarray(head.classes)[:0])  # learns classes and width
@@ -111,4 +109,4 @@ def _inside(path: Path) -> Path:
 
 
 def _is_release(path: Path) -> bool:
-    return bool(path.name) and all(part.is_file() for part in paths_of(path))
+    return bool(path.name) and all(part.is_file() for part in sealed_pair.paths_of(path))

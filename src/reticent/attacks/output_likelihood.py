@@ -14,8 +14,6 @@ it. Ratios of several outputs add up, as if these were independent; their correl
 so an attack that knows it may find more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,9 +22,7 @@ import numpy as np
 from scipy import special
 
 from reticent.arrays import Array, Flags, Floats
-from reticent.attacks.attack import Scores
-from reticent.attacks.lira import ENOUGH_SHADOWS, online_scores, shadow_threat
-from reticent.attacks.shadow_models import memberships
+from reticent.attacks import attack, lira, shadow_models
 from reticent.attacks.targets import Access, Threat
 from reticent.parallel import map_tasks
 from reticent.validation import InputError
@@ -84,33 +80,35 @@ class OutputShadows:
     @classmethod
     def trained(
         cls, train: Train, records: OutputRecords, *, count: int, seed: int = 0, jobs: int = 1
-    ) -> OutputShadows:
+    ) -> "OutputShadows":
         """``count`` models, each on a random half of the scored records; pairs divide them."""
         if count < _FEWEST:
             raise InputError(f"shadows must be at least {_FEWEST}, got {count}")
-        inside = memberships(len(records), count, seed=seed)
+        inside = shadow_models.memberships(len(records), count, seed=seed)
         tasks = [(train, records, flags, place + 1) for place, flags in enumerate(inside)]
         return cls(outcomes=np.stack(map_tasks(_asked, tasks, jobs=jobs)), inside=inside)
 
     def ratios(self, own: Floats, left_out: Sequence[int] = ()) -> Floats:
         """LiRA's score of each record: log likelihood ratios, added over the outputs."""
         kept = [place for place in range(len(self.inside)) if place not in left_out]
-        saw, fixed = self.inside[kept], len(kept) < ENOUGH_SHADOWS
+        saw, fixed = self.inside[kept], len(kept) < lira.ENOUGH_SHADOWS
         each = [
-            online_scores(own[:, k], self.outcomes[kept, :, k], saw, fixed=fixed)
+            lira.online_scores(own[:, k], self.outcomes[kept, :, k], saw, fixed=fixed)
             for k in range(own.shape[1])
         ]
         return np.asarray(np.sum(each, axis=0))
 
-    def scores(self, model: Any, records: OutputRecords) -> dict[str, Scores]:
+    def scores(self, model: Any, records: OutputRecords) -> dict[str, attack.Scores]:
         """What both attacks say of a model."""
         own = records.outcomes(model)
-        few = "one σ for all records" if len(self.inside) < ENOUGH_SHADOWS else "a σ each"
+        few = "one σ for all records" if len(self.inside) < lira.ENOUGH_SHADOWS else "a σ each"
         return {
             LOSS: loss_scores(model, records),
-            LIRA: Scores(
+            LIRA: attack.Scores(
                 attack="LiRA, online",
-                threat=Threat(access=_access(records), knows=shadow_threat("online", False).knows),
+                threat=Threat(
+                    access=_access(records), knows=lira.shadow_threat("online", False).knows
+                ),
                 values=self.ratios(own),
                 notes=(f"{len(self.inside)} shadows, {few}",),
             ),
@@ -132,9 +130,9 @@ class OutputShadows:
         return found
 
 
-def loss_scores(model: Any, records: OutputRecords) -> Scores:
+def loss_scores(model: Any, records: OutputRecords) -> attack.Scores:
     """The loss attack, which needs no shadows: squared errors, or the loss of all labels."""
-    return Scores(
+    return attack.Scores(
         attack="loss",
         threat=Threat(access=_access(records)),
         values=records.log_likelihoods(records.outcomes(model)),

@@ -12,15 +12,14 @@ from reticent.registry import Lazy, Registry
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.attacks.attack import Attack, AttackBuilder
-    from reticent.attacks.context import AttackContext
+    from reticent.attacks import attack, context
 
 
 def _in(module: str, builder: str) -> Lazy:
     return Lazy(f"reticent.attacks.{module}:{builder}")
 
 
-ATTACKS: Final[Registry[AttackBuilder]] = Registry(
+ATTACKS: Final[Registry[attack.AttackBuilder]] = Registry(
     "attack",
     {
         "gap": _in("label_only", "GAP"),
@@ -48,7 +47,7 @@ ATTACKS: Final[Registry[AttackBuilder]] = Registry(
 )
 
 
-def build_attack(name: str, known: AttackContext) -> Attack[Any]:
+def build_attack(name: str, known: context.AttackContext) -> attack.Attack[Any]:
     """The attack of this name; one that trains on offline shadows is built once for all targets."""
     builder = ATTACKS.named(name)
     if lacking := builder.lacks(known):

@@ -5,8 +5,6 @@ statistics measure it: T(y) = Σ_j (|y_j − P_j| − |y_j − M_j|), and the in
 Where means were published class by class, a record is compared with those of its own class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,8 +16,7 @@ from reticent.attacks.attack import Attack, AttackBuilder, Need, Scores
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Access, Threat
 from reticent.protect import Release
-from reticent.protect.recipes.class_means import ClassMeansRecipe
-from reticent.protect.recipes.mean import MEAN, MeanRecipe
+from reticent.protect.recipes import class_means, mean
 from reticent.training.features import clip_rows, scale_rows
 from reticent.validation import InputError, describe, float_array, float_rows
 
@@ -77,7 +74,7 @@ class Means:
             object.__setattr__(self, "classes", np.asarray(self.classes))
 
     @classmethod
-    def of(cls, records: Records, *, classes: ArrayLike | None = None) -> Means:
+    def of(cls, records: Records, *, classes: ArrayLike | None = None) -> "Means":
         """Exact means of records: of each class, or of all of them without classes."""
         rows = float_rows("inputs", records.inputs)
         if classes is None:
@@ -166,13 +163,13 @@ def _seen(target: Any, population: Records) -> _Seen:
         return _Seen(means=target, rows=_plain)
     released = getattr(target, "released_", target)
     recipe = released.recipe if isinstance(released, Release) else None
-    if isinstance(recipe, MeanRecipe):
+    if isinstance(recipe, mean.MeanRecipe):
         bound = recipe.bound
         return _Seen(
-            means=Means(values=released.tensors[MEAN]),
+            means=Means(values=released.tensors[mean.MEAN]),
             rows=lambda inputs: clip_rows(_plain(inputs), bound),
         )
-    if isinstance(recipe, ClassMeansRecipe):
+    if isinstance(recipe, class_means.ClassMeansRecipe):
         return _seen_layer(released, recipe, population)
     raise InputError(
         "target must be Means, a released mean or released class means, got"
@@ -180,7 +177,9 @@ def _seen(target: Any, population: Records) -> _Seen:
     )
 
 
-def _seen_layer(released: Release, recipe: ClassMeansRecipe, population: Records) -> _Seen:
+def _seen_layer(
+    released: Release, recipe: class_means.ClassMeansRecipe, population: Records
+) -> _Seen:
     """The layer's weights are the class means of centred unit rows, times an unknown factor.
 
     The noisy mean that rows were centred by is not published; the population's takes its place.

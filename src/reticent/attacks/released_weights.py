@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import stats
 
+from reticent import validation
 from reticent.arrays import ArrayLike, Flags, Floats, Integers
 from reticent.attacks.attack import Attack, AttackBuilder, Need, Scores
 from reticent.attacks.records import Records
@@ -25,14 +26,6 @@ from reticent.neighbours.leave_one_out import HEADS
 from reticent.protect import Release
 from reticent.protect.recipes.weights import COORDINATES
 from reticent.training import SoftmaxHead
-from reticent.validation import (
-    InputError,
-    NotCoveredError,
-    describe,
-    float_array,
-    open_probability,
-    probability,
-)
 
 _MEAN_UNUSED = (
     "the head was centred by a noisy mean; what that mean itself tells is not part of the score"
@@ -56,9 +49,9 @@ class Worlds:
     def __post_init__(self) -> None:
         """Two arrays of one shape."""
         for name in ("absent", "present"):
-            object.__setattr__(self, name, float_array(name, getattr(self, name)))
+            object.__setattr__(self, name, validation.float_array(name, getattr(self, name)))
         if self.absent.shape != self.present.shape or self.absent.ndim not in (1, 2):
-            raise InputError(
+            raise validation.InputError(
                 "absent and present must be vectors, or rows of vectors, of one shape, got"
                 f" {self.absent.shape} and {self.present.shape}"
             )
@@ -68,9 +61,9 @@ class Worlds:
 
         ``release`` is one vector of p numbers; against one record it may be rows of them.
         """
-        releases = float_array("release", release)
+        releases = validation.float_array("release", release)
         if releases.shape[-1:] != self.absent.shape[-1:] or releases.ndim + self.absent.ndim > 3:
-            raise InputError(
+            raise validation.InputError(
                 f"release must be a vector of {self.absent.shape[-1]} numbers (against one record:"
                 f" or rows of them), got shape {releases.shape}"
             )
@@ -95,12 +88,14 @@ class InfluenceMap:
     def mu(self) -> Floats:
         """μ_x = ‖w₁ − w₀‖/σ, exact; Gaussian noise only."""
         if not isinstance(self.noise, Gaussian):
-            raise NotCoveredError(f"mu is one number of gaussian noise, got {self.noise.name}")
+            raise validation.NotCoveredError(
+                f"mu is one number of gaussian noise, got {self.noise.name}"
+            )
         return self.l2 / self.noise.scale
 
     def power(self, alpha: float) -> Floats:
         """The chance that x is found at false-alarm rate α: Φ(Φ⁻¹(α) + μ_x); Gaussian only."""
-        threshold = stats.norm.ppf(open_probability("alpha", alpha))
+        threshold = stats.norm.ppf(validation.open_probability("alpha", alpha))
         return np.asarray(stats.norm.cdf(threshold + self.mu))
 
     def epsilon(self, *, delta: float) -> Floats:
@@ -109,7 +104,7 @@ class InfluenceMap:
         Exact for Gaussian noise, and for the others at δ = 0, where it is the supremum of Λ; an
         upper bound for them at δ > 0.
         """
-        probability("delta", delta)
+        validation.probability("delta", delta)
         return np.array(
             [self._epsilon(l1, l2, delta) for l1, l2 in zip(self.l1, self.l2, strict=True)]
         )
@@ -141,7 +136,7 @@ class ReleasedWeightsAttack(Attack[Release]):
         threads: int | None = None,
     ) -> None:
         if not isinstance(known, Records) or len(known) == 0:
-            raise InputError("known must be records, at least one, got none")
+            raise validation.InputError("known must be records, at least one, got none")
         self.threat = Threat(
             access=Access.RELEASE, knows=("every other record", "the public numbers of the release")
         )
@@ -205,13 +200,13 @@ class ReleasedWeightsAttack(Attack[Release]):
         head.fit(self.known.inputs, self.known.labels)
         numbers = head.certified().numbers
         if numbers.shape != target.tensors[COORDINATES].shape:
-            raise InputError(
+            raise validation.InputError(
                 f"known must have the {target.features} features of the release, got"
                 f" {self.known.inputs.shape[1]}"
             )
         released = target.recipe.to_dict()["largest_weight"]
         if numbers.largest_weight != released:
-            raise InputError(
+            raise validation.InputError(
                 "class_weight must be that of the released head, with largest weight"
                 f" {released}, got {numbers.largest_weight}"
             )
@@ -228,7 +223,9 @@ class ReleasedWeightsAttack(Attack[Release]):
 def noise_of(target: Release) -> AdditiveMechanism:
     """The noise that the optimum of a head was released with."""
     if not isinstance(target, Release) or COORDINATES not in target.scales:
-        raise InputError(f"target must be released weights of a head, got {describe(target)}")
+        raise validation.InputError(
+            f"target must be released weights of a head, got {validation.describe(target)}"
+        )
     noise = target.noises[COORDINATES]
     assert isinstance(noise, AdditiveMechanism)
     return noise
@@ -238,7 +235,7 @@ def convex_head_of(target: Release, class_weight: Mapping[Any, float] | None = N
     """The head whose optimum was released, before its fit, from the public numbers alone."""
     head = target.recipe.convex_head(target.tensors, target.classes_)
     if head is None:
-        raise InputError("target must be a released softmax head, got another release")
+        raise validation.InputError("target must be a released softmax head, got another release")
     head.set_params(class_weight=class_weight)
     return head
 

@@ -12,10 +12,7 @@ from typing import Final, Literal
 import numpy as np
 
 from reticent.arrays import ArrayLike, Floats
-from reticent.attacks import shadow_network
-from reticent.attacks.attack import ScoreAttack, with_shadows
-from reticent.attacks.lira import one_of
-from reticent.attacks.metric import METRICS
+from reticent.attacks import attack, lira, metric, shadow_network
 from reticent.attacks.records import Records
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import Access, Target, Threat
@@ -32,7 +29,7 @@ _ADVERSARY: Final[dict[str, tuple[int, str]]] = {
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SalemAttack(ScoreAttack):
+class SalemAttack(attack.ScoreAttack):
     """Adversaries 1 and 2: a network on the three largest probabilities; above 0: member.
 
     Args:
@@ -51,7 +48,7 @@ class SalemAttack(ScoreAttack):
 
     def __post_init__(self) -> None:
         """Known words only; the threat follows."""
-        one_of("data", self.data, ("same", "other"))
+        lira.one_of("data", self.data, ("same", "other"))
         threat = Threat(access=Access.SCORES, knows=(_ADVERSARY[self.data][1],))
         object.__setattr__(self, "threat", threat)
 
@@ -77,7 +74,7 @@ class SalemAttack(ScoreAttack):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SalemThreshold(ScoreAttack):
+class SalemThreshold(attack.ScoreAttack):
     """Adversary 3: the largest probability against those of random inputs; above 0: member.
 
     Both are compared as log(p/(1 − p)): the same order and the same decisions, without ties next
@@ -121,9 +118,9 @@ def largest(probabilities: Floats) -> Floats:
 
 def _confidence(target: Target, inputs: ArrayLike) -> Floats:
     logits = target.logits(inputs)
-    return METRICS["confidence"](logits, np.zeros(len(logits), dtype=np.int64))
+    return metric.METRICS["confidence"](logits, np.zeros(len(logits), dtype=np.int64))
 
 
-SALEM_ATTACK = with_shadows(
+SALEM_ATTACK = attack.with_shadows(
     lambda known: SalemAttack(shadows=known.network_shadows, seed=known.seed)
 )

@@ -8,8 +8,6 @@ Half of the shadows see a record and half do not (Carlini et al. 2022), so that 
 attacks that compare both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,13 +27,10 @@ from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import ModelTarget, Target
 from reticent.mechanisms import AdditiveMechanism
 from reticent.parallel import map_tasks, workers
-from reticent.protect import Release
-from reticent.protect.noise_scales import with_scales
-from reticent.protect.recipe import replay, tensors_of
+from reticent.protect import Release, noise_scales, recipe
 from reticent.protect.recipes.weights import COORDINATES
 from reticent.randomness import seeded
-from reticent.training import MLPHead, SoftmaxHead, stacked_convex
-from reticent.training.mlp_head import trainer
+from reticent.training import MLPHead, SoftmaxHead, mlp_head, stacked_convex
 from reticent.training.records import indices_of
 from reticent.training.stacked_convex import can_stack
 from reticent.validation import InputError, float_rows, open_probability
@@ -68,10 +63,10 @@ class NoisyShadow(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         released = self.released
         self.classes_ = released.classes_
-        plan = with_scales(released.recipe, released.scales, released.terms)
+        plan = noise_scales.with_scales(released.recipe, released.scales, released.terms)
         labels = indices_of(np.asarray(y), released.classes_)
-        numbers = replay(released.recipe, plan, float_rows("X", X), labels)(answer)
-        self.model_ = replace(released, tensors=tensors_of(released.recipe, numbers))
+        numbers = recipe.replay(released.recipe, plan, float_rows("X", X), labels)(answer)
+        self.model_ = replace(released, tensors=recipe.tensors_of(released.recipe, numbers))
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -169,7 +164,7 @@ class _Plan:
     seed: int
 
     @classmethod
-    def of(cls, head: Any, pool: Records, seed: int) -> _Plan:
+    def of(cls, head: Any, pool: Records, seed: int) -> "_Plan":
         """An unfitted copy that knows all classes of the pool: a part of it may lack one."""
         whole("seed", seed, at_least=0)
         if not hasattr(head, "get_params") or not hasattr(head, "fit"):
@@ -197,7 +192,7 @@ class _Plan:
             return list(fit(self.head, *data, threads=workers(jobs), on_done=on_done))
         if stacked and isinstance(self.head, MLPHead):
             seeds = [self.untrained(shadow).seed for shadow in range(len(inside))]
-            fit_parts = trainer("dense").fit_parts
+            fit_parts = mlp_head.trainer("dense").fit_parts
             return list(fit_parts(self.head, *data, seeds, threads=workers(jobs), on_done=on_done))
         return map_tasks(partial(_fitted, self), enumerate(inside), jobs=jobs, on_done=on_done)
 

@@ -8,8 +8,6 @@ rows, the recipe and the seed. The passes over the rows are fixed beforehand, as
 training that has not converged by then is no fault.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -126,7 +124,7 @@ class ShadowRows(NamedTuple):
     places: Integers
     inside: Flags
 
-    def take(self, rows: Integers | Flags) -> ShadowRows:
+    def take(self, rows: Integers | Flags) -> "ShadowRows":
         """The rows at these positions, or of this mask."""
         return ShadowRows(self.probabilities[rows], self.places[rows], self.inside[rows])
 

@@ -4,16 +4,13 @@ One set serves LiRA, RMIA, reference attacks and attack networks alike. Which sh
 record is found by the records' content, so a record that no shadow saw is outside of all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reticent.arrays import ArrayLike, Flags, Floats
+from reticent.arrays import Array, ArrayLike, Flags, Floats
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Target
 from reticent.validation import InputError
@@ -46,7 +43,7 @@ class Shadows:
         return len(self.models)
 
     @property
-    def classes(self) -> NDArray[np.generic]:
+    def classes(self) -> Array:
         """The classes of every model, in the order of their columns."""
         return self.models[0].classes
 
@@ -59,7 +56,7 @@ class Shadows:
                 seen[:, column] |= self.inside[:, place]
         return seen
 
-    def chosen(self, places: Iterable[int]) -> Shadows:
+    def chosen(self, places: Iterable[int]) -> "Shadows":
         """Some of them, in this order."""
         rows = list(places)
         return replace(self, inside=self.inside[rows], models=[self.models[row] for row in rows])

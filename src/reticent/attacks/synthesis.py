@@ -4,8 +4,6 @@ Model-based: a search for records of which the target itself is sure. Statistics
 from its marginal within a class. Noisy real: other real records, with some features reset.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 
@@ -49,7 +47,7 @@ class FeatureSpace:
         object.__setattr__(self, "whole", whole)
 
     @classmethod
-    def bits(cls, features: int) -> FeatureSpace:
+    def bits(cls, features: int) -> "FeatureSpace":
         """The space of so many features, each 0 or 1."""
         width = count("features", features)
         return cls(np.zeros(width), np.ones(width), whole=True)

@@ -6,8 +6,6 @@ each row, which no attack here depends on.
 ``Threat`` says what the adversary sees of a target, and what else is known to it.
 """
 
-from __future__ import annotations
-
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -17,7 +15,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from reticent.arrays import Array, ArrayLike, Floats, Floats32, Integers
@@ -165,7 +162,7 @@ class AnsweredTarget(Target):
         self._logits = _logarithms(_matching(answers, len(answers), len(self.classes)))
 
     @classmethod
-    def read(cls, path: str | Path) -> AnsweredTarget:
+    def read(cls, path: str | Path) -> "AnsweredTarget":
         """A CSV or parquet file with one column of probabilities for each class, named by it."""
         table = open_columns(Path(path))
         columns = [table.column(name, role="class") for name in table.names]
@@ -355,5 +352,5 @@ class RecordedTarget(Target):
         return self._logits[places]
 
 
-def _keys(inputs: NDArray[np.generic]) -> tuple[bytes, ...]:
+def _keys(inputs: Array) -> tuple[bytes, ...]:
     return Records(inputs, np.zeros(len(inputs), dtype=np.int64)).keys

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reticent.attacks.function_shadow import TrainFunction
-from reticent.attacks.registry import ATTACKS
-from reticent.attacks.shadow_models import ShadowPlan
+from reticent.attacks import function_shadow, registry, shadow_models
 from reticent.attacks.targets import LabelTarget, RoundedTarget, Target, TopTarget
 from reticent.validation import InputError, count, open_probability
 
@@ -50,7 +48,7 @@ class AttackPlan:
     """
 
     attacks: tuple[str, ...] | Literal["all"] = ALL
-    shadow_model: str | TrainFunction | None = None
+    shadow_model: str | function_shadow.TrainFunction | None = None
     shadow_count: int = 32
     view: View = View()
     confidence: float = 0.95
@@ -60,7 +58,7 @@ class AttackPlan:
     def __post_init__(self) -> None:
         """Known names, each once, and numbers in range."""
         for name in self.names:
-            ATTACKS.named(name)
+            registry.ATTACKS.named(name)
         if not self.names or len(set(self.names)) < len(self.names):
             raise InputError("attacks must be all, or names that differ, got none or one twice")
         count("shadow_count", self.shadow_count)
@@ -70,11 +68,11 @@ class AttackPlan:
     @property
     def names(self) -> tuple[str, ...]:
         """Those that are asked for."""
-        return tuple(ATTACKS) if self.attacks == ALL else tuple(self.attacks)
+        return tuple(registry.ATTACKS) if self.attacks == ALL else tuple(self.attacks)
 
     @property
-    def shadows(self) -> ShadowPlan:
+    def shadows(self) -> shadow_models.ShadowPlan:
         """Of what kind, and how many."""
-        return ShadowPlan(
+        return shadow_models.ShadowPlan(
             kind=self.shadow_model, count=self.shadow_count, seed=self.seed, jobs=self.jobs
         )

@@ -14,8 +14,6 @@
 may have been a member: it can be read by its owner alone.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -28,8 +26,7 @@ import numpy as np
 from scipy import stats
 
 from reticent.arrays import ArrayLike, Flags, Floats
-from reticent.attacks import Scores, Threat
-from reticent.attacks.metric import best_threshold
+from reticent.attacks import Scores, Threat, metric
 from reticent.audit.intervals import smallest_auc, smallest_leakage
 from reticent.audit.metrics import Measured, auc, balanced, leakage, precision, tpr_at_fpr
 from reticent.data.cells import no_formula
@@ -174,7 +171,7 @@ class _Sides(NamedTuple):
     others: Floats
 
     @classmethod
-    def of(cls, values: Floats, inside: Flags) -> _Sides:
+    def of(cls, values: Floats, inside: Flags) -> "_Sides":
         return cls(values[inside], values[~inside])
 
     @property
@@ -210,7 +207,7 @@ def _threshold(scores: Scores, inside: Flags, seed: int) -> tuple[float, Flags, 
         f"threshold from a random half of the records (seed {seed}); balanced accuracy, TPR − FPR"
         " and precision from the other half"
     )
-    return best_threshold(*calibration), ~chosen, (note,)
+    return metric.best_threshold(*calibration), ~chosen, (note,)
 
 
 def _allowed(

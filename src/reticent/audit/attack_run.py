@@ -9,19 +9,16 @@ what it found on the target would look at the records that are judged with it. T
 online attacks train are targets as well: which records each of them saw is known.
 """
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from reticent.arrays import Array, Flags, Floats
-from reticent.attacks import Records, Scores
+from reticent.attacks import Records, Scores, registry, shadow_models
 from reticent.attacks.context import AttackContext, ProgressCallback
-from reticent.attacks.registry import ATTACKS, build_attack
-from reticent.attacks.shadow_models import unlike_target
 from reticent.attacks.targets import AnsweredTarget, LabelTarget, RecordedTarget, Target, target_of
 from reticent.audit import AttackReport, Sliced, auc, deciles, measured_attack, sliced
 from reticent.audit.attack_plan import ALL, AttackPlan
@@ -164,7 +161,7 @@ def checked_blindly(found: Attacked, *, seed: int = 0) -> Attacked:
     blind = blind_check(found.records, found.inside, seed=seed)
     if blind is None:
         return found
-    return dataclasses.replace(found, blind=blind, notes=(str(blind), *found.notes))
+    return replace(found, blind=blind, notes=(str(blind), *found.notes))
 
 
 def adversary(  # noqa: PLR0913 - as for attack_model
@@ -276,8 +273,8 @@ def _scored(known: AttackContext, plan: AttackPlan) -> tuple[dict[str, Scores], 
     skipped: dict[str, str] = {}
     for place, name in enumerate(plan.names):
         try:
-            target = ATTACKS[name].attacked(known)
-            scores[name] = build_attack(name, known).scores(target, known.records)
+            target = registry.ATTACKS[name].attacked(known)
+            scores[name] = registry.build_attack(name, known).scores(target, known.records)
         except InputError as error:
             if plan.attacks != ALL:
                 raise InputError(f"{name} is not possible: {error}") from None
@@ -315,7 +312,7 @@ def _notes(known: AttackContext, inside: Flags) -> tuple[str, ...]:
     shared = 0 if known.shadow is None else len(set(known.shadow.keys) & set(keys))
     if shared:
         notes.append(f"{shared} of the scored records are shadow data too")
-    other = unlike_target(known.target, known.shadows)
+    other = shadow_models.unlike_target(known.target, known.shadows)
     if other is not None and known.has_shadows:
         notes.append(
             f"shadow models are {other}, and not trained as the target was: attacks with shadows"
@@ -341,7 +338,7 @@ def _found(known: AttackContext, name: str, targets: int) -> list[float]:
     figures = []
     for place in range(0, 2 * targets, 2):
         facing, inside = known.before_shadow(place), known.online.inside[place]
-        target = ATTACKS.named(name).attacked(facing)
-        values = build_attack(name, facing).scores(target, known.records).values
+        target = registry.ATTACKS.named(name).attacked(facing)
+        values = registry.build_attack(name, facing).scores(target, known.records).values
         figures.append(auc(values[inside], values[~inside]).value)
     return figures

@@ -8,8 +8,6 @@ interval of their AUC holds as that of an attack does. Of copies of a record one
 records of one person are taken for records of several.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Final

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from reticent.arrays import Array, ArrayLike, Flags, Floats, Integers
-from reticent.training.features import clip_rows, scale_rows
-from reticent.training.records import indices_of
+from reticent.training import features, records
 from reticent.validation import InputError, describe, float_rows, positive
 from reticent.validation import count as whole
 
@@ -88,7 +87,7 @@ def insert_canaries(  # noqa: PLR0913 - the data, their public domain, and what 
         labels = rng.integers(len(known), size=size)
     else:
         made, labels, kept = _taken(rows, places, len(known), size, rng)
-    fitted = clip_rows if chosen is CanaryKind.MISLABELLED else scale_rows
+    fitted = features.clip_rows if chosen is CanaryKind.MISLABELLED else features.scale_rows
     return _with_coins(
         (fitted(made, bound), known[labels]), (rows[kept], known[places[kept]]), chosen, rng
     )
@@ -145,7 +144,7 @@ def _records(X: ArrayLike, y: ArrayLike, classes: Array) -> tuple[Floats, Intege
         raise InputError(
             f"y must be one label for each of {len(rows):,} rows, got shape {labels.shape}"
         )
-    return rows, indices_of(labels, classes)
+    return rows, records.indices_of(labels, classes)
 
 
 def _classes(classes: Sequence[Any]) -> Array:

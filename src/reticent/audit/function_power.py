@@ -14,9 +14,7 @@ import numpy as np
 from scipy import special, stats
 
 from reticent.arrays import Floats
-from reticent.audit.additive import lowest_mu
-from reticent.audit.error_counts import highest_rate, log_ratio
-from reticent.audit.lower_bound import epsilon_of_mu
+from reticent.audit import additive, error_counts, lower_bound
 from reticent.audit.many_runs import POWER
 from reticent.mechanisms.profiles import gaussian
 
@@ -52,8 +50,8 @@ def finds(asked: Asked, counted: int, share: float) -> bool:
     fpr, fnr = _rates(asked, share)
     # Errors above these happen with probability (1 − power)/2 each.
     errors = [stats.binom.ppf((1 + POWER) / 2, counted, rate) for rate in (fpr, fnr)]
-    limits = [highest_rate(many, counted, asked.beta / 2) for many in errors]
-    return bool(np.max(log_ratio(limits[0], limits[1], asked.delta)) > asked.epsilon)
+    limits = [error_counts.highest_rate(many, counted, asked.beta / 2) for many in errors]
+    return bool(np.max(error_counts.log_ratio(limits[0], limits[1], asked.delta)) > asked.epsilon)
 
 
 def reach(asked: Asked, counted: int) -> float | None:
@@ -101,5 +99,5 @@ def _finds_noise(asked: Asked, counted: int, share: float) -> bool:
     unlucky = stats.norm.isf((1 - POWER) / 2)
     difference = shift - unlucky * np.sqrt(2 / counted)
     deviation = 1 + unlucky / np.sqrt(4 * counted)
-    mu = lowest_mu(difference, deviation, counted, beta=asked.beta)
-    return epsilon_of_mu(mu, asked.delta) > asked.epsilon
+    mu = additive.lowest_mu(difference, deviation, counted, beta=asked.beta)
+    return lower_bound.epsilon_of_mu(mu, asked.delta) > asked.epsilon

@@ -5,25 +5,13 @@ So a bound above a claimed ε refutes the claim, and a bound below it proves not
 in one report hold together at risk β where each of them is taken at ``divided(beta, claims)``.
 """
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from reticent.guarantee import Relation
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.rounding import lower_text
+from reticent import validation
+from reticent.guarantee import Relation, grade, rounding
 from reticent.mechanisms.profiles import gaussian
-from reticent.validation import (
-    InputError,
-    count,
-    line,
-    lines,
-    non_negative,
-    open_probability,
-    probability,
-    real,
-)
 
 GAUSSIAN_DP = "Gaussian DP"
 """What a bound is conditional on that fits the trade-off curve of Gaussian noise."""
@@ -41,9 +29,9 @@ class ErrorCounts:
     def __post_init__(self) -> None:
         """Errors are at most as many as runs."""
         for errors, runs in (("false_positives", "runs_without"), ("false_negatives", "runs_with")):
-            of = count(runs, getattr(self, runs))
-            if count(errors, getattr(self, errors), at_least=0) > of:
-                raise InputError(
+            of = validation.count(runs, getattr(self, runs))
+            if validation.count(errors, getattr(self, errors), at_least=0) > of:
+                raise validation.InputError(
                     f"{errors} must be at most {runs} = {of:,}, got {getattr(self, errors):,}"
                 )
 
@@ -64,11 +52,18 @@ class GuessCounts:
 
     def __post_init__(self) -> None:
         """Right guesses are at most the guesses, and those at most the canaries."""
-        canaries, guesses = count("canaries", self.canaries), count("guesses", self.guesses)
+        canaries, guesses = (
+            validation.count("canaries", self.canaries),
+            validation.count("guesses", self.guesses),
+        )
         if guesses > canaries:
-            raise InputError(f"guesses must be at most canaries = {canaries:,}, got {guesses:,}")
-        if count("correct", self.correct, at_least=0) > guesses:
-            raise InputError(f"correct must be at most guesses = {guesses:,}, got {self.correct:,}")
+            raise validation.InputError(
+                f"guesses must be at most canaries = {canaries:,}, got {guesses:,}"
+            )
+        if validation.count("correct", self.correct, at_least=0) > guesses:
+            raise validation.InputError(
+                f"correct must be at most guesses = {guesses:,}, got {self.correct:,}"
+            )
 
     def __str__(self) -> str:
         return f"{self.correct:,} of {self.guesses:,} guesses right, {self.canaries:,} canaries"
@@ -101,17 +96,17 @@ class LowerBound:
 
     def __post_init__(self) -> None:
         """Check the fields; they will stand in a printed line."""
-        non_negative("epsilon", self.epsilon)
-        probability("delta", self.delta)
-        open_probability("confidence", self.confidence)
-        line("method", self.method)
+        validation.non_negative("epsilon", self.epsilon)
+        validation.probability("delta", self.delta)
+        validation.open_probability("confidence", self.confidence)
+        validation.line("method", self.method)
         if self.conditional is not None:
-            line("conditional", self.conditional)
+            validation.line("conditional", self.conditional)
         if self.mu is not None:
-            non_negative("mu", self.mu)
+            validation.non_negative("mu", self.mu)
         if self.relation is not None:
-            object.__setattr__(self, "relation", as_relation(self.relation))
-        object.__setattr__(self, "notes", lines("notes", self.notes))
+            object.__setattr__(self, "relation", grade.as_relation(self.relation))
+        object.__setattr__(self, "notes", validation.lines("notes", self.notes))
 
     @property
     def holds_for_all(self) -> bool:
@@ -123,13 +118,13 @@ class LowerBound:
 
         A claim of a smaller δ is a claim of this one too; a claim of a larger δ is another.
         """
-        claimed = non_negative("epsilon", epsilon)
-        covered = probability("delta", delta) <= self.delta
+        claimed = validation.non_negative("epsilon", epsilon)
+        covered = validation.probability("delta", delta) <= self.delta
         return self.holds_for_all and covered and self.epsilon > claimed
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a JSON file."""
-        plain = dataclasses.asdict(self)
+        plain = asdict(self)
         relation = None if self.relation is None else str(self.relation)
         return plain | {"relation": relation, "notes": list(self.notes)}
 
@@ -143,7 +138,7 @@ class LowerBound:
             None if self.relation is None else f"neighbours: {self.relation}",
         )
         return (
-            f"ε ≥ {lower_text(self.epsilon)} at δ = {lower_text(self.delta)} with"
+            f"ε ≥ {rounding.lower_text(self.epsilon)} at δ = {rounding.lower_text(self.delta)} with"
             f" {percent(self.confidence)} % {kind} ({'; '.join(filter(None, qualities))})"
         )
 
@@ -154,7 +149,7 @@ def divided(beta: float, claims: int) -> float:
     >>> divided(0.05, 4)
     0.0125
     """
-    return checked_beta(beta) / count("claims", claims)
+    return checked_beta(beta) / validation.count("claims", claims)
 
 
 def checked_beta(beta: object) -> float:
@@ -162,9 +157,11 @@ def checked_beta(beta: object) -> float:
 
     Below ½ the p-value of one run rises with ε, too (``reticent.audit.one_run``).
     """
-    number = real("beta", beta)
+    number = validation.real("beta", beta)
     if not 0 < number < 0.5:
-        raise InputError(f"beta must be in (0, 1/2), got {number}; it is the risk of a wrong bound")
+        raise validation.InputError(
+            f"beta must be in (0, 1/2), got {number}; it is the risk of a wrong bound"
+        )
     return number
 
 
@@ -182,4 +179,4 @@ def percent(confidence: float) -> str:
     wrong = max(100 * (1 - confidence), 1e-5)
     digits = 4 - math.floor(math.log10(wrong))
     # 1 − β carries the rounding of one subtraction, which must not turn 93 into 92.999.
-    return lower_text(round(100 * confidence, 10), digits)
+    return rounding.lower_text(round(100 * confidence, 10), digits)

@@ -12,28 +12,18 @@ direction on the same runs that are counted would find an ε in noise. So there 
 How many runs an audit needs before a claim that is false by so much is refuted.
 """
 
-from __future__ import annotations
-
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from scipy import special, stats
 
+from reticent import validation
 from reticent.arrays import ArrayLike, Floats, Integers
 from reticent.audit import error_counts
 from reticent.audit.lower_bound import ErrorCounts, LowerBound, checked_beta, divided
 from reticent.guarantee import Guarantee, Relation
 from reticent.randomness import seeded
-from reticent.validation import (
-    InputError,
-    count,
-    finite,
-    float_array,
-    non_negative,
-    open_probability,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +35,8 @@ class SeparateRuns:
 
     def __post_init__(self) -> None:
         """A part of the runs, not all."""
-        open_probability("share", self.share)
-        count("seed", self.seed, at_least=0)
+        validation.open_probability("share", self.share)
+        validation.count("seed", self.seed, at_least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +47,7 @@ class ThresholdGrid:
 
     def __post_init__(self) -> None:
         """One at least."""
-        count("size", self.size)
+        validation.count("size", self.size)
 
 
 ThresholdRule = SeparateRuns | ThresholdGrid | float
@@ -99,8 +89,8 @@ def many_runs(  # noqa: PLR0913 - two sets of scores, δ, β and the three choic
     elif isinstance(threshold, ThresholdGrid):
         bound = _best_of_grid(arms, threshold, reading, delta, beta)
     else:
-        bound = _read(arms.above(finite("threshold", threshold)), reading, delta, beta)
-    return dataclasses.replace(bound, relation=relation)
+        bound = _read(arms.above(validation.finite("threshold", threshold)), reading, delta, beta)
+    return replace(bound, relation=relation)
 
 
 class _Counts(NamedTuple):
@@ -119,10 +109,10 @@ class _Arms(NamedTuple):
     present: Floats
 
     @classmethod
-    def of(cls, scores_without: ArrayLike, scores_with: ArrayLike) -> _Arms:
+    def of(cls, scores_without: ArrayLike, scores_with: ArrayLike) -> "_Arms":
         return cls(_scores("scores_without", scores_without), _scores("scores_with", scores_with))
 
-    def turned(self) -> _Arms:
+    def turned(self) -> "_Arms":
         """Scores below a threshold mean with the record."""
         return _Arms(-self.without, -self.present)
 
@@ -137,9 +127,11 @@ class _Arms(NamedTuple):
 
 
 def _scores(name: str, value: ArrayLike) -> Floats:
-    scores = float_array(name, value)
+    scores = validation.float_array(name, value)
     if scores.ndim != 1:
-        raise InputError(f"{name} must be one number for each run, got shape {scores.shape}")
+        raise validation.InputError(
+            f"{name} must be one number for each run, got shape {scores.shape}"
+        )
     return scores
 
 
@@ -165,7 +157,7 @@ def _separately(
         f"{_direction(turned)} a threshold that {len(choosing[0]):,} + {len(choosing[1]):,}"
         f" separate runs chose (seed {rule.seed})"
     )
-    return dataclasses.replace(bound, notes=(note,))
+    return replace(bound, notes=(note,))
 
 
 def _parts(
@@ -173,7 +165,7 @@ def _parts(
 ) -> tuple[Floats, Floats]:
     """Those that choose and those that are counted."""
     if len(scores) < 2:
-        raise InputError(
+        raise validation.InputError(
             f"scores of runs {_KIND[name]} the record must be at least 2 to choose a threshold on"
             f" separate ones, got {len(scores)}"
         )
@@ -214,7 +206,7 @@ def _best_of_grid(
     ]
     turned, best = max(bounds, key=lambda pair: pair[1].epsilon)
     if best.credible:
-        raise InputError(
+        raise validation.InputError(
             "reading must be a confidence bound for a grid of thresholds, got a credible one; use"
             " separate runs"
         )
@@ -222,7 +214,7 @@ def _best_of_grid(
         f"{_direction(bool(turned))} the best of {len(ranks)} thresholds in 2 directions, each at"
         f" β/{2 * len(ranks)}"
     )
-    return dataclasses.replace(best, confidence=1 - beta, notes=(note,))
+    return replace(best, confidence=1 - beta, notes=(note,))
 
 
 def _ranks(runs: int, size: int) -> Integers:
@@ -264,7 +256,10 @@ def runs_to_refute(mu: float, claim: Guarantee, *, beta: float, counted: float =
     >>> [runs_to_refute(share * 0.502, claim, beta=0.05) for share in (1, 2, 4)]
     [None, 24578, 565]
     """
-    distance, share = non_negative("mu", mu), open_probability("counted", counted)
+    distance, share = (
+        validation.non_negative("mu", mu),
+        validation.open_probability("counted", counted),
+    )
     tail = checked_beta(beta) / 2
     thresholds = np.linspace(-4.0, distance + 4.0, 400)
     rates = stats.norm.sf(thresholds), stats.norm.cdf(thresholds - distance)
@@ -295,7 +290,7 @@ def could_refute(measured: LowerBound, claim: Guarantee) -> bool:
     """
     counts = measured.evidence
     if not isinstance(counts, ErrorCounts):
-        raise InputError("measured must be a bound from many runs, got one from guesses")
+        raise validation.InputError("measured must be a bound from many runs, got one from guesses")
     best = error_counts.clopper_pearson_epsilon(
         0,
         counts.runs_without,

@@ -16,8 +16,7 @@ fewer: then its size is measured, too (``reticent.audit.additive``).
 not even half of the noise would have been found.
 """
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -196,7 +195,7 @@ def audit_function(  # noqa: PLR0913 - a function, two inputs, its claim, and ho
         event=event.described(errors),
         runs=times,
         noise=sized,
-        reach=reach(dataclasses.replace(asked, labels=_are_labels(arms)), _counted(times)),
+        reach=reach(replace(asked, labels=_are_labels(arms)), _counted(times)),
     )
 
 

@@ -11,16 +11,9 @@ import numpy as np
 from scipy import stats
 from sklearn.metrics import roc_curve
 
+from reticent import validation
 from reticent.arrays import ArrayLike, Flags, Floats
 from reticent.audit.intervals import Share, difference_interval, share_interval
-from reticent.validation import (
-    InputError,
-    finite,
-    float_array,
-    non_negative,
-    open_probability,
-    probability,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +49,7 @@ def auc(members: ArrayLike, others: ArrayLike, *, confidence: float = 0.95) -> M
     0.875 [0.345, 0.989]
     """
     inside, outside = two_sides(members, others, at_least=2)
-    open_probability("confidence", confidence)
+    validation.open_probability("confidence", confidence)
     above = _placements(inside, outside)
     below = 1 - _placements(outside, inside)
     value = float(above.mean())
@@ -67,9 +60,12 @@ def auc(members: ArrayLike, others: ArrayLike, *, confidence: float = 0.95) -> M
 
 def two_sides(members: ArrayLike, others: ArrayLike, *, at_least: int = 1) -> tuple[Floats, Floats]:
     """Scores of members and of others as two lists of finite numbers."""
-    inside, outside = float_array("members", members), float_array("others", others)
+    inside, outside = (
+        validation.float_array("members", members),
+        validation.float_array("others", others),
+    )
     if inside.ndim != 1 or outside.ndim != 1 or min(len(inside), len(outside)) < at_least:
-        raise InputError(
+        raise validation.InputError(
             f"scores must be two lists of at least {at_least} numbers each, got shapes"
             f" {inside.shape} and {outside.shape}"
         )
@@ -130,11 +126,11 @@ def ceiling(fpr: ArrayLike, epsilon: float, delta: float) -> Floats:
     >>> ceiling([0.0, 0.1, 1.0], epsilon=1.0, delta=0.0).round(3).tolist()
     [0.0, 0.272, 1.0]
     """
-    rates = float_array("fpr", fpr)
-    non_negative("epsilon", epsilon)
-    probability("delta", delta)
+    rates = validation.float_array("fpr", fpr)
+    validation.non_negative("epsilon", epsilon)
+    validation.probability("delta", delta)
     if not ((rates >= 0) & (rates <= 1)).all():
-        raise InputError("fpr must be between 0 and 1, got other numbers")
+        raise validation.InputError("fpr must be between 0 and 1, got other numbers")
     with np.errstate(divide="ignore"):  # e^ε·0 is 0 for every ε
         risen = np.exp(np.minimum(epsilon + np.log(rates), 0.0)) + delta
     bent = -np.expm1(-epsilon) + np.exp(-epsilon) * (delta + rates)  # keeps the digits of a small ε
@@ -151,8 +147,12 @@ def share_above(scores: ArrayLike, *, threshold: float, confidence: float = 0.95
     >>> print(share_above([0.1, 0.2, 0.7, 0.9], threshold=0.5))
     0.500 [0.068, 0.932]
     """
-    share = _above(float_array("scores", scores), finite("threshold", threshold))
-    low, high = share_interval(share, confidence=open_probability("confidence", confidence))
+    share = _above(
+        validation.float_array("scores", scores), validation.finite("threshold", threshold)
+    )
+    low, high = share_interval(
+        share, confidence=validation.open_probability("confidence", confidence)
+    )
     return Measured(value=share.value, low=low, high=high, confidence=confidence)
 
 
@@ -168,7 +168,7 @@ def leakage(
     """
     inside, outside = _shares(members, others, threshold)
     low, high = difference_interval(
-        inside, outside, confidence=open_probability("confidence", confidence)
+        inside, outside, confidence=validation.open_probability("confidence", confidence)
     )
     return Measured(value=inside.value - outside.value, low=low, high=high, confidence=confidence)
 
@@ -196,10 +196,12 @@ def precision(
     ratio. Where both numbers were fixed beforehand the share varies less: the interval is safe.
     """
     inside, outside = _shares(members, others, threshold)
-    open_probability("confidence", confidence)
+    validation.open_probability("confidence", confidence)
     share = Share(hits=inside.hits, of=inside.hits + outside.hits)
     if share.of == 0:
-        raise InputError("threshold must leave records above it, got none: precision is undefined")
+        raise validation.InputError(
+            "threshold must leave records above it, got none: precision is undefined"
+        )
     low, high = share_interval(share, confidence=confidence)
     return Measured(value=share.value, low=low, high=high, confidence=confidence)
 
@@ -221,10 +223,10 @@ def tpr_at_fpr(
     Fewer than 10/``fpr`` non-members are refused.
     """
     inside, outside = two_sides(members, others)
-    open_probability("fpr", fpr)
-    open_probability("confidence", confidence)
+    validation.open_probability("fpr", fpr)
+    validation.open_probability("confidence", confidence)
     if len(outside) * fpr < _OTHERS_BEYOND * (1 - 1e-9):
-        raise InputError(
+        raise validation.InputError(
             f"non-members must be at least {_OTHERS_BEYOND}/FPR = {_OTHERS_BEYOND / fpr:,.0f} for "
             f"TPR at {100 * fpr:g} % FPR, got {len(outside):,}"
         )
@@ -258,7 +260,7 @@ def _empirical(inside: Floats, falling: Floats, fpr: float) -> float:
 
 def _shares(members: ArrayLike, others: ArrayLike, threshold: float) -> tuple[Share, Share]:
     inside, outside = two_sides(members, others)
-    finite("threshold", threshold)
+    validation.finite("threshold", threshold)
     return _above(inside, threshold), _above(outside, threshold)
 
 
@@ -279,10 +281,10 @@ def over_repeats(values: ArrayLike, *, confidence: float = 0.95) -> Measured:
     >>> print(over_repeats([0.61, 0.63, 0.62]))
     0.620 [0.595, 0.645]
     """
-    figures = float_array("values", values)
-    open_probability("confidence", confidence)
+    figures = validation.float_array("values", values)
+    validation.open_probability("confidence", confidence)
     if figures.ndim != 1 or len(figures) < 2:
-        raise InputError(f"values must be at least 2 numbers, got shape {figures.shape}")
+        raise validation.InputError(f"values must be at least 2 numbers, got shape {figures.shape}")
     error = float(figures.std(ddof=1)) / math.sqrt(len(figures))
     width = float(stats.t.ppf((1 + confidence) / 2, len(figures) - 1)) * error
     mean = float(figures.mean())

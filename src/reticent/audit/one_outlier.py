@@ -15,10 +15,8 @@ from reticent.arrays import Array, Floats
 from reticent.audit.pairs import WorstPair, audit_pair
 from reticent.audit.release_audit import ReleaseAudit
 from reticent.data import load
-from reticent.guarantee import Guarantee, Sensitivity
-from reticent.guarantee.rounding import upper_text
-from reticent.mechanisms import AdditiveMechanism
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.guarantee import Guarantee, Sensitivity, rounding
+from reticent.mechanisms import AdditiveMechanism, registry
 from reticent.neighbours import LeaveOneOut, published_of
 from reticent.randomness import seeded
 from reticent.training import SoftmaxHead
@@ -72,7 +70,8 @@ class OneOutlier:
             f"The outlier moves the head {self.audit.tightness:.2f} times as far as the sensitivity"
             " that was found.",
             f"Claimed ({claim.grade}): ε = {claim.epsilon:.3g} at δ ="
-            f" {upper_text(claim.delta)}. For the outlier ε {sign} {self.audit.analytic:.3g};"
+            f" {rounding.upper_text(claim.delta)}. For the outlier ε {sign}"
+            f" {self.audit.analytic:.3g};"
             f" measured: {self.audit.measured}.",
             f"The claim is {self.audit.verdict}.",
         )
@@ -105,7 +104,7 @@ def one_outlier(  # noqa: PLR0913 - the size of the data, the claim, and how har
     solver = LeaveOneOut(data.head, data.rows, data.labels)
     drawn = _missing_seed(data.place, pairs, seed)
     sensitivity = published_of(solver, pairs=pairs, seed=drawn, measured="coordinates")
-    noise: AdditiveMechanism = MECHANISMS.named(mechanism).calibrate(
+    noise: AdditiveMechanism = registry.MECHANISMS.named(mechanism).calibrate(
         sensitivity, epsilon=epsilon, delta=delta
     )
     claim: Guarantee = noise.guarantee(delta=delta)

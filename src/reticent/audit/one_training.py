@@ -17,15 +17,11 @@ import numpy as np
 from sklearn.base import clone
 
 from reticent.arrays import Array, ArrayLike, Flags, Floats
-from reticent.attacks import Records
-from reticent.attacks.lira import margins
-from reticent.attacks.targets import Target, target_of
+from reticent.attacks import Records, lira, targets
 from reticent.audit.canaries import Canaries, CanaryKind, insert_canaries
 from reticent.audit.lower_bound import LowerBound, checked_beta, divided
 from reticent.audit.one_run import halving_guesses, one_run, one_run_epsilon, one_run_gdp_epsilon
-from reticent.guarantee import Grade, Guarantee, Relation
-from reticent.guarantee.guarantee import ONE_RECORD
-from reticent.guarantee.rounding import lower_text, upper_text
+from reticent.guarantee import Grade, Guarantee, Relation, guarantee, rounding
 from reticent.protect.terms import unit_of
 from reticent.training.records import indices_of
 from reticent.validation import InputError, count, describe, float_array, probability
@@ -76,7 +72,8 @@ class TrainingAudit:
                 f"canaries: {self.canaries:,} {self.kind} ones; {self.measured.evidence}",
                 f"measured: {self.measured}",
                 *(() if self.conditional is None else (f"beside it: {self.conditional}",)),
-                f"reach: so many canaries show at most ε ≥ {lower_text(self.reach)}{self._short}",
+                "reach: so many canaries show at most ε ≥"
+                f" {rounding.lower_text(self.reach)}{self._short}",
                 f"verdict: {self.verdict}",
             )
         )
@@ -86,7 +83,7 @@ class TrainingAudit:
         """Whether the audit could have refuted the claim at all."""
         if self.claim is None or self.reach > self.claim.epsilon:
             return ""
-        return f", which could not refute ε ≤ {upper_text(self.claim.epsilon)}"
+        return f", which could not refute ε ≤ {rounding.upper_text(self.claim.epsilon)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a JSON file."""
@@ -103,8 +100,8 @@ class TrainingAudit:
 
 def margin_scores(model: Any, rows: Floats, labels: Labels) -> Floats:
     """z_y − log Σ exp z_j over the other classes: high where the model believes the label."""
-    target = target_of(model)
-    return margins(target.logits(rows), indices_of(labels, target.classes))
+    target = targets.target_of(model)
+    return lira.margins(target.logits(rows), indices_of(labels, target.classes))
 
 
 def one_run_audit(  # noqa: PLR0913 - a training, its data and their domain, a claim, the canaries
@@ -170,7 +167,7 @@ def one_run_audit(  # noqa: PLR0913 - a training, its data and their domain, a c
 
 
 def audit_answers(
-    target: Target,
+    target: targets.Target,
     records: Records,
     inside: Flags,
     *,
@@ -187,7 +184,7 @@ def audit_answers(
     _refuse_other_claim(claim)
     _enough(len(records))
     at = _delta_of(delta, claim)
-    scores = margins(target.logits(records.inputs), indices_of(records.labels, target.classes))
+    scores = lira.margins(target.logits(records.inputs), indices_of(records.labels, target.classes))
     return _audited((scores, inside), "given", claim, at, beta)
 
 
@@ -247,7 +244,10 @@ def _refuse_other_claim(claim: Guarantee | None) -> None:
     """
     if claim is None:
         return
-    if claim.relation is not Relation.ADD_REMOVE or claim.unit not in (ONE_RECORD, unit_of(1)):
+    if claim.relation is not Relation.ADD_REMOVE or claim.unit not in (
+        guarantee.ONE_RECORD,
+        unit_of(1),
+    ):
         raise InputError(
             "claim must be about add-remove neighbours of one record or of one person with at"
             " most 1, as coins are, got"

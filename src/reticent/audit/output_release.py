@@ -5,8 +5,6 @@ them most. A sigmoid head is one noisy optimum: it is solved in both worlds, as 
 is (``release``), and its noise drawn many times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -16,9 +14,7 @@ from scipy import special
 
 from reticent.arrays import Array, Floats, Integers
 from reticent.attacks.released_weights import noise_of
-from reticent.audit import pairs
-from reticent.audit.release import usual_runs
-from reticent.audit.release_audit import ReleaseAudit
+from reticent.audit import pairs, release, release_audit
 from reticent.guarantee import Relation
 from reticent.protect import Release
 from reticent.protect.recipes.weights import WeightsRecipe
@@ -87,7 +83,7 @@ class SigmoidAudit:
     runs: int | None = None
     candidates: int = REFITS
 
-    def __call__(self, beta: float) -> ReleaseAudit:
+    def __call__(self, beta: float) -> release_audit.ReleaseAudit:
         """Try to refute the claim, by the pair that is furthest apart of those that were looked at.
 
         ``beta`` is the probability with which the measured bound may be wrong.
@@ -96,7 +92,7 @@ class SigmoidAudit:
         pair = max(self._pairs(), key=lambda one: pairs.pair_epsilon(noise, one, claim.delta))
         runs = self.runs
         if runs is None:
-            runs = usual_runs(pair, pairs.runs_for_half(noise, pair, claim, beta))
+            runs = release.usual_runs(pair, pairs.runs_for_half(noise, pair, claim, beta))
         return pairs.audit_pair(noise, pair, claim, beta=beta, runs=runs)
 
     def _pairs(self) -> Iterator[pairs.WorstPair]:

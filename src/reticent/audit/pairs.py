@@ -9,8 +9,6 @@ rows, or, under replace-one, about as many rows of another person in their place
 one record each every row that was kept is a person, and nothing need say whose it is.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,15 +18,13 @@ import numpy as np
 
 from reticent.arrays import ArrayLike, Floats, Integers
 from reticent.attacks.released_weights import InfluenceMap, Worlds
-from reticent.audit.lower_bound import checked_beta
+from reticent.audit import lower_bound, release_audit
 from reticent.audit.many_runs import SeparateRuns, many_runs, runs_to_refute
-from reticent.audit.release_audit import ReleaseAudit
 from reticent.data.dataset import persons_array
 from reticent.guarantee import Guarantee, Relation
 from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.profiles import gaussian
-from reticent.neighbours import Differences, LeaveOneOut
-from reticent.neighbours.search import most_influential, most_influential_groups, worst_built
+from reticent.neighbours import Differences, LeaveOneOut, search
 from reticent.protect import Release
 from reticent.protect.terms import records_touched, unit_of
 from reticent.validation import InputError, count, float_rows
@@ -69,7 +65,7 @@ def audit_pair(
     draw: Draw | None = None,
     beta: float = 0.05,
     runs: int = 20_000,
-) -> ReleaseAudit:
+) -> release_audit.ReleaseAudit:
     """Audit what noise on a vector claims, on the vectors of two neighbouring data sets.
 
     Args:
@@ -88,14 +84,14 @@ def audit_pair(
     >>> audit.verdict, round(audit.tightness, 6), round(audit.analytic, 2)
     ('refuted', 2.0, 2.15)
     """
-    checked_beta(beta)
+    lower_bound.checked_beta(beta)
     times = count("runs", runs, at_least=10)
     needed = runs_for_half(noise, pair, claim, beta)
     worlds = Worlds(absent=pair.absent, present=pair.present, noise=noise)
     without, with_it = (
         drawn_ratios(worlds, start, times, draw) for start in (pair.absent, pair.present)
     )
-    return ReleaseAudit(
+    return release_audit.ReleaseAudit(
         claim=claim,
         mechanism=noise.name,
         pair=pair.kind,
@@ -225,7 +221,7 @@ class Changed(NamedTuple):
     """The records that each change adds or leaves out."""
 
     @classmethod
-    def of(cls, heads: Differences, sizes: Integers, words: tuple[str, str, str]) -> Changed:
+    def of(cls, heads: Differences, sizes: Integers, words: tuple[str, str, str]) -> "Changed":
         """By what was done, how it reads undone, and what stands instead under replace-one."""
         done, undone, instead = words
         moved = heads.coordinates.reshape(len(heads), -1)
@@ -261,7 +257,7 @@ def rows_of_units(
 
 def changed_by_records(solver: LeaveOneOut, most: int, *, owned: bool) -> list[Changed]:
     """Removed records by influence, and records that are built; ``owned`` by a person each."""
-    removed, built = most_influential(solver, most), worst_built(solver, most)
+    removed, built = search.most_influential(solver, most), search.worst_built(solver, most)
     record, instead = "a record", "another in its place"
     if owned:
         record, instead = "the one record of a person", "another's in its place"
@@ -276,8 +272,8 @@ def changed_by_persons(
     solver: LeaveOneOut, groups: list[Integers], most: int, *, copies: int
 ) -> list[Changed]:
     """Removed persons by influence, and persons who own equal copies of a built record."""
-    chosen, removed = most_influential_groups(solver, groups, most)
-    built = worst_built(solver, most, copies=copies)
+    chosen, removed = search.most_influential_groups(solver, groups, most)
+    built = search.worst_built(solver, most, copies=copies)
     sizes = np.array([len(groups[place]) for place in chosen], dtype=np.int64)
     instead = "another's in their place"
     owned = f"with {copies} equal records of a person built within the bound"

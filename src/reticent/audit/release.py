@@ -27,11 +27,9 @@ import numpy as np
 
 from reticent.arrays import ArrayLike, Floats, Progress
 from reticent.attacks.released_weights import convex_head_of, noise_of
-from reticent.audit import pairs
-from reticent.audit.lower_bound import checked_beta, divided
+from reticent.audit import lower_bound, pairs
 from reticent.audit.release_audit import PairNorms, ReleaseAudit, SampledAudit, audit_sampled
-from reticent.guarantee import Guarantee, Relation
-from reticent.guarantee.rounding import upper_text
+from reticent.guarantee import Guarantee, Relation, rounding
 from reticent.mechanisms import AdditiveMechanism
 from reticent.neighbours import LeaveOneOut
 from reticent.parallel import map_tasks
@@ -78,7 +76,7 @@ def audit_release(  # noqa: PLR0913 - a release, its data, and how hard to look
             person with at most k records, k > 1; none of them may have more than k rows here. A
             claim about one record takes none.
     """
-    checked_beta(beta)
+    lower_bound.checked_beta(beta)
     noise = noise_of(released)
     most = _fresh_pairs(released.guarantee, noise, fresh, beta)
     pair = worst_pair(
@@ -181,7 +179,7 @@ class ClaimsAudit:
     @property
     def each(self) -> float:
         """The share of β that each audit had."""
-        return divided(self.beta, len(self.audits))
+        return lower_bound.divided(self.beta, len(self.audits))
 
     @property
     def refuted(self) -> bool:
@@ -199,8 +197,8 @@ class ClaimsAudit:
         names = ", ".join(self.fallen) or "none"
         return (
             f"{len(self.fallen)} of {len(self.audits)} claims refuted ({names}), each at"
-            f" β = {upper_text(self.beta)}/{len(self.audits)}: all hold together at"
-            f" β = {upper_text(self.beta)}"
+            f" β = {rounding.upper_text(self.beta)}/{len(self.audits)}: all hold together at"
+            f" β = {rounding.upper_text(self.beta)}"
         )
 
     def __str__(self) -> str:
@@ -236,7 +234,7 @@ def audit_together(
     """
     if not claims:
         raise InputError("claims must be one or more to be audited, got none")
-    each = divided(checked_beta(beta), len(claims))
+    each = lower_bound.divided(lower_bound.checked_beta(beta), len(claims))
     told = None if progress is None else lambda done: progress(done, len(claims))
     found = map_tasks(partial(_audited_at, each), claims.values(), jobs=jobs, on_done=told)
     return ClaimsAudit(audits=dict(zip(claims, found, strict=True)), beta=beta)

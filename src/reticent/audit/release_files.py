@@ -7,13 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.arrays import Array, Floats, Integers, Progress
+from reticent.audit import one_training, output_release, pairs, transcripts, user_code
 from reticent.audit.canaries import CanaryKind
-from reticent.audit.one_training import TrainingAudit, margin_scores, one_run_audit
-from reticent.audit.output_release import SigmoidAudit, is_sigmoid, worst_worlds
-from reticent.audit.pairs import rows_of_units
 from reticent.audit.release import AuditAt, ClaimsAudit, audit_release, audit_together
-from reticent.audit.transcripts import audit_release_queries
-from reticent.audit.user_code import open_function
 from reticent.data import Dataset
 from reticent.guarantee import Guarantee, Relation
 from reticent.protect import Release, release_records
@@ -80,7 +76,7 @@ def audit_files(
 def _audit_of(name: str, released: Release, read: Read, effort: Effort) -> AuditAt:
     if released.recipe.task == "encoding":
         return _audit_of_encoder(name, released, read, effort)
-    if released.recipe.task == "regression" or is_sigmoid(released):
+    if released.recipe.task == "regression" or output_release.is_sigmoid(released):
         return _audit_of_outputs(name, released, read, effort)
     if released.recipe.task != "classification":
         raise InputError(
@@ -101,7 +97,9 @@ def _audit_of(name: str, released: Release, read: Read, effort: Effort) -> Audit
             released, rows, labels, beta=beta, persons=persons, **effort.on_head
         )
     worlds = (rows, labels), neighbour_of(released, rows, labels, persons=persons)
-    return lambda beta: audit_release_queries(released, *worlds, beta=beta, **effort.on_queries)
+    return lambda beta: transcripts.audit_release_queries(
+        released, *worlds, beta=beta, **effort.on_queries
+    )
 
 
 def _audit_of_outputs(name: str, released: Release, read: Read, effort: Effort) -> AuditAt:
@@ -111,12 +109,16 @@ def _audit_of_outputs(name: str, released: Release, read: Read, effort: Effort) 
     world = kept_rows(data, each)
     persons = None if data.persons is None else data.persons[rows_kept(data, each)]
     _refuse_other_width(released, world[0])
-    groups = rows_of_units(persons, len(world[0]), each)
+    groups = pairs.rows_of_units(persons, len(world[0]), each)
     recipe = released.recipe
-    if is_sigmoid(released) and recipe.to_dict().get("mean_bound") is None:
-        return SigmoidAudit(released=released, world=world, groups=groups, **effort.on_head)
-    worlds = worst_worlds(released, world)
-    return lambda beta: audit_release_queries(released, *worlds, beta=beta, **effort.on_queries)
+    if output_release.is_sigmoid(released) and recipe.to_dict().get("mean_bound") is None:
+        return output_release.SigmoidAudit(
+            released=released, world=world, groups=groups, **effort.on_head
+        )
+    worlds = output_release.worst_worlds(released, world)
+    return lambda beta: transcripts.audit_release_queries(
+        released, *worlds, beta=beta, **effort.on_queries
+    )
 
 
 def _refuse_other_width(released: Release, rows: Floats) -> None:
@@ -140,14 +142,16 @@ def _audit_of_encoder(name: str, released: Release, read: Read, effort: Effort) 
     if len(rows) == 0:
         raise InputError("private must hold a record to be removed, got none")
     persons = None if data.persons is None else data.persons[kept]
-    unit = max(rows_of_units(persons, len(rows), each), key=len)
+    unit = max(pairs.rows_of_units(persons, len(rows), each), key=len)
     if released.guarantee.relation is Relation.REPLACE_ONE:
         other = rows.copy()
         other[unit] *= -1
     else:
         other = np.delete(rows, unit, axis=0)
     worlds = (rows, np.zeros(len(rows))), (other, np.zeros(len(other)))
-    return lambda beta: audit_release_queries(released, *worlds, beta=beta, **effort.on_queries)
+    return lambda beta: transcripts.audit_release_queries(
+        released, *worlds, beta=beta, **effort.on_queries
+    )
 
 
 def refuse_persons(name: str, released: Release, *, named: bool) -> None:
@@ -190,8 +194,8 @@ def neighbour_of(
 
 
 def _believed_least(released: Release, rows: Floats, labels: Array, persons: Persons) -> Integers:
-    scores = margin_scores(released, rows, labels)
-    groups = rows_of_units(persons, len(rows), released.terms.max_records_per_person)
+    scores = one_training.margin_scores(released, rows, labels)
+    groups = pairs.rows_of_units(persons, len(rows), released.terms.max_records_per_person)
     return max(groups, key=lambda group: (len(group), -float(scores[group].sum())))
 
 
@@ -221,7 +225,7 @@ class TrainingPlan:
     ) -> Any:
         """The training as a function; its rows are so many of each person at most."""
         if not self.by_recipe:
-            return open_function("train", self.train)
+            return user_code.open_function("train", self.train)
         if self.epsilon is None or self.records is None:
             raise InputError(f"epsilon and records must be said for the learner {self.train}")
         kind, names = RECIPES[self.train], np.asarray(classes)
@@ -271,14 +275,16 @@ def needs_bound(train: str) -> bool:
     return train not in RECIPES or "bound" in RECIPES[train].options
 
 
-def audit_named_training(data: Dataset, plan: TrainingPlan, *, beta: float) -> TrainingAudit:
+def audit_named_training(
+    data: Dataset, plan: TrainingPlan, *, beta: float
+) -> one_training.TrainingAudit:
     """Train once with canaries among the records, and bound ε by how well they are told.
 
     Of persons one row each is trained on: a canary is all that a person of its own has.
     """
     each = kept_each(data, None)
     rows, labels = private_rows(data, each)
-    return one_run_audit(
+    return one_training.one_run_audit(
         plan.trained_by(data.classes, each),
         rows,
         labels,

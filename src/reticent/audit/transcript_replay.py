@@ -8,18 +8,7 @@ import numpy as np
 from reticent.arrays import Array, Floats, Integers
 from reticent.guarantee import Relation
 from reticent.mechanisms import AdditiveMechanism, Gaussian
-from reticent.protect.noise_scales import composed_epsilon_of
-from reticent.protect.noisy_query import (
-    FixedSize,
-    NoiseFunction,
-    Replayed,
-    Sampler,
-    everyone,
-    sample_number,
-    sampling_rate,
-    settled,
-    with_sampler,
-)
+from reticent.protect import noise_scales, noisy_query
 from reticent.protect.recipe import Replay
 from reticent.randomness import secret_sample
 from reticent.validation import InputError
@@ -100,19 +89,21 @@ class PairedRun(NamedTuple):
         if not moved:
             return 0.0
         noises, rates, samples = map(list, zip(*moved, strict=True))
-        return composed_epsilon_of(
+        return noise_scales.composed_epsilon_of(
             noises, relation=relation, delta=delta, rates=rates, samples=samples
         )
 
 
-def transcript(recipe: Replay, answer: NoiseFunction) -> Transcript:
+def transcript(recipe: Replay, answer: noisy_query.NoiseFunction) -> Transcript:
     """Every noisy query of one fit, each answered by ``answer``."""
     queries: list[NoisyQuery] = []
 
     def recorded(noise: AdditiveMechanism, value: Floats) -> Floats:
-        exact, given = settled(value, answer(noise, value))
+        exact, given = noisy_query.settled(value, answer(noise, value))
         drawn = np.array(exact).ravel(), np.array(given).ravel()
-        queries.append(NoisyQuery(noise, *drawn, sampling_rate(), sample_number()))
+        queries.append(
+            NoisyQuery(noise, *drawn, noisy_query.sampling_rate(), noisy_query.sample_number())
+        )
         return given
 
     model = recipe(recorded)
@@ -127,7 +118,7 @@ def replayed(recipe: Replay, answers: Sequence[NoisyQuery]) -> Transcript:
         drawn = next(left, None)
         if drawn is None or drawn.noise != noise or drawn.answer.size != value.size:
             raise InputError(_OTHER_SUMS)
-        return drawn.answer.reshape(np.shape(value)).copy().view(Replayed)
+        return drawn.answer.reshape(np.shape(value)).copy().view(noisy_query.Replayed)
 
     queries = transcript(recipe, again)
     if next(left, None) is not None:
@@ -142,16 +133,19 @@ _OTHER_SUMS: Final = (
 
 
 def run_pair(
-    own: Replay, other: Replay, draw: NoiseFunction, own_rows: frozenset[bytes] = frozenset()
+    own: Replay,
+    other: Replay,
+    draw: noisy_query.NoiseFunction,
+    own_rows: frozenset[bytes] = frozenset(),
 ) -> PairedRun:
     """One run: a transcript drawn in its own world, and the other world's sums beside it.
 
     Of queries over samples, the record in which the worlds differ takes part by a coin where the
     answers are drawn, and for certain where sums are compared; all others do for certain.
     """
-    with with_sampler(_with_coins_for(own_rows)):
+    with noisy_query.with_sampler(_with_coins_for(own_rows)):
         drawn = transcript(own, draw)
-    with with_sampler(everyone):
+    with noisy_query.with_sampler(noisy_query.everyone):
         beside = replayed(other, drawn.queries)
         is_sampled = any(query.rate < 1 for query in drawn.queries)
         whole = replayed(own, drawn.queries) if is_sampled else drawn
@@ -168,11 +162,11 @@ def run_pair(
     return PairedRun(ratio, shifts, sealed=drawn.model.tobytes() == beside.model.tobytes())
 
 
-def _with_coins_for(own_rows: frozenset[bytes]) -> Sampler:
+def _with_coins_for(own_rows: frozenset[bytes]) -> noisy_query.Sampler:
     """Rows that only this world has take part by a coin, all others for certain."""
 
     def sampler(rows: Floats, labels: Array, rate: float) -> Integers:
-        if isinstance(rate, FixedSize):
+        if isinstance(rate, noisy_query.FixedSize):
             raise InputError(
                 "batch must be all records where an audit draws answers of samples of one size, got"
                 f" {rate.size} of {rate.population}"

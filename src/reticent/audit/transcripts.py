@@ -18,21 +18,16 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.arrays import ArrayLike, Floats, Progress
-from reticent.audit.error_counts import GDP
-from reticent.audit.lower_bound import checked_beta
+from reticent.audit import error_counts, lower_bound, pairs
 from reticent.audit.many_runs import SeparateRuns, many_runs, runs_to_refute
-from reticent.audit.pairs import refuse_other_claim, refuse_others
 from reticent.audit.release_audit import TranscriptAudit
 from reticent.audit.transcript_replay import PairedRun, row_keys, run_pair
 from reticent.guarantee import Guarantee
 from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.profiles import gaussian
-from reticent.protect.estimators import AdaSSPRegressor
+from reticent.protect import estimators, noise_scales, noisy_query, release
 from reticent.protect.learner import Learner, Prepared
-from reticent.protect.noise_scales import noise_plan, with_scales
-from reticent.protect.noisy_query import NoiseFunction
 from reticent.protect.recipe import Replay, replay
-from reticent.protect.release import Release, claim_of
 from reticent.training.records import indices_of
 from reticent.validation import InputError, count, describe, float_rows
 
@@ -47,13 +42,13 @@ _VARIES: Final = 1e-6
 
 
 def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to look
-    learner: Learner | AdaSSPRegressor,
+    learner: Learner | estimators.AdaSSPRegressor,
     one_world: World,
     other_world: World,
     *,
     runs: int = 1_000,
     beta: float = 0.05,
-    draw: NoiseFunction | None = None,
+    draw: noisy_query.NoiseFunction | None = None,
     progress: Progress | None = None,
 ) -> TranscriptAudit:
     """Try to refute what a learner's fit promises, on two neighbouring data sets.
@@ -76,14 +71,14 @@ def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to loo
     >>> audit_learner(learner, without, with_it, runs=50).verdict
     'not refuted'
     """
-    if not isinstance(learner, (Learner, AdaSSPRegressor)):
+    if not isinstance(learner, (Learner, estimators.AdaSSPRegressor)):
         raise InputError(f"learner must be one with the noise inside, got {describe(learner)}")
     worlds = learner.prepared(*one_world), learner.prepared(*other_world)
     return audit_prepared(worlds, runs=runs, beta=beta, draw=draw, progress=progress)
 
 
 def audit_release_queries(
-    released: Release, one_world: World, other_world: World, **options: Any
+    released: release.Release, one_world: World, other_world: World, **options: Any
 ) -> TranscriptAudit:
     """Try to refute what a release claims, by all its noisy queries on two neighbouring data sets.
 
@@ -93,12 +88,12 @@ def audit_release_queries(
         other_world: A neighbour under the release's relation.
         **options: As for ``audit_transcripts``: runs, beta, draw, progress.
     """
-    refuse_other_claim(released)
+    pairs.refuse_other_claim(released)
     worlds = _prepared(released, one_world), _prepared(released, other_world)
     return audit_prepared(worlds, claim=released.guarantee, scales=released.scales, **options)
 
 
-def _prepared(released: Release, world: World) -> Prepared:
+def _prepared(released: release.Release, world: World) -> Prepared:
     rows, labels = float_rows("world", world[0]), np.asarray(world[1])
     if released.recipe.task == "classification" and labels.ndim == 1:  # several labels: a matrix
         labels = indices_of(labels, released.classes_)
@@ -130,12 +125,16 @@ def audit_prepared(
     recipe, terms = one.recipe, one.terms
     if (other.recipe, other.terms) != (recipe, terms):
         raise InputError("worlds must have one recipe and the same terms, got two")
-    plan = noise_plan(recipe, terms) if scales is None else with_scales(recipe, scales, terms)
-    refuse_others(
+    plan = (
+        noise_scales.noise_plan(recipe, terms)
+        if scales is None
+        else noise_scales.with_scales(recipe, scales, terms)
+    )
+    pairs.refuse_others(
         (one.rows, one.labels), (other.rows, other.labels), terms.relation, terms.records_touched
     )
     replays = tuple(replay(recipe, plan, world.rows, world.labels) for world in worlds)
-    promised = claim_of(recipe, terms, plan) if claim is None else claim
+    promised = release.claim_of(recipe, terms, plan) if claim is None else claim
     own_rows = _rows_of_one_world(one, other), _rows_of_one_world(other, one)
     return audit_transcripts((replays[0], replays[1]), promised, own_rows=own_rows, **options)
 
@@ -146,7 +145,7 @@ def audit_transcripts(  # noqa: PLR0913 - as above
     *,
     runs: int = 1_000,
     beta: float = 0.05,
-    draw: NoiseFunction | None = None,
+    draw: noisy_query.NoiseFunction | None = None,
     progress: Progress | None = None,
     own_rows: tuple[frozenset[bytes], frozenset[bytes]] = (frozenset(), frozenset()),
 ) -> TranscriptAudit:
@@ -161,7 +160,7 @@ def audit_transcripts(  # noqa: PLR0913 - as above
         progress: As for ``audit_learner``.
         own_rows: The records that one world has alone (``row_keys``), where sums are of samples.
     """
-    checked_beta(beta)
+    lower_bound.checked_beta(beta)
     times = count("runs", runs, at_least=_FEWEST_RUNS)
     without, present = _arms(worlds, times, draw or _genuine, progress or _silent, own_rows)
     paths = without + present
@@ -189,7 +188,7 @@ def audit_transcripts(  # noqa: PLR0913 - as above
         mu=mu if is_gaussian else None,
         sealed=all(path.sealed for path in paths),
         measured=many_runs(*scores, **rule),
-        conditional=many_runs(*scores, **rule, reading=GDP) if is_gaussian else None,
+        conditional=many_runs(*scores, **rule, reading=error_counts.GDP) if is_gaussian else None,
         runs=times,
         needed=(
             runs_to_refute(2 * mu, claim, beta=beta, counted=1 - SHARE),
@@ -207,7 +206,7 @@ def _rows_of_one_world(one: Prepared, other: Prepared) -> frozenset[bytes]:
 def _arms(
     worlds: tuple[Replay, Replay],
     runs: int,
-    draw: NoiseFunction,
+    draw: noisy_query.NoiseFunction,
     tell: Progress,
     own_rows: tuple[frozenset[bytes], frozenset[bytes]],
 ) -> tuple[list[PairedRun], list[PairedRun]]:

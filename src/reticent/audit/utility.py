@@ -20,8 +20,6 @@ thousands of times on the same queries; and a protected model that adds noise to
 not be asked twice.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Sequence
@@ -37,7 +35,7 @@ from reticent.arrays import Array, ArrayLike, Floats, Integers
 from reticent.validation import InputError, count, describe, open_probability
 
 
-def _answered(method: str) -> Callable[[FrozenAnswers], bool]:
+def _answered(method: str) -> "Callable[[FrozenAnswers], bool]":
     return lambda self: hasattr(self._model, method)
 
 

@@ -6,14 +6,11 @@ change can have, and each is reached. Answers are bounded *as computed*: what fl
 charged too. Everything here is a public number; no data is looked at.
 """
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from reticent.bounds.heads import softmax_head
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.minting import proven
-from reticent.guarantee.rounding import up
+from reticent.guarantee import Relation, Sensitivity, minting, rounding
 from reticent.validation import InputError, count
 
 _UNIT = 2.0**-53
@@ -88,11 +85,11 @@ class SoftmaxAnswers:
 
     def _minted(self, what: str, *, l1: float, l2: float, linf: float) -> Sensitivity:
         head = self._head()
-        return proven(
+        return minting.proven(
             Sensitivity(
-                l1=up(l1),
-                l2=up(l2),
-                linf=up(linf),
+                l1=rounding.up(l1),
+                l2=rounding.up(l2),
+                linf=rounding.up(linf),
                 relation=head.relation,
                 source=f"{what}, theory D.6, d = {self.features}; {head.source}",
             )
@@ -118,7 +115,7 @@ class SoftmaxAnswers:
         return self.radius * (optimum + self.tolerance / self.penalty)
 
     def _head(self) -> Sensitivity:
-        names = [field.name for field in dataclasses.fields(self)]
+        names = [field.name for field in fields(self)]
         public = {name: getattr(self, name) for name in names if name not in _OF_A_QUERY}
         return softmax_head(**public)
 

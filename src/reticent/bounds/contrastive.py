@@ -9,11 +9,8 @@ images adds a positive semidefinite matrix of trace m at most: m times that.
 
 import math
 
-from reticent.bounds.statistics import EXACT_BLOCK
-from reticent.bounds.sums import ROOM
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
+from reticent.bounds import statistics, sums
+from reticent.guarantee import Relation, Sensitivity, grade, minting
 from reticent.guarantee.rounding import up
 from reticent.validation import InputError, count, positive
 
@@ -40,7 +37,7 @@ def embedding_moment(
         {Relation.ADD_REMOVE: 1.0, Relation.REPLACE_ONE: math.sqrt(2.0)},
         entries=count("width", width) * (width + 1) // 2,
         records=records,
-        relation=as_relation(relation),
+        relation=grade.as_relation(relation),
         max_records_per_person=max_records_per_person,
     )
 
@@ -60,7 +57,7 @@ def embedding_correlation(
         {Relation.ADD_REMOVE: 1.0, Relation.REPLACE_ONE: 2.0},
         entries=count("width", width) ** 2,
         records=records,
-        relation=as_relation(relation),
+        relation=grade.as_relation(relation),
         max_records_per_person=max_records_per_person,
     )
 
@@ -78,7 +75,7 @@ def released_embeddings(*, width: int, max_records_per_person: int = 1) -> Sensi
     each = count("max_records_per_person", max_records_per_person)
     rows = 2 * each
     l2 = up(2 * math.sqrt(rows))
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=up(math.sqrt(rows * count("width", width)) * l2),
             l2=l2,
@@ -102,7 +99,7 @@ def clipped_similarities(
     >>> [round(clipped_similarities(temperature=t, **at).l2, 1) for t in (0.5, 1.0, 2.0)]
     [322.3, 36.0, 9.3]
     """
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     clip, tau = positive("clip", clip), positive("temperature", temperature)
     if count("images", images, at_least=2) and count("views", views) > 2:
         raise InputError(f"views must be 1 or 2, got {views}")
@@ -145,7 +142,7 @@ def clipped_similarity_sum(
     views = 2 * images
     steps = 4 * (views**2 + 4 * views + 64 + 16 / temperature) * 2.0**-53
     l2 = up(moved + 4 * views * clip / temperature * steps / (1 - steps))
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=up(math.sqrt(count("size", size)) * l2),
             l2=l2,
@@ -167,11 +164,11 @@ def _of_pairs(
 ) -> Sensitivity:
     if relation not in by:
         raise InputError("relation must be add-remove or replace-one, got neither")
-    most = ROOM * count("records", records)
+    most = sums.ROOM * count("records", records)
     each = count("max_records_per_person", max_records_per_person)
-    rounding = 2 * most * (2 * most / EXACT_BLOCK + 4) * 2.0**-53
+    rounding = 2 * most * (2 * most / statistics.EXACT_BLOCK + 4) * 2.0**-53
     l2 = up(each * by[relation] + rounding)
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=up(math.sqrt(entries) * l2),
             l2=l2,

@@ -5,10 +5,7 @@ Everything here is a public number; no data is looked at.
 
 import math
 
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
-from reticent.guarantee.rounding import up
+from reticent.guarantee import Relation, Sensitivity, grade, minting, rounding
 from reticent.validation import InputError, count, positive
 
 _SLACK = 1 + 2.0**-40
@@ -92,7 +89,7 @@ def _optimum_moves(  # noqa: PLR0913 - as above
     max_records_per_person: int,
 ) -> Sensitivity:
     """A record's gradient has norm at most steepness·R/N, and J is λ-strongly convex."""
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     penalty, radius = _within_range("penalty", penalty), _within_range("radius", radius)
@@ -103,9 +100,9 @@ def _optimum_moves(  # noqa: PLR0913 - as above
     )
     touched = (1 if relation is Relation.ADD_REMOVE else 2) * each
     moved = touched * max_residual_norm * radius / (penalty * records) * _SLACK
-    return proven(
+    return minting.proven(
         Sensitivity(
-            l2=up(moved + 2 * tolerance / penalty),
+            l2=rounding.up(moved + 2 * tolerance / penalty),
             relation=relation,
             source=(
                 f"{theorem}, λ = {penalty}, N = {records}, R = {radius}, τ = {tolerance}, "

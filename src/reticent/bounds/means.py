@@ -2,10 +2,7 @@
 
 import math
 
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
-from reticent.guarantee.rounding import product_up, up
+from reticent.guarantee import Relation, Sensitivity, grade, minting, rounding
 from reticent.validation import InputError, count, positive
 
 
@@ -19,15 +16,15 @@ def clipped_sum(
     >>> clipped_sum(bound=2.0, features=9, relation="replace-one").l2
     4.0
     """
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     bound, width = positive("bound", bound), count("features", features)
     each = count("max_records_per_person", max_records_per_person)
-    l2 = product_up(bound, (1 if relation is Relation.ADD_REMOVE else 2) * each)
-    return proven(
+    l2 = rounding.product_up(bound, (1 if relation is Relation.ADD_REMOVE else 2) * each)
+    return minting.proven(
         Sensitivity(
-            l1=up(math.sqrt(width) * l2),
+            l1=rounding.up(math.sqrt(width) * l2),
             l2=l2,
             relation=relation,
             source=f"sum of {width} features, rows clipped to {bound}, records each {each}",

@@ -13,11 +13,8 @@ Rounding: entries of rows are whole multiples of 2⁻²⁰, so products add up e
 
 import math
 
-from reticent.bounds.statistics import EXACT_BLOCK
-from reticent.bounds.sums import ROOM
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
+from reticent.bounds import statistics, sums
+from reticent.guarantee import Relation, Sensitivity, grade, minting
 from reticent.guarantee.rounding import up
 from reticent.validation import InputError, count
 
@@ -41,14 +38,14 @@ def second_moment(
     >>> round(second_moment("moment", **public, relation="replace-one").l2 ** 2, 6)
     2.0
     """
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     each = count("max_records_per_person", max_records_per_person)
-    most = ROOM * count("records", records)
-    rounding = 2 * most * (most / EXACT_BLOCK + 4) * 2.0**-53
+    most = sums.ROOM * count("records", records)
+    rounding = 2 * most * (most / statistics.EXACT_BLOCK + 4) * 2.0**-53
     l2 = up(each * (1.0 if relation is Relation.ADD_REMOVE else math.sqrt(2.0)) + rounding)
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=up(math.sqrt(count("entries", entries)) * l2),
             l2=l2,
@@ -82,15 +79,15 @@ def view_moments(  # noqa: PLR0913 - one argument for each public number of the 
     >>> round(view_moments("pair", **public, relation="replace-one").l2 ** 2, 6)
     2.0
     """
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     each = count("max_records_per_person", max_records_per_person)
-    most = ROOM * count("records", records)
+    most = sums.ROOM * count("records", records)
     rounding = 2 * 4 * most * (most / view_block(views) + 6) * 2.0**-53
     l2 = up(each * (1.0 if relation is Relation.ADD_REMOVE else math.sqrt(2.0)) + rounding)
     entries = count("matrices", matrices) * count("width", width) * (width + 1) // 2
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=up(math.sqrt(entries) * l2),
             l2=l2,
@@ -105,4 +102,4 @@ def view_block(views: int) -> int:
     """So many records at a time: sums of V rows have norm V, and their products add up exactly."""
     if not 1 <= count("views", views) <= MOST_VIEWS:
         raise InputError(f"views must be between 1 and {MOST_VIEWS}, got {views}")
-    return EXACT_BLOCK // views**2
+    return statistics.EXACT_BLOCK // views**2

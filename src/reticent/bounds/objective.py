@@ -7,9 +7,7 @@ gradient and the determinant by one Hessian; both are bounded by public numbers.
 
 import math
 
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
+from reticent.guarantee import Relation, Sensitivity, grade, minting
 from reticent.guarantee.rounding import up
 from reticent.validation import InputError, count, positive
 
@@ -19,7 +17,7 @@ _SLACK = 1 + 2.0**-40
 
 def touched_records(relation: Relation | str, max_records_per_person: int) -> int:
     """m records of a unit that comes or goes, 2m of one that is replaced."""
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     each = count("max_records_per_person", max_records_per_person)
@@ -46,11 +44,11 @@ def perturbed_gradient(
     touched = touched_records(relation, max_records_per_person)
     l2 = up(touched * math.sqrt(2) * positive("radius", radius) * _SLACK + rounding)
     size = (count("classes", classes, at_least=2) - 1) * count("features", features)
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=up(math.sqrt(size) * l2),
             l2=l2,
-            relation=as_relation(relation),
+            relation=grade.as_relation(relation),
             source=f"perturbed softmax loss, theory I.2: R = {radius}, records touched {touched}",
         )
     )
@@ -78,11 +76,11 @@ def approximate_minimum(
     is within τ/8 of the exact one; what is left of 3 is for the float −b/(λN).
     """
     l2 = up(3 * positive("tolerance", tolerance) / positive("penalty", penalty))
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=up(math.sqrt(count("size", size)) * l2),
             l2=l2,
-            relation=as_relation(relation),
+            relation=grade.as_relation(relation),
             source=f"approximate minimum, theory I.2: λ = {penalty}, τ = {tolerance}",
         )
     )

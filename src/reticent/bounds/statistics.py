@@ -29,9 +29,7 @@ for at most 2N records, rounds 2N/2¹² + 1 times; √2 is rounded, and √2 tim
 import math
 
 from reticent.bounds.sums import ROOM
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
+from reticent.guarantee import Relation, Sensitivity, grade, minting
 from reticent.guarantee.rounding import up
 from reticent.validation import InputError, count, non_negative, positive
 
@@ -69,7 +67,7 @@ def class_statistics(  # noqa: PLR0913 - one argument for each public number of 
         rounded=alpha,
         features=count("features", features),
         records=count("records", records),
-        relation=as_relation(relation),
+        relation=grade.as_relation(relation),
         max_records_per_person=count("max_records_per_person", max_records_per_person),
     )
 
@@ -102,7 +100,7 @@ def target_statistics(  # noqa: PLR0913 - as above
         rounded=alpha + beta,
         features=count("features", features),
         records=count("records", records),
-        relation=as_relation(relation),
+        relation=grade.as_relation(relation),
         max_records_per_person=count("max_records_per_person", max_records_per_person),
     )
 
@@ -131,7 +129,7 @@ def _moved(  # noqa: PLR0913 - as above
     touched = (1 if relation is Relation.ADD_REMOVE else 2) * max_records_per_person
     entries = math.sqrt(features * (features + 1) // 2)
     l1 = touched * (alpha * entries + beta * math.sqrt(features) + nu)
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=up(l1 + entries * rounding),
             l2=up(max_records_per_person * by[relation] + rounding),

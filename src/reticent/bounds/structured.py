@@ -23,9 +23,7 @@ from typing import Final
 
 from reticent.bounds.statistics import EXACT_BLOCK
 from reticent.bounds.sums import ROOM
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
+from reticent.guarantee import Relation, Sensitivity, grade, minting
 from reticent.guarantee.rounding import up
 from reticent.validation import InputError, count, positive
 
@@ -42,11 +40,11 @@ def separate_class_sums(
     2.0
     """
     touched = _touched(records, relation, max_records_per_person)
-    return proven(
+    return minting.proven(
         Sensitivity(
             l21=float(touched),
             blocks=count("classes", classes),
-            relation=as_relation(relation),
+            relation=grade.as_relation(relation),
             source=f"sums of unit rows of {classes} classes, theory H.3: N = {records}, records"
             f" each {max_records_per_person}",
         )
@@ -62,10 +60,10 @@ def class_counts(
     1.0
     """
     touched = _touched(records, relation, max_records_per_person)
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=float(touched),
-            relation=as_relation(relation),
+            relation=grade.as_relation(relation),
             source=f"class counts: N = {records}, records each {max_records_per_person}",
         )
     )
@@ -96,10 +94,10 @@ def joint_moment(  # noqa: PLR0913 - one argument for each public number of the 
     most, trace = ROOM * records, alpha + nu
     roundings = (most / EXACT_BLOCK + 8) * 2.0**-53 * most * (alpha + 2 * beta + nu)
     rounding = 2 * math.sqrt(count("order", order)) * roundings
-    return proven(
+    return minting.proven(
         Sensitivity(
             nuclear=up(touched * up(trace) + up(rounding)),
-            relation=as_relation(relation),
+            relation=grade.as_relation(relation),
             source=f"second moment × {alpha}, class sums × {beta:.6g}, class counts × {nu} in one"
             f" matrix of order {order}, theory H.4: N = {records}, records each"
             f" {max_records_per_person}",
@@ -109,7 +107,7 @@ def joint_moment(  # noqa: PLR0913 - one argument for each public number of the 
 
 def _touched(records: int, relation: Relation | str, max_records_per_person: int) -> int:
     """How many records come or go at most."""
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     if count("records", records) > MOST_RECORDS:

@@ -9,9 +9,7 @@ normaliser.
 import math
 from typing import Final
 
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
+from reticent.guarantee import Relation, Sensitivity, grade, minting
 from reticent.guarantee.rounding import up
 from reticent.validation import InputError, count, non_negative, positive
 
@@ -40,7 +38,7 @@ def rounded_sum(  # noqa: PLR0913 - one argument for each public number of the t
     >>> moved.l2 - 1.0 < 1e-9
     True
     """
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     bound, most = positive("bound", bound), ROOM * count("records", records)
@@ -49,7 +47,7 @@ def rounded_sum(  # noqa: PLR0913 - one argument for each public number of the t
     gamma = most * _UNIT / (1 - most * _UNIT)
     rounding = 2 * most * (gamma * bound + non_negative("term_error", term_error))
     l2 = up(touched * bound + rounding)
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=up(math.sqrt(count("size", size)) * l2),
             l2=l2,
@@ -78,7 +76,7 @@ def clipped_gradients(
     >>> clipped_gradients(clip=0.1, size=10, records=60000, relation="add-remove").l2 < 0.100002
     True
     """
-    relation = as_relation(relation)
+    relation = grade.as_relation(relation)
     if relation is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one, got neither")
     clip, most = positive("clip", clip), ROOM * count("records", records)
@@ -96,4 +94,4 @@ def clipped_gradients(
         source=f"per-example gradients clipped to {clip}, N = {records}, records each {each}"
         + ("" if exact else ", float32 without its rounding"),
     )
-    return proven(sensitivity) if exact else sensitivity
+    return minting.proven(sensitivity) if exact else sensitivity

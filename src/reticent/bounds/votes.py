@@ -6,10 +6,7 @@ Proofs are in docs/theory.md I.3 and I.4.
 import math
 
 from reticent.bounds.objective import touched_records
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.minting import proven
-from reticent.guarantee.rounding import up
+from reticent.guarantee import Relation, Sensitivity, grade, minting, rounding
 from reticent.validation import count
 
 
@@ -21,11 +18,11 @@ def teacher_votes(*, relation: Relation | str, max_records_per_person: int = 1) 
     (2.0, 1.414214)
     """
     touched = touched_records(relation, max_records_per_person)
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=2.0 * touched,
-            l2=up(math.sqrt(2) * touched),
-            relation=as_relation(relation),
+            l2=rounding.up(math.sqrt(2) * touched),
+            relation=grade.as_relation(relation),
             source=f"votes of teachers on disjoint parts, theory I.3: {touched} touched",
         )
     )
@@ -34,11 +31,11 @@ def teacher_votes(*, relation: Relation | str, max_records_per_person: int = 1) 
 def largest_vote(*, relation: Relation | str, max_records_per_person: int = 1) -> Sensitivity:
     """Of the number of votes for the class that has most: one for each touched teacher."""
     touched = float(touched_records(relation, max_records_per_person))
-    return proven(
+    return minting.proven(
         Sensitivity(
             l1=touched,
             l2=touched,
-            relation=as_relation(relation),
+            relation=grade.as_relation(relation),
             source=f"the largest vote of teachers, theory I.3: {touched:g} touched",
         )
     )
@@ -57,11 +54,11 @@ def record_lines(
     """
     touched = touched_records(relation, max_records_per_person)
     entries = math.sqrt(count("features", features))
-    return proven(
+    return minting.proven(
         Sensitivity(
-            l1=up(touched * (2 * entries + 2)),
-            l2=up(touched * math.sqrt(6.0)),
-            relation=as_relation(relation),
+            l1=rounding.up(touched * (2 * entries + 2)),
+            l2=rounding.up(touched * math.sqrt(6.0)),
+            relation=grade.as_relation(relation),
             source=f"lines of noisy records, theory I.4: d = {features}, {touched} touched",
         )
     )

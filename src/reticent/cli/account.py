@@ -7,36 +7,26 @@ from typing import Annotated
 import typer
 
 from reticent.cli import options as shared
+from reticent.cli import output
 from reticent.cli.events import MechanismName, read_event, release_event, sampled_steps
-from reticent.cli.output import print_json, print_line, print_table
-from reticent.guarantee import Event
-from reticent.guarantee.rounding import upper_text
+from reticent.guarantee import Event, rounding
 from reticent.validation import InputError
 
 Mechanism = Annotated[
     MechanismName | None,
-    typer.Option(
-        metavar="NAME",
-        help=f"The kind of one release: {', '.join(MechanismName)}.",
-        show_default=False,
-    ),
+    typer.Option(metavar="NAME", help=f"The kind of one release: {', '.join(MechanismName)}."),
 ]
 Noise = Annotated[
     float | None,
     typer.Option(
         "--noise-multiplier",
         help="Scale of the noise over the sensitivity (gaussian and -l2: L2, else L1).",
-        show_default=False,
     ),
 ]
 Cost = Annotated[
-    float | None,
-    typer.Option(help="ε of one pure or exponential release, ρ of a zcdp one.", show_default=False),
+    float | None, typer.Option(help="ε of one pure or exponential release, ρ of a zcdp one.")
 ]
-Events = Annotated[
-    Path | None,
-    typer.Option(help="A JSON file that describes the event instead.", show_default=False),
-]
+Events = Annotated[Path | None, typer.Option(help="A JSON file that describes the event instead.")]
 
 
 def account(
@@ -74,11 +64,11 @@ def account(
     compared = accounting.side_by_side(event, relation=found.relation, delta=found.delta)
     if json:
         side = {name: asdict(one) for name, one in compared.items()}
-        print_json(found.to_dict() | {"side_by_side": side, "guarantee": claim.to_dict()})
+        output.print_json(found.to_dict() | {"side_by_side": side, "guarantee": claim.to_dict()})
         return
     rows = [
-        (name, "–" if one.epsilon is None else upper_text(one.epsilon), one.note)
+        (name, "–" if one.epsilon is None else rounding.upper_text(one.epsilon), one.note)
         for name, one in compared.items()
     ]
-    print_table(f"ε at δ = {found.delta}", ("method", "ε", "counted as, or why not"), rows)
-    print_line(f"best by {found.method}: {claim}")
+    output.print_table(f"ε at δ = {found.delta}", ("method", "ε", "counted as, or why not"), rows)
+    output.print_line(f"best by {found.method}: {claim}")

@@ -64,7 +64,6 @@ def options(
         typer.Option(
             envvar=VARIABLE,
             help=f"Memory that reading one file may take, such as 16G; {DEFAULT} unless said.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

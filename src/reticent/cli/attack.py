@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from reticent.attacks.registry import ATTACKS
-from reticent.cli import private_table
-from reticent.cli.attack_output import print_attacked, print_rest, step_of
+from reticent.cli import attack_output, gate, options, output, private_table, progress, table_form
 from reticent.cli.endpoint import KEY_VARIABLE, Decimals, LabelsOnly, Top, open_endpoint
-from reticent.cli.gate import FailAbove, stop_above
-from reticent.cli.options import Json
-from reticent.cli.output import print_json
-from reticent.cli.progress import stages
-from reticent.cli.table_form import TableForm
+from reticent.cli.option_groups import with_option_groups
 from reticent.cli.task_attack import Form, attack_task, form_of_task, opened_task, refuse_for_task
 from reticent.validation import InputError
 
@@ -32,8 +28,7 @@ Endpoint = Annotated[
     typer.Option(
         help="In place of --target: the address of a reticent service, asked as one of its clients"
         f" with the key in {KEY_VARIABLE}; --classes in the order of its logits. Protected answers"
-        " are charged.",
-        show_default=False,
+        " are charged."
     ),
 ]
 TargetName = Annotated[
@@ -43,7 +38,6 @@ TargetName = Annotated[
         help="OUT of fit or protect (or its folder); a .csv or .parquet of probabilities, one"
         " column for each class, a row for each member and then for each non-member; or"
         " module:attribute, a fitted model, torch module or function.",
-        show_default=False,
     ),
 ]
 Members = Annotated[Path, typer.Option(help="Records it was trained on: .npz, .csv or .parquet.")]
@@ -53,22 +47,16 @@ NonMembers = Annotated[
 Shadow = Annotated[
     Path | None,
     typer.Option(
-        help="The adversary's own records, about twice as many as the members; no member is one.",
-        show_default=False,
+        help="The adversary's own records, about twice as many as the members; no member is one."
     ),
 ]
 Population = Annotated[
-    Path | None,
-    typer.Option(
-        help="Records that RMIA compares with; by default those of --shadow.", show_default=False
-    ),
+    Path | None, typer.Option(help="Records that RMIA compares with; by default those of --shadow.")
 ]
-Label = Annotated[str | None, typer.Option(help="The column of labels.", show_default="label")]
 Classes = Annotated[
     str | None,
     typer.Option(
-        help="What a function or torch module answers, column by column, comma-separated.",
-        show_default=False,
+        help="What a function or torch module answers, column by column, comma-separated."
     ),
 ]
 Names = Annotated[
@@ -82,41 +70,40 @@ ShadowModel = Annotated[
     str | None,
     typer.Option(
         help="softmax, mlp or logistic; or module:function of (X, y, seed) that trains a model as"
-        " the target was trained, and returns it. By default what the target is, else mlp.",
-        show_default=False,
+        " the target was trained, and returns it. By default what the target is, else mlp."
     ),
 ]
 Slices = Annotated[
     bool, typer.Option("--slices", help="The strongest attack by class and by confidence.")
 ]
 ScoresOut = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write each record's scores: .csv or .parquet, a private file.", show_default=False
-    ),
+    Path | None, typer.Option(help="Write each record's scores: .csv or .parquet, a private file.")
 ]
 Confidence = Annotated[float, typer.Option(help="That all intervals hold together.")]
 Seed = Annotated[int, typer.Option(help="Of the shadow models and of the attacks' own draws.")]
 Jobs = Annotated[int, typer.Option(help="Shadow models trained at a time; -1 takes every core.")]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TargetTableOptions(table_form.PersonTableOptions):
+    """How the records are read."""
+
+    label: Annotated[
+        str | None, typer.Option(help="The column of labels.", show_default="label")
+    ] = None
+
+
+@with_option_groups
 def attack(
     members: Members,
     nonmembers: NonMembers,
+    table: TargetTableOptions,
     target: TargetName = None,
     endpoint: Endpoint = None,
     shadow: Shadow = None,
     population: Population = None,
-    schema: private_table.SchemaFile = None,
-    label: Label = None,
     classes: Classes = None,
-    person: private_table.Person = None,
     max_records_per_person: private_table.Each = 1,
-    embedding: private_table.Embedding = None,
-    encoder: private_table.EncoderName = None,
-    text: private_table.EncodedText = None,
-    features: private_table.FeatureColumns = None,
-    drop: private_table.DropColumns = None,
     attacks: Names = "all",
     shadows: ShadowCount = 32,
     shadow_model: ShadowModel = None,
@@ -124,12 +111,12 @@ def attack(
     decimals: Decimals = None,
     labels_only: LabelsOnly = False,
     slices: Slices = False,
-    fail_above: FailAbove = None,
+    fail_above: gate.FailAbove = None,
     scores_out: ScoresOut = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     jobs: Jobs = -1,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Attack a model: can members be told from others, by whom, and how well?
 
@@ -139,37 +126,24 @@ def attack(
     or of several labels, loss (the squared error) and lira-online are made.
     """
     from reticent.attacks.open_target import described
-    from reticent.audit import write_scores
-    from reticent.audit.attack_plan import AttackPlan, View
-    from reticent.audit.attack_report import FPRS
-    from reticent.audit.user_code import this_folder_importable
+    from reticent.audit import attack_plan, attack_report, user_code, write_scores
     from reticent.results.gate import attack_limits_of, exceeded_by_attacks
 
-    plan = AttackPlan(
+    plan = attack_plan.AttackPlan(
         attacks=_names(attacks),
         shadow_model=_shadow_model(shadow_model),
         shadow_count=shadows,
-        view=View(top=top, decimals=decimals, labels_only=labels_only),
+        view=attack_plan.View(top=top, decimals=decimals, labels_only=labels_only),
         confidence=confidence,
         seed=seed,
         jobs=jobs,
     )
-    limits = attack_limits_of(fail_above or (), fprs=FPRS)
+    limits = attack_limits_of(fail_above or (), fprs=attack_report.FPRS)
     _refuse_early(scores_out)
     told = opened_task(target) if endpoint is None else None
-    with this_folder_importable():
+    with user_code.this_folder_importable():
         opened: Any = told or _opened(target, endpoint, classes, labels_only=labels_only)
-    tables = TableForm.of_release(
-        getattr(getattr(opened, "model", opened), "schema", None),
-        schema,
-        label=label,
-        person=person,
-        embedding=embedding,
-        encoder=encoder,
-        text=text,
-        features=features,
-        drop=drop,
-    )
+    tables = table.form_of(getattr(getattr(opened, "model", opened), "schema", None))
     files = _Files(members, nonmembers, shadow, population)
     if told is not None:
         refuse_for_task(
@@ -196,11 +170,13 @@ def attack(
         )
     above = exceeded_by_attacks(found, limits)
     if json:
-        print_json(step_of(opened, found, slices, above).model_dump(mode="json"))
+        output.print_json(
+            attack_output.step_of(opened, found, slices, above).model_dump(mode="json")
+        )
     else:
-        print_attacked(found, described(opened), plan)
-        print_rest(found, slices, scores_out)
-    stop_above(above)
+        attack_output.print_attacked(found, described(opened), plan)
+        attack_output.print_rest(found, slices, scores_out)
+    gate.stop_above(above)
 
 
 class _Files(NamedTuple):
@@ -214,20 +190,19 @@ class _Files(NamedTuple):
 
 def _attacked(target: Target, files: _Files, form: Form, plan: AttackPlan) -> Attacked:
     """All attacks of the plan on a model of classes."""
-    from reticent.audit.attack_run import attack_model
-    from reticent.audit.user_code import this_folder_importable
+    from reticent.audit import attack_run, user_code
 
     tables = form.tables
     if tables.schema is None and tables.embedding is None and tables.text is None:
-        _refuse_other_order(tables.said_label(), *files)
+        _refuse_other_order(tables.required_label(), *files)
     inner = _records(files.members, target, form)
     outer = _records(files.nonmembers, target, form, start=len(inner))
     own = {
         name: None if path is None else _records(path, target, form)
         for name, path in (("shadow", files.shadow), ("population", files.population))
     }
-    with stages() as stage, this_folder_importable():
-        return attack_model(target, inner, outer, **own, plan=plan, stage=stage)
+    with progress.stages() as stage, user_code.this_folder_importable():
+        return attack_run.attack_model(target, inner, outer, **own, plan=plan, stage=stage)
 
 
 def _shadow_model(name: str | None) -> Any:
@@ -287,13 +262,14 @@ def _refuse_other_order(label: str, first: Path, *files: Path | None) -> None:
 
 def _records(path: Path, target: Target, form: Form, *, start: int = 0) -> Records:
     """Features and labels of a file; labels alone do where the target's answers were written."""
-    from reticent.attacks import Records
+    from reticent.attacks import Records, targets
     from reticent.attacks.open_target import labels_alone
-    from reticent.attacks.targets import AnsweredTarget
     from reticent.protect.table import cap_rows_per_person
 
-    answered = isinstance(target, AnsweredTarget)  # each row has its answer: none may be left out
-    label = form.tables.said_label()
+    answered = isinstance(
+        target, targets.AnsweredTarget
+    )  # each row has its answer: none may be left out
+    label = form.tables.required_label()
     alone = labels_alone(path, label=label, start=start) if answered else None
     if alone is not None:
         return alone
@@ -308,11 +284,10 @@ def _in_order_of(target: Target, data: Dataset) -> Dataset:
     """With the columns in the order of a release that names them."""
     from dataclasses import replace
 
-    from reticent.protect import Release
-    from reticent.protect.feature_names import in_order
+    from reticent.protect import Release, feature_names
 
     model = getattr(target, "model", None)
     if not isinstance(model, Release):
         return data
-    rows = in_order(data.inputs, data.columns, model.columns)
+    rows = feature_names.in_order(data.inputs, data.columns, model.columns)
     return data if rows is data.inputs else replace(data, inputs=rows, columns=model.columns)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from reticent.cli import audit_options, private_table
-from reticent.cli.backend import refuse_cluster
-from reticent.cli.endpoint import CoinFiles, Decimals, LabelsOnly, Top, audit_endpoint
-from reticent.cli.options import Delta, Json, Pure, delta_of
+from reticent.cli import backend, table_form, task_attack
+from reticent.cli.audit_options import AuditedOptions, AuditOptions, Beta, Releases
+from reticent.cli.endpoint import CoinFiles, audit_endpoint
+from reticent.cli.option_groups import option_name, typed, with_option_groups
+from reticent.cli.options import Json, delta_of
 from reticent.cli.output import print_json, print_line, print_warning
+from reticent.cli.private_table import required_option
 from reticent.cli.progress import progress_line
-from reticent.cli.table_form import TableForm, common_schema
-from reticent.cli.task_attack import form_of_task
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.audit import FunctionAudit
+    from reticent.audit import FunctionAudit, one_training
     from reticent.audit.end_to_end.pairs import OwnTableAudit
-    from reticent.audit.one_training import TrainingAudit
     from reticent.audit.release import ClaimAudit, ClaimsAudit
     from reticent.data import Schema
 
@@ -73,45 +73,12 @@ FORMS = {
 }
 
 
+@with_option_groups
 def audit(
-    released: audit_options.Releases = None,
-    private: audit_options.Private = None,
-    schema: private_table.SchemaFile = None,
-    label: audit_options.Label = None,
-    person: private_table.Person = None,
-    embedding: private_table.Embedding = None,
-    encoder: private_table.EncoderName = None,
-    function: audit_options.Function = None,
-    one: audit_options.One = None,
-    other: audit_options.Other = None,
-    train: audit_options.Train = None,
-    end_to_end: audit_options.EndToEnd = None,
-    endpoint: audit_options.Endpoint = None,
-    members: audit_options.Members = None,
-    nonmembers: audit_options.NonMembers = None,
-    top: Top = None,
-    decimals: Decimals = None,
-    labels_only: LabelsOnly = False,
-    canaries: audit_options.Count = None,
-    kind: audit_options.Kind = None,
-    classes: private_table.Classes = None,
-    bound: private_table.Bound = None,
-    records: audit_options.Records = None,
-    epsilon: audit_options.Claimed = None,
-    delta: Delta = None,
-    pure: Pure = False,
-    relation: audit_options.Relation = None,
-    mechanism: audit_options.Mechanism = None,
-    penalty: private_table.Penalty = None,
-    norms: audit_options.NormsName = None,
-    centre: audit_options.Centre = None,
-    max_records_per_person: audit_options.RecordsEach = None,
-    pairs: audit_options.Pairs = None,
-    beta: audit_options.Beta = 0.05,
-    runs: audit_options.Runs = None,
-    candidates: audit_options.Candidates = None,
-    seed: audit_options.Seed = None,
-    jobs: audit_options.Jobs = None,
+    audited: AuditedOptions,
+    options: AuditOptions,
+    released: Releases = None,
+    beta: Beta = 0.05,
     json: Json = False,
 ) -> None:
     """Try to refute a claim: of releases, a function, a training, a service, or protect itself.
@@ -123,45 +90,29 @@ def audit(
     neighbouring files, built from your table, to all that leaves, with its noise replaced. What
     is printed is as private as the records.
     """
-    said = {
-        "--private": private, "--schema": schema, "--label": label, "--person": person,
-        "--embedding": embedding,
-        "--encoder": encoder, "--one": one, "--other": other, "--classes": classes,
-        "--bound": bound, "--records": records, "--canaries": canaries, "--kind": kind,
-        "--epsilon": epsilon, "--delta": delta, "--pure": pure or None, "--runs": runs,
-        "--candidates": candidates, "--seed": seed, "--relation": relation,
-        "--mechanism": mechanism, "--penalty": penalty, "--norms": norms, "--centre": centre,
-        "--max-records-per-person": max_records_per_person, "--pairs": pairs,
-        "--members": members, "--nonmembers": nonmembers, "--top": top, "--decimals": decimals,
-        "--labels-only": labels_only or None, "--jobs": jobs,
-    }  # fmt: skip
-    asked = {
-        "RELEASED": released or None, "--function": function, "--train": train,
-        "--end-to-end": end_to_end, "--endpoint": endpoint,
-    }  # fmt: skip
-    form = _form_of(asked, said)
+    form = _form_of({"RELEASED": released} if released else {}, audited, options)
     if form != "RELEASED":
-        refuse_cluster(form)
+        backend.refuse_cluster(form)
     if form == "RELEASED":
-        _finish_releases(_of_releases(list(released or ()), said, beta), json)
+        _finish_releases(_of_releases(list(released or ()), options, beta), json)
     elif form == "--end-to-end":
-        _finish(_of_own_table(str(end_to_end), said), json)
+        _finish(_of_own_table(str(audited.end_to_end), options), json)
     elif form == "--endpoint":
-        _finish(_of_service(str(endpoint), said, beta), json)
+        _finish(_of_service(str(audited.endpoint), options, beta), json)
     elif form == "--function":
-        _finish_function(_of_function(str(function), said, beta), json)
+        _finish_function(_of_function(str(audited.function), options, beta), json)
     else:
-        _finish(_of_training(str(train), said, beta), json)
+        _finish(_of_training(str(audited.train), options, beta), json)
 
 
-def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
+def _form_of(released: Mapping[str, object], audited: AuditedOptions, options: AuditOptions) -> str:
     """The one form that was asked for, with all that it needs and nothing that it has no use of."""
-    named = [form for form, value in asked.items() if value is not None]
+    named = [*released, *map(option_name, typed(audited))]
     if len(named) != 1:
         got = " and ".join(named) or "none"
         forms = "RELEASED, --function, --train, --endpoint and --end-to-end"
         raise InputError(f"one of {forms} must be said, got {got}")
-    given = {option for option, value in said.items() if value is not None}
+    given = set(map(option_name, typed(options)))
     needs, takes = FORMS[named[0]]
     held = HELD if "--schema" in given else ()
     if missing := [option for option in needs if option not in (*given, *held)]:
@@ -171,7 +122,7 @@ def _form_of(asked: Mapping[str, object], said: Mapping[str, object]) -> str:
     return named[0]
 
 
-def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) -> ClaimsAudit:
+def _of_releases(paths: Sequence[Path], options: AuditOptions, beta: float) -> ClaimsAudit:
     from reticent.audit.release_files import Effort, audit_files, refuse_persons
     from reticent.parallel import workers_are_remote
     from reticent.protect import load
@@ -181,23 +132,25 @@ def _of_releases(paths: Sequence[Path], said: Mapping[str, Any], beta: float) ->
         raise InputError("released must be different files, got one twice")
     releases = {name: load(name) for name in names}
     below = {str(one.recipe.to_dict().get("base") or "") for one in releases.values()} - {""}
-    if len(below) == 1 and said["--encoder"] is None:
-        said = {**said, "--encoder": below.pop()}
-    form = form_of_task(
-        _form(said, common_schema(list(releases.values()))), list(releases.values())
+    if len(below) == 1 and options.encoder is None:
+        options = replace(options, encoder=below.pop())
+    form = task_attack.form_of_task(
+        _form(options, table_form.common_schema(list(releases.values()))), list(releases.values())
     )
     for name, released in releases.items():  # before the table is read: persons may be texts
         refuse_persons(name, released, named=form.person is not None)
     with progress_line("runs") as progress:
         return audit_files(
             releases,
-            lambda classes: form.read(said["--private"], classes=classes),
+            lambda classes: form.read(
+                required_option("--private", options.private), classes=classes
+            ),
             beta=beta,
             effort=Effort(
-                runs=said["--runs"],
-                candidates=said["--candidates"],
+                runs=options.runs,
+                candidates=options.candidates,
                 progress=progress,
-                jobs=said["--jobs"] or (-1 if workers_are_remote() else 1),
+                jobs=options.jobs or (-1 if workers_are_remote() else 1),
             ),
         )
 
@@ -210,96 +163,92 @@ _FOR_PROTECT = (
 )
 
 
-def _of_own_table(learner: str, said: Mapping[str, Any]) -> OwnTableAudit:
+def _of_own_table(learner: str, options: AuditOptions) -> OwnTableAudit:
     from reticent.audit.end_to_end.pairs import audit_own_table
     from reticent.run.end_to_end_commands import protect_command
 
-    form = _form(said)
-    words = ["protect", "--learner", learner, *(["--pure"] if said["--pure"] else [])]
-    for option in _FOR_PROTECT:
-        if said[option] is not None:
-            words += [option, str(said[option])]
+    form = _form(options)
+    words = ["protect", "--learner", learner, *(["--pure"] if options.pure else [])]
+    for name, value in typed(options).items():
+        if option_name(name) in _FOR_PROTECT:
+            words += [option_name(name), str(value)]
     with progress_line("pairs") as progress:
         return audit_own_table(
-            said["--private"],
+            required_option("--private", options.private),
             lambda path: protect_command([*words, "--private", str(path)]),
-            label=form.said_label(),
+            label=form.required_label(),
             person=form.person,
             schema=form.schema,
-            pairs=PAIRS if said["--pairs"] is None else said["--pairs"],
-            seed=said["--seed"] or 0,
+            pairs=PAIRS if options.pairs is None else options.pairs,
+            seed=options.seed or 0,
             progress=progress,
         )
 
 
-def _of_function(name: str, said: Mapping[str, Any], beta: float) -> FunctionAudit:
-    from reticent.audit import audit_function
-    from reticent.audit.user_code import open_function, open_input, this_folder_importable
+def _of_function(name: str, options: AuditOptions, beta: float) -> FunctionAudit:
+    from reticent.audit import audit_function, user_code
 
-    if said["--one"] == said["--other"]:
+    if options.one == options.other:
         raise InputError("--one and --other must be two inputs, got the same twice")
-    delta = delta_of(said["--delta"], bool(said["--pure"]))
-    with progress_line("runs") as progress, this_folder_importable():
+    delta = delta_of(options.delta, options.pure)
+    with progress_line("runs") as progress, user_code.this_folder_importable():
         return audit_function(
-            open_function("--function", name),
-            open_input("--one", said["--one"]),
-            open_input("--other", said["--other"]),
-            epsilon=said["--epsilon"],
+            user_code.open_function("--function", name),
+            user_code.open_input("--one", required_option("--one", options.one)),
+            user_code.open_input("--other", required_option("--other", options.other)),
+            epsilon=required_option("--epsilon", options.epsilon),
             delta=delta,
-            runs=said["--runs"],
-            noise=said["--mechanism"],
+            runs=options.runs,
+            noise=options.mechanism,
             beta=beta,
-            seed=said["--seed"] or 0,
+            seed=options.seed or 0,
             progress=progress,
         )
 
 
-def _of_training(name: str, said: Mapping[str, Any], beta: float) -> ClaimAudit:
-    from reticent.audit.release_files import TrainingPlan, audit_named_training, needs_bound
-    from reticent.audit.user_code import this_folder_importable
+def _of_training(name: str, options: AuditOptions, beta: float) -> ClaimAudit:
+    from reticent.audit import release_files, user_code
 
-    form = _form(said)
-    chosen = {"canaries": said["--canaries"], "kind": said["--kind"], "seed": said["--seed"]}
-    plan = TrainingPlan(
+    form = _form(options)
+    plan = release_files.TrainingPlan(
         train=name,
-        bound=form.said_bound(said["--bound"]) if needs_bound(name) else said["--bound"],
-        epsilon=said["--epsilon"],
-        delta=delta_of(said["--delta"], bool(said["--pure"])),
-        records=form.said_records(said["--records"]),
-        **{option: value for option, value in chosen.items() if value is not None},
+        bound=form.bound_or(options.bound) if release_files.needs_bound(name) else options.bound,
+        epsilon=options.epsilon,
+        delta=delta_of(options.delta, options.pure),
+        records=form.records_or(options.records),
+        **typed(options, ("canaries", "kind", "seed")),
     )
-    data = form.read(said["--private"])
-    with this_folder_importable():
-        return audit_named_training(data, plan, beta=beta)
+    data = form.read(required_option("--private", options.private))
+    with user_code.this_folder_importable():
+        return release_files.audit_named_training(data, plan, beta=beta)
 
 
-def _of_service(url: str, said: Mapping[str, Any], beta: float) -> TrainingAudit:
+def _of_service(url: str, options: AuditOptions, beta: float) -> one_training.TrainingAudit:
     from reticent.audit.attack_plan import View
 
-    form = TableForm.of(
-        said["--schema"],
-        **{name: said[f"--{name}"] for name in ("label", "embedding", "encoder")},
+    form = table_form.TableForm.of(
+        options.schema, label=options.label, embedding=options.embedding, encoder=options.encoder
     )
     form = form.or_label("label")
-    shown = {name: said[f"--{name}"] for name in ("top", "decimals")}
-    delta = 0.0 if said["--pure"] else said["--delta"]
+    files = (
+        required_option("--members", options.members),
+        required_option("--nonmembers", options.nonmembers),
+    )
     found, charged = audit_endpoint(
         url,
-        CoinFiles(said["--members"], said["--nonmembers"], form),
-        classes=said["--classes"],
-        view=View(**shown, labels_only=bool(said["--labels-only"])),
-        delta=delta,
+        CoinFiles(*files, form),
+        classes=options.classes,
+        view=View(top=options.top, decimals=options.decimals, labels_only=options.labels_only),
+        delta=0.0 if options.pure else options.delta,
         beta=beta,
     )
     print_warning(f"the service charged {charged:,} answers for this audit")
     return found
 
 
-def _form(said: Mapping[str, Any], own: Schema | None = None) -> TableForm:
-    options = ("label", "person", "embedding", "encoder", "classes")
-    return TableForm.of_release(
-        own, said["--schema"], **{name: said[f"--{name}"] for name in options}
-    )
+def _form(options: AuditOptions, own: Schema | None = None) -> table_form.TableForm:
+    names = ("schema", "label", "person", "embedding", "encoder", "classes")
+    return table_form.TableForm.of_release(own, **{name: getattr(options, name) for name in names})
 
 
 def _finish_function(found: FunctionAudit, json: bool) -> None:

@@ -1,19 +1,19 @@
 """``--backend`` and ``--address``: where the tasks of a long command run."""
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
+from reticent.cli.option_groups import with_options
 from reticent.validation import InputError
 
 Backend = Annotated[
     str,
     typer.Option(
         help="Where tasks run: loky, processes of this machine; or ray, a cluster, with all of its"
-        " cores unless --jobs says how many (pip install 'reticent[ray]').",
+        " cores unless --jobs says how many (pip install 'reticent[ray]')."
     ),
 ]
 Address = Annotated[
@@ -22,10 +22,8 @@ Address = Annotated[
         metavar="HOST:PORT",
         help="Of the Ray cluster, which sees the private records. Without it Ray is started on this"
         " machine for this command alone.",
-        show_default=False,
     ),
 ]
-_OPTIONS = {"backend": ("loky", Backend), "address": (None, Address)}
 
 
 def with_backend(command: Callable[..., None]) -> Callable[..., None]:
@@ -45,14 +43,7 @@ def with_backend(command: Callable[..., None]) -> Callable[..., None]:
                 more["jobs"] = workers(-1)
             command(*arguments, **more)
 
-    signature = inspect.signature(command, eval_str=True)
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=usual, annotation=option)
-        for name, (usual, option) in _OPTIONS.items()
-    ]
-    parameters = [*signature.parameters.values(), *added]
-    placed.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return placed
+    return with_options(placed, {"backend": (Backend, "loky"), "address": (Address, None)})
 
 
 def refuse_cluster(form: str) -> None:

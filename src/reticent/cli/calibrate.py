@@ -1,26 +1,21 @@
 """``reticent calibrate``: the noise that each mechanism needs for one (ε, δ)."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reticent.cli import events, output
 from reticent.cli import options as shared
-from reticent.cli.events import sampled_steps
-from reticent.cli.output import print_json, print_line, print_table
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.rounding import scale_text, upper_text
+from reticent.guarantee import Relation, Sensitivity, rounding
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.mechanisms import Calibrated
 
-L1 = Annotated[float | None, typer.Option(help="The L1 sensitivity.", show_default=False)]
-L2 = Annotated[float | None, typer.Option(help="The L2 sensitivity.", show_default=False)]
+L1 = Annotated[float | None, typer.Option(help="The L1 sensitivity.")]
+L2 = Annotated[float | None, typer.Option(help="The L2 sensitivity.")]
 Dimension = Annotated[
-    int | None,
-    typer.Option(help="The number of entries; the std of l2-laplace needs it.", show_default=False),
+    int | None, typer.Option(help="The number of entries; the std of l2-laplace needs it.")
 ]
 
 
@@ -48,6 +43,8 @@ def calibrate(
     spent = shared.delta_of(delta, pure)
     if (sample_size is None) != (population is None):
         raise InputError("--sample-size and --population must be given together, got one of them")
+    if l1 is None and l2 is None:
+        raise InputError("the sensitivity must be said, --l1 or --l2 (or both), got neither")
     stepwise = times != 1 or sampling_rate is not None or sample_size is not None
     sensitivity = Sensitivity(
         l1=l1,
@@ -60,34 +57,36 @@ def calibrate(
             sensitivity,
             epsilon=epsilon,
             delta=spent,
-            steps=lambda event: sampled_steps(event, times, sampling_rate, sample_size, population),
+            steps=lambda event: events.sampled_steps(
+                event, times, sampling_rate, sample_size, population
+            ),
         )
     else:
         rows = calibrated(sensitivity, epsilon=epsilon, delta=spent, dimension=dimension)
     if not rows:
         raise InputError("no mechanism reaches this: with --pure give --l1, else give --l2 or --l1")
     if json:
-        print_json({"mechanisms": [row.to_dict() for row in rows]})
+        output.print_json({"mechanisms": [row.to_dict() for row in rows]})
         return
     _print(rows)
 
 
-def _print(rows: list[Calibrated]) -> None:
+def _print(rows: "list[Calibrated]") -> None:
     claim = rows[0].guarantee
-    print_table(
-        f"Noise for ε = {upper_text(claim.epsilon)}",
+    output.print_table(
+        f"Noise for ε = {rounding.upper_text(claim.epsilon)}",
         ("mechanism", "by", "scale", "std", "δ", "grade"),
         [_cells(way) for row in rows for way in (row, *row.alternatives)],
     )
-    print_line(f"neighbours: {claim.relation}; unit: {claim.unit}")
+    output.print_line(f"neighbours: {claim.relation}; unit: {claim.unit}")
 
 
-def _cells(row: Calibrated) -> tuple[str, ...]:
+def _cells(row: "Calibrated") -> tuple[str, ...]:
     return (
         row.mechanism,
         row.route,
-        scale_text(row.scale),
-        "needs --dimension" if row.std is None else scale_text(row.std),
-        upper_text(row.guarantee.delta),
+        rounding.scale_text(row.scale),
+        "needs --dimension" if row.std is None else rounding.scale_text(row.std),
+        rounding.upper_text(row.guarantee.delta),
         str(row.guarantee.grade),
     )

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reticent.cli.options import Json
-from reticent.cli.output import print_json, print_line
+from reticent.cli import options, output
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -16,17 +15,13 @@ if TYPE_CHECKING:
     from reticent.results.task_results import TaskResults
 
 Document = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="RESULTS", help="results.json of a run; or --released.", show_default=False
-    ),
+    Path | None, typer.Argument(metavar="RESULTS", help="results.json of a run; or --released.")
 ]
 Released = Annotated[
     Path | None,
     typer.Option(
         help="The released model, OUT of protect: its ε is computed anew. With --public, by default"
-        " the one beside RESULTS.",
-        show_default=False,
+        " the one beside RESULTS."
     ),
 ]
 AttackFiles = Annotated[
@@ -35,22 +30,15 @@ AttackFiles = Annotated[
         "--attack",
         help="What attack --json printed, on the release or on the model before it; may be given"
         " several times. Without RESULTS.",
-        show_default=False,
     ),
 ]
 AuditFile = Annotated[
-    Path | None,
-    typer.Option("--audit", help="What audit --json printed. Without RESULTS.", show_default=False),
+    Path | None, typer.Option("--audit", help="What audit --json printed. Without RESULTS.")
 ]
-Out = Annotated[
-    Path | None, typer.Option(help="Where to write the card; else printed.", show_default=False)
-]
+Out = Annotated[Path | None, typer.Option(help="Where to write the card; else printed.")]
 Annex = Annotated[
     Path | None,
-    typer.Option(
-        help="Where to write evidence along the questions of EDPB Opinion 28/2024.",
-        show_default=False,
-    ),
+    typer.Option(help="Where to write evidence along the questions of EDPB Opinion 28/2024."),
 ]
 Public = Annotated[bool, typer.Option("--public", help="Leave out all that no guarantee covers.")]
 HuggingFace = Annotated[
@@ -71,7 +59,7 @@ def card(
     annex: Annex = None,
     public: Public = False,
     hugging_face: HuggingFace = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Write the privacy section of a model card, as Markdown: what is promised, tried and open.
 
@@ -81,7 +69,7 @@ def card(
     from reticent.files import write_together
     from reticent.report.annex import annex as annex_of
     from reticent.report.card import card as card_of
-    from reticent.report.hugging_face import model_card
+    from reticent.report.card import model_card
 
     if hugging_face and not public:
         raise InputError("--hugging-face must be given with --public: a model card is published")
@@ -103,13 +91,15 @@ def card(
     asked = {path: texts[name].encode() for name, path in paths.items() if path is not None}
     write_together(asked, private=not public)
     if json:
-        print_json({name: texts[name] for name in texts if name == "card" or annex is not None})
+        output.print_json(
+            {name: texts[name] for name in texts if name == "card" or annex is not None}
+        )
     elif out is None:
         typer.echo(texts["card"], nl=False)
     kind = "public: what the guarantee covers" if public else "internal: not for publication"
     for name, path in () if json else paths.items():
         if path is not None and out is not None:
-            print_line(f"{name} written to {path}; {kind}")
+            output.print_line(f"{name} written to {path}; {kind}")
 
 
 _BESIDE = "--attack and --audit must not be given beside RESULTS, which has its own"
@@ -127,13 +117,12 @@ def _task_evidence(
     task: TaskResults, results: Path, released: Path | None, *, public: bool
 ) -> tuple[Evidence, str | None]:
     """Evidence by the certificate of the release, and the measures of its task."""
-    from reticent.report.publication import release_beside
-    from reticent.report.task_page import refuse_unpublishable_task, task_evidence, task_utility
+    from reticent.report import publication, task_page
 
-    beside = release_beside(results, task) if released is None else released
+    beside = publication.release_beside(results, task) if released is None else released
     if public:
-        refuse_unpublishable_task(task)
-    return task_evidence(task, beside), None if public else task_utility(task)
+        task_page.refuse_unpublishable_task(task)
+    return task_page.task_evidence(task, beside), None if public else task_page.task_utility(task)
 
 
 def _evidence(
@@ -146,8 +135,7 @@ def _evidence(
 ) -> Evidence:
     from reticent.report.evidence import of_certificate, of_results, with_steps
     from reticent.report.publication import release_beside
-    from reticent.results import read_results
-    from reticent.results.steps import read_attack, read_audit
+    from reticent.results import read_results, steps
 
     if results is not None:
         if attacks or audit is not None:
@@ -161,6 +149,6 @@ def _evidence(
     alone = of_certificate(released)
     return with_steps(
         alone,
-        tuple(map(read_attack, attacks)),
-        None if audit is None else read_audit(audit, alone.title),
+        tuple(map(steps.read_attack, attacks)),
+        None if audit is None else steps.read_audit(audit, alone.title),
     )

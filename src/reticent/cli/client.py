@@ -1,7 +1,5 @@
 """``reticent client``: who may ask a service, how much, and with which keys."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reticent.cli.endpoint import KEY_VARIABLE
+from reticent.cli import endpoint, released
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table
 from reticent.cli.quiet import with_quiet
-from reticent.cli.released import refuse_no_csv, write_answers
 
 if TYPE_CHECKING:
     from reticent.ledger.clients import Clients
@@ -30,37 +27,29 @@ Prefix = Annotated[str, typer.Argument(metavar="KEY", help="The key, or its firs
 DataSet = Annotated[
     str | None,
     typer.Option(
-        "--data-set",
-        help="The data set whose answers it may ask for; without, released models.",
-        show_default=False,
+        "--data-set", help="The data set whose answers it may ask for; without, released models."
     ),
 ]
 Limit = Annotated[
     int | None,
     typer.Option(
-        "--answers",
-        help="Its share of the data set's answers; without, all that the budget has.",
-        show_default=False,
+        "--answers", help="Its share of the data set's answers; without, all that the budget has."
     ),
 ]
 Scopes = Annotated[str, typer.Option(help="Some of ask, read and admin, comma-separated.")]
-Days = Annotated[
-    float | None,
-    typer.Option(help="After how many days the key ends.", show_default=False),
-]
+Days = Annotated[float | None, typer.Option(help="After how many days the key ends.")]
 Address = Annotated[str, typer.Argument(metavar="URL", help="Where the service listens.")]
 AskedRows = Annotated[
     Path, typer.Option("--queries", help="The rows to ask about: a .csv, .parquet or .npz file.")
 ]
 AnswersOut = Annotated[
-    Path | None,
-    typer.Option("--out", help="Write the answers to this .csv file.", show_default=False),
+    Path | None, typer.Option("--out", help="Write the answers to this .csv file.")
 ]
 Create = Annotated[bool, typer.Option("--create", help="Make the database if there is none.")]
 
 
 @contextmanager
-def _clients(where: str, *, create: bool = False) -> Iterator[Clients]:
+def _clients(where: str, *, create: bool = False) -> "Iterator[Clients]":
     from reticent.ledger.clients import Clients
     from reticent.ledger.storage import Storage
 
@@ -183,10 +172,10 @@ def ask(address: Address, queries: AskedRows, out: AnswersOut = None, json: Json
     from reticent.service.asking import ask_table
 
     if out is not None:
-        refuse_no_csv(out)
-    found = ask_table(address, queries, key=os.environ.get(KEY_VARIABLE))
+        released.refuse_no_csv(out)
+    found = ask_table(address, queries, key=os.environ.get(endpoint.KEY_VARIABLE))
     rows = [[answer] for answer in found.answers]
-    write_answers(out, ("row", "predicted"), rows)
+    released.write_answers(out, ("row", "predicted"), rows)
     if json:
         print_json({"predictions": found.answers, "charged": found.charged})
         return

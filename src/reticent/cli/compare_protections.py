@@ -1,7 +1,5 @@
 """``reticent compare-protections``: every place for noise on one data set, on one plot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,9 +23,7 @@ Test = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        help="A folder for protections.html, .json and .csv; none by default.", show_default=False
-    ),
+    typer.Option(help="A folder for protections.html, .json and .csv; none by default."),
 ]
 Chosen = Annotated[
     str | None,
@@ -35,7 +31,6 @@ Chosen = Annotated[
         "--protections",
         help=f"Those to compare, comma-separated: {', '.join(classifiers())}; by default all but"
         " network, which takes many minutes.",
-        show_default=False,
     ),
 ]
 AndPure = Annotated[bool, typer.Option("--and-pure", help="Each at δ = 0 too, by Laplace noise.")]
@@ -100,7 +95,7 @@ def compare_protections(
     print_protections(found, written)
 
 
-def print_protections(found: Protections, written: Sequence[Path]) -> None:
+def print_protections(found: "Protections", written: Sequence[Path]) -> None:
     """A row for each protection, notes, and which of them lose a class."""
     table = found.table()
     print_table(table.title, table.columns, table.rows)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from reticent.cli.private_table import listed
-from reticent.cli.table_form import TableForm
+from reticent.cli import private_table, table_form
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -20,14 +19,8 @@ if TYPE_CHECKING:
     from reticent.service.endpoint import EndpointTarget
 
 KEY_VARIABLE: Final = "RETICENT_API_KEY"
-Top = Annotated[
-    int | None,
-    typer.Option(help="Show the adversary the K largest probabilities.", show_default=False),
-]
-Decimals = Annotated[
-    int | None,
-    typer.Option(help="Show it probabilities of so many decimals.", show_default=False),
-]
+Top = Annotated[int | None, typer.Option(help="Show the adversary the K largest probabilities.")]
+Decimals = Annotated[int | None, typer.Option(help="Show it probabilities of so many decimals.")]
 LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Show it labels alone.")]
 
 
@@ -42,7 +35,7 @@ def open_endpoint(url: str, classes: str | None, *, labels_only: bool) -> Endpoi
     """A service as the target of attacks; its classes in the order of its logits."""
     from reticent.service.endpoint import EndpointTarget
 
-    return EndpointTarget(service_at(url), listed(classes), labels_only=labels_only)
+    return EndpointTarget(service_at(url), private_table.listed(classes), labels_only=labels_only)
 
 
 class CoinFiles(NamedTuple):
@@ -50,7 +43,7 @@ class CoinFiles(NamedTuple):
 
     members: Path
     others: Path
-    form: TableForm
+    form: table_form.TableForm
 
     def read(self, classes: list[str]) -> tuple[Records, Any]:
         """All records in one order, and the coin of each."""

@@ -5,18 +5,16 @@ from typing import Annotated
 
 import typer
 
-from reticent.cli.options import Json
-from reticent.cli.output import print_json, print_line
+from reticent.cli import options, output
 from reticent.cli.released import Released
 from reticent.validation import InputError
 
 Onnx = Annotated[
-    Path | None,
-    typer.Option("--onnx", help="Write this .onnx file, for any runtime.", show_default=False),
+    Path | None, typer.Option("--onnx", help="Write this .onnx file, for any runtime.")
 ]
 
 
-def export(released: Released, onnx: Onnx = None, json: Json = False) -> None:
+def export(released: Released, onnx: Onnx = None, json: options.Json = False) -> None:
     """Write a released model in a format of others, with the same predictions.
 
     The guarantee is the release's: to write it otherwise is post-processing. Keep the certificate
@@ -34,7 +32,7 @@ def export(released: Released, onnx: Onnx = None, json: Json = False) -> None:
     write_atomic(onnx, to_onnx(release))
     inputs = {"x": f"float64, {release.features} columns"}
     if json:
-        print_json({"onnx": str(onnx), "inputs": inputs, "columns": list(release.columns)})
+        output.print_json({"onnx": str(onnx), "inputs": inputs, "columns": list(release.columns)})
         return
-    print_line(f"input x: {inputs['x']}; {release.guarantee}")
-    print_line(f"written to {onnx}")
+    output.print_line(f"input x: {inputs['x']}; {release.guarantee}")
+    output.print_line(f"written to {onnx}")

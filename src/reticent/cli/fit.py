@@ -5,44 +5,33 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.cli import private_table
-from reticent.cli.options import Json, RelationName, relation_of
-from reticent.cli.output import print_json, print_line
-from reticent.cli.table_form import TableForm
+from reticent.cli import options, output, private_table, table_form
+from reticent.cli.option_groups import with_option_groups
 from reticent.validation import InputError
 
 Out = Annotated[Path, typer.Option(help="Where to write OUT.fit.safetensors: a private file.")]
 LaterEpsilon = Annotated[
-    float | None,
-    typer.Option("--epsilon", help="The ε that protect will be asked for.", show_default=False),
+    float | None, typer.Option("--epsilon", help="The ε that protect will be asked for.")
 ]
-LaterDelta = Annotated[
-    float | None, typer.Option("--delta", help="The δ of that ε.", show_default=False)
-]
+LaterDelta = Annotated[float | None, typer.Option("--delta", help="The δ of that ε.")]
 
 
+@with_option_groups
 def fit(
     private: private_table.Private,
     out: Out,
-    schema: private_table.SchemaFile = None,
-    label: private_table.Label = None,
+    table: table_form.PersonTableOptions,
     classes: private_table.Classes = None,
     bound: private_table.Bound = None,
     records: private_table.Records = None,
     penalty: private_table.Penalty = None,
     epsilon: LaterEpsilon = None,
     delta: LaterDelta = None,
-    relation: RelationName = None,
+    relation: options.RelationName = None,
     mechanism: private_table.MechanismOption = "gaussian",
     norms: private_table.Norms = None,
-    person: private_table.Person = None,
     max_records_per_person: private_table.Each = 1,
-    embedding: private_table.Embedding = None,
-    encoder: private_table.EncoderName = None,
-    text: private_table.EncodedText = None,
-    features: private_table.FeatureColumns = None,
-    drop: private_table.DropColumns = None,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Fit a softmax head on private features; nothing is released.
 
@@ -55,27 +44,17 @@ def fit(
     from reticent.training.features import as_norms
     from reticent.training.fit_file import fit_path, save_fit
 
-    form = TableForm.of(
-        schema,
-        label=label,
-        person=person,
-        classes=classes,
-        embedding=embedding,
-        encoder=encoder,
-        text=text,
-        features=features,
-        drop=drop,
-    )
-    form.said_label()
+    form = table.form(classes=classes)
+    form.required_label()
     names = private_table.required_option("--classes", form.classes)
     writable_file(fit_path(out))
     public: dict[str, Any] = {
-        "bound": private_table.required_option("--bound", form.said_bound(bound)),
+        "bound": private_table.required_option("--bound", form.bound_or(bound)),
         "norms": as_norms(norms or "clip"),
     }
     each, normaliser = (
         private_table.each_of(form.person, max_records_per_person),
-        private_table.required_option("--records", form.said_records(records)),
+        private_table.required_option("--records", form.records_or(records)),
     )
     if penalty is None and (epsilon is None or delta is None):
         raise InputError(
@@ -91,7 +70,7 @@ def fit(
         terms = Terms(
             epsilon=epsilon,
             delta=delta,
-            relation=relation_of(relation),
+            relation=options.relation_of(relation),
             max_records_per_person=each,
         )
         request = ReleaseRequest(
@@ -101,12 +80,12 @@ def fit(
     head = fit_head(data, spec)
     path = save_fit(head, out)
     if json:
-        print_json({"fit": str(path), "penalty": head.penalty, "tolerance": head.tolerance_})
+        output.print_json({"fit": str(path), "penalty": head.penalty, "tolerance": head.tolerance_})
         return
-    print_line(
+    output.print_line(
         f"certified optimum: gradient at most {head.tolerance_:.3g}, penalty {head.penalty:.6g}"
     )
-    print_line(
+    output.print_line(
         f"written to {path}: UNPROTECTED, as private as the records; reticent protect --fit "
         "releases it"
     )

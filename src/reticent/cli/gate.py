@@ -1,7 +1,5 @@
 """``--fail-above`` of the commands that measure: exit code 3, and one line that says why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +21,7 @@ _HELP = (
 
 def _option(more: str) -> Any:
     help_text = _HELP.format(more=more)
-    return typer.Option("--fail-above", metavar="FIGURE=LIMIT", help=help_text, show_default=False)
+    return typer.Option("--fail-above", metavar="FIGURE=LIMIT", help=help_text)
 
 
 FailAbove = Annotated[list[str] | None, _option("")]
@@ -35,7 +33,7 @@ RunFailAbove = Annotated[
 """Of the recommended release of a run."""
 
 
-def stop_above(excesses: Sequence[Excess]) -> None:
+def stop_above(excesses: "Sequence[Excess]") -> None:
     """End with 3 and one line on the error stream where anything is above its limit."""
     from reticent.results.gate import in_one_line
 

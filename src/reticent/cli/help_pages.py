@@ -18,7 +18,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Processes": ("jobs", "backend", "address"),
     "Output": ("out", "scores-out", "replace", "json", "quiet", "verbose", "help"),
 }
-"""In the order of a page; whatever stands nowhere is an option of the command's own."""
+"""Sections and their options in the order of a page; what stands nowhere is the command's own."""
 FEWEST = 12
 """Options of a page that is cut into sections."""
 
@@ -34,8 +34,10 @@ class SectionedCommand(TyperCommand):
             return
         arguments = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
         _write_section(ctx, formatter, "Arguments", arguments)
-        for title in SECTIONS:
+        for title, names in SECTIONS.items():
             inside = [option for option in options if section_of(option) == title]
+            if names:
+                inside.sort(key=lambda option: names.index(_name(option)))
             _write_section(ctx, formatter, title, inside)
 
 
@@ -59,8 +61,12 @@ class SectionedGroup(TyperGroup):
 
 def section_of(option: Any) -> str:
     """The title of the section that an option stands in."""
-    name = option.opts[0].removeprefix("--")
+    name = _name(option)
     return next((title for title, names in SECTIONS.items() if name in names), OWN)
+
+
+def _name(option: Any) -> str:
+    return str(option.opts[0]).removeprefix("--")
 
 
 def first_sentence(command: Any) -> str:

@@ -25,30 +25,23 @@ app = typer.Typer(help="What was spent on a data set, and what may still be.")
 
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a PostgreSQL URL.")]
 Name = Annotated[str, typer.Argument(help="The data set, by the name you give it.")]
-OneName = Annotated[str | None, typer.Argument(help="One data set only.", show_default=False)]
+OneName = Annotated[str | None, typer.Argument(help="One data set only.")]
 SpentDelta = Annotated[
-    float | None,
-    typer.Option("--delta", help="The δ; by default that of the budget, or 0.", show_default=False),
+    float | None, typer.Option("--delta", help="The δ; by default that of the budget, or 0.")
 ]
 BudgetEpsilon = Annotated[float, typer.Option("--epsilon", help="The ε not to be exceeded.")]
 Unit = Annotated[str, typer.Option(help="What is protected: one record, one person, ….")]
 Filter = Annotated[
-    str | None,
-    typer.Option(
-        help="The sum that is limited: basic (the default), zcdp, rdp or gdp.", show_default=False
-    ),
+    str | None, typer.Option(help="The sum that is limited: basic (the default), zcdp, rdp or gdp.")
 ]
 Events = Annotated[Path, typer.Option(help="A JSON file that describes what will be released.")]
 Plan = Annotated[
-    Path | None,
-    typer.Option(help="A JSON file of events that rdp should be tight for.", show_default=False),
+    Path | None, typer.Option(help="A JSON file of events that rdp should be tight for.")
 ]
 ChargeDelta = Annotated[
     float | None,
     typer.Option(
-        "--delta",
-        help="Where noise with an ε at every δ, such as Gaussian, is added to ε and δ.",
-        show_default=False,
+        "--delta", help="Where noise with an ε at every δ, such as Gaussian, is added to ε and δ."
     ),
 ]
 Purpose = Annotated[str, typer.Option(help="A public line that says what for.")]

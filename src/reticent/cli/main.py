@@ -4,7 +4,9 @@
 3 a ``--fail-above`` gate; 70 internal error; 130 interrupted; 143 ended by SIGTERM, 129 by SIGHUP.
 """
 
+import errno
 import functools
+import io
 import os
 import re
 import sys
@@ -15,6 +17,7 @@ from typing import Any
 import typer
 
 from reticent.cli.app import app
+from reticent.cli.option_groups import option_name
 from reticent.cli.termination import end_on_signals, leave, received
 from reticent.ledger.errors import BudgetExhausted
 from reticent.validation import InputError, printable
@@ -26,6 +29,21 @@ INTERRUPTED = 130
 _MOST_LETTERS = 1000
 _ARGUMENT = re.compile(r"([a-z_]+) must\b")
 """The name that a message of the library begins with."""
+_FILE_ERRORS = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.ENAMETOOLONG,
+        errno.ELOOP,
+        errno.EROFS,
+        errno.ENOSPC,
+        errno.EDQUOT,
+    }
+)
+"""Reasons for which a system refuses a path or a write, none of them a fault of the program."""
 _OTHER_NAMES = {"radius": "bound", "recipe": "learner", "noise": "mechanism"}
 """Where the library's word is not the command line's."""
 
@@ -42,6 +60,7 @@ USAGE_ERROR = _usage_error()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     _silence_libraries()
+    _escape_what_cannot_be_written()
     end_on_signals()
     code = run(list(sys.argv[1:] if arguments is None else arguments))
     if (ended_by := received()) is not None:
@@ -56,6 +75,13 @@ def _silence_libraries() -> None:
     warnings.simplefilter("ignore")
     warnings.showwarning = lambda *_, **__: None  # a library that is imported later sets its own
     os.environ["PYTHONWARNINGS"] = "ignore"  # of worker processes
+
+
+def _escape_what_cannot_be_written() -> None:
+    """Where the locale has no ε (ASCII, Latin-1), it is printed as an escape: nothing is lost."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run(arguments: list[str]) -> int:
@@ -75,6 +101,14 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("RETICENT_DEBUG"):
             raise
         return _internal(error)
+
+
+def _file_refused(error: OSError) -> str:
+    """What the system said of a file that was named: a path and a reason, no content."""
+    if error.filename is None:
+        return f"output must be written to a place that takes it, got: {error.strerror}"
+    name = os.fsdecode(error.filename)
+    return f"{name} must be a file or folder that can be used, got: {error.strerror}"
 
 
 def _parser() -> Any:
@@ -115,7 +149,7 @@ def in_typed_words(message: str, arguments: Sequence[str]) -> str:
     if named is None or found is None:
         return message
     name = _OTHER_NAMES.get(named[1], named[1])
-    option = "--" + name.replace("_", "-")
+    option = option_name(name)
     typed = {text for parameter in found.params for text in parameter.opts}
     return f"{option}{message[named.end(1) :]}" if option in typed else message
 
@@ -123,6 +157,8 @@ def in_typed_words(message: str, arguments: Sequence[str]) -> str:
 def _internal(error: Exception) -> int:
     if received() is not None:  # whatever the end of a worker made of it
         return _fail("interrupted", INTERRUPTED)
+    if isinstance(error, OSError) and error.errno in _FILE_ERRORS:
+        return _fail(_file_refused(error), BAD_INPUT)
     kind = type(error).__name__
     return _fail(f"internal error: {kind}; run again with RETICENT_DEBUG=1", INTERNAL_ERROR)
 

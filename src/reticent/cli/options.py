@@ -1,7 +1,5 @@
 """Options that several commands share: the same words everywhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +11,8 @@ from reticent.validation import InputError
 if TYPE_CHECKING:
     from reticent.protect.signing import Signer
 
-Epsilon = Annotated[float, typer.Option(help="The ε to reach.", show_default=False)]
-Delta = Annotated[float | None, typer.Option(help="The δ; or say --pure.", show_default=False)]
+Epsilon = Annotated[float, typer.Option(help="The ε to reach.")]
+Delta = Annotated[float | None, typer.Option(help="The δ; or say --pure.")]
 Pure = Annotated[bool, typer.Option("--pure", help="δ = 0: pure differential privacy.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Write over an earlier release at --out.")]
@@ -25,7 +23,6 @@ Sign = Annotated[
         metavar="KEY",
         help="Sign the release with this private key, of keygen: whoever has KEY.pub can see that"
         " it is yours.",
-        show_default=False,
     ),
 ]
 RelationName = Annotated[
@@ -33,27 +30,20 @@ RelationName = Annotated[
     typer.Option(
         "--relation",
         help="Which data sets are neighbours: add-remove or replace-one. There is no default.",
-        show_default=False,
     ),
 ]
 Times = Annotated[int, typer.Option(help="How many such releases are made on the same data.")]
 SamplingRate = Annotated[
     float | None,
-    typer.Option(
-        help="Each release sees a Poisson sample: each record with this probability.",
-        show_default=False,
-    ),
+    typer.Option(help="Each release sees a Poisson sample: each record with this probability."),
 ]
 SampleSize = Annotated[
     int | None,
     typer.Option(
-        help="Each release sees this many records, drawn without replacement (with --population).",
-        show_default=False,
+        help="Each release sees this many records, drawn without replacement (with --population)."
     ),
 ]
-Population = Annotated[
-    int | None, typer.Option(help="The number of records to sample from.", show_default=False)
-]
+Population = Annotated[int | None, typer.Option(help="The number of records to sample from.")]
 
 
 def delta_of(delta: float | None, pure: bool) -> float:
@@ -74,7 +64,7 @@ def warn_of_weakness(*, epsilon: float, delta: float, records: int) -> None:
         print_warning(f"warning: {line}")
 
 
-def signer_of(path: Path | None) -> Signer | None:
+def signer_of(path: Path | None) -> "Signer | None":
     """The key to sign with, read before anything is spent; None where nobody signs."""
     from reticent.protect.signing import read_signer
 

@@ -2,29 +2,38 @@
 
 Whatever is printed passes ``printable``: names, labels and texts come from files, and none of their
 characters reaches a terminal that could move its cursor or turn its lines round. A table is as wide
-as the terminal at most, and breaks lines between words alone (``table_layout``). With ``--quiet``
+as the terminal at most, and breaks lines between words alone (``column_widths``). With ``--quiet``
 details are left out: what stands beside a verdict, and lines on the error stream.
 """
 
+import codecs
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from reticent.cli.quiet import is_quiet
-from reticent.cli.table_layout import column_widths
 from reticent.results.table import Table
 from reticent.validation import printable
 
 
 def print_json(document: Mapping[str, object]) -> None:
     """One JSON object; NaN and infinities never leave, and odd characters leave as escapes."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+    text = json.dumps(document, ensure_ascii=not _is_utf8(), allow_nan=False, indent=2)
     typer.echo("".join(sign if sign == "\n" else _escaped(sign) for sign in text))
+
+
+def _is_utf8() -> bool:
+    """Whether every character can be printed; a stream without an encoding takes them all."""
+    encoding = getattr(sys.stdout, "encoding", None)
+    return encoding is None or codecs.lookup(encoding).name == "utf-8"
 
 
 def _escaped(sign: str) -> str:
@@ -116,3 +125,37 @@ class _Console(Console):
 def _console() -> Console:
     # Made anew for each print, so that the stream and the width are those of the moment.
     return _Console(highlight=False)
+
+
+BETWEEN: Final = 3
+"""Characters between two columns: a line with a space on either side."""
+
+
+def column_widths(
+    names: Sequence[str], rows: Sequence[Sequence[str]], available: int
+) -> list[int] | None:
+    """The width of each column, together with what is between them at most ``available``.
+
+    Columns are as wide as their longest cell where there is room. Else each begins with its longest
+    word, and what is left goes where lines are longest. None where the longest words do not fit.
+
+    >>> rows = [("noisy-gradient, proven", "0.853 [0.841, 0.865]")]
+    >>> [column_widths(("release", "accuracy"), rows, width) for width in (60, 40, 20)]
+    [[22, 20], [19, 18], None]
+    """
+    columns = [[name, *(row[place] for row in rows)] for place, name in enumerate(names)]
+    widest = [max(map(cell_len, column)) for column in columns]
+    room = available - BETWEEN * (len(columns) - 1)
+    if sum(widest) <= room:
+        return widest
+    widths = [max(_longest_word(cell) for cell in column) for column in columns]
+    if sum(widths) > room:
+        return None
+    for _ in range(room - sum(widths)):
+        lines = [wide / max(width, 1) for wide, width in zip(widest, widths, strict=True)]
+        widths[lines.index(max(lines))] += 1
+    return [min(width, wide) for width, wide in zip(widths, widest, strict=True)]
+
+
+def _longest_word(cell: str) -> int:
+    return max(map(cell_len, cell.split()), default=0)

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reticent.cli import options as shared
 from reticent.cli.output import print_json, print_line, print_table
-from reticent.cli.plan_costs import print_changes, print_columns
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Schema
     from reticent.protect.plan import Advice
+    from reticent.protect.plan_help import Change, ColumnCost
     from reticent.protect.plan_queries import QueryAdvice, Way
     from reticent.protect.terms import Terms
 
 Number = Annotated[
-    int | None,
-    typer.Option("--records", help="About how many private records there are.", show_default=False),
+    int | None, typer.Option("--records", help="About how many private records there are.")
 ]
-Features = Annotated[
-    int | None, typer.Option(help="The number of features of a record.", show_default=False)
-]
-ClassCount = Annotated[
-    int | None, typer.Option("--classes", help="The number of classes.", show_default=False)
-]
+Features = Annotated[int | None, typer.Option(help="The number of features of a record.")]
+ClassCount = Annotated[int | None, typer.Option("--classes", help="The number of classes.")]
 SchemaFile = Annotated[
     Path | None,
     typer.Option(
         "--schema",
         help="A TOML file of public facts: features, classes, bound and records follow from it.",
-        show_default=False,
     ),
 ]
 Radius = Annotated[
@@ -50,7 +45,6 @@ Each = Annotated[
     typer.Option(
         "--max-records-per-person",
         help="The most records of one person, where persons are to be protected.",
-        show_default=False,
     ),
 ]
 Prototypes = Annotated[
@@ -61,10 +55,7 @@ Prototypes = Annotated[
     ),
 ]
 RarestShare = Annotated[
-    float | None,
-    typer.Option(
-        help="About the share of the rarest class, where that is public.", show_default=False
-    ),
+    float | None, typer.Option(help="About the share of the rarest class, where that is public.")
 ]
 Losses = Annotated[
     list[float] | None,
@@ -78,8 +69,7 @@ Queries = Annotated[
     int | None,
     typer.Option(
         help="Also: whether so many queries are better served by weights that are released once or"
-        " by an answer each.",
-        show_default=False,
+        " by an answer each."
     ),
 ]
 
@@ -184,8 +174,9 @@ def print_task_plan(
     print_line(advice.loss_line)
     budget = f"--delta {terms.delta}" if terms.delta else "--pure"
     print_line(
-        f"next: reticent protect --private FILE --schema {path} --epsilon {terms.epsilon} {budget}"
-        f" --relation {terms.relation} …"
+        f"next: reticent protect --private FILE --schema {quote(str(path))} --epsilon"
+        f" {terms.epsilon} {budget} --relation {terms.relation}"
+        f"{'' if facts.records else f' --records {many}'} --out released"
     )
     shared.warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=many)
 
@@ -283,13 +274,51 @@ def _command(advice: Advice, schema: Path | None) -> str:
         from reticent.data import Schema
 
         held = Schema.load(schema).records is not None
-        numbers = f"--schema {schema}" + ("" if held else f" --records {asked.records}")
+        numbers = f"--schema {quote(str(schema))}" + ("" if held else f" --records {asked.records}")
     own = len(RECIPES[advice.learner].noises) == 1  # it has no other
     noise = "" if own else f" --mechanism {advice.mechanism}"
     each = asked.max_records_per_person
-    whose = "" if each is None else f" --person COLUMN --max-records-per-person {each}"
+    person = "" if schema is not None else " --person COLUMN"  # which a schema names
+    whose = "" if each is None else f"{person} --max-records-per-person {each}"
+    labels = "" if schema is not None else " --label COLUMN --classes NAMES"
     return (
         f"reticent protect --private FILE --learner {advice.learner}{noise}"
         f" --epsilon {asked.epsilon} {budget} --relation {asked.relation}"
-        f" {numbers}{whose} …"
+        f" {numbers}{whose}{labels} --out released"
     )
+
+
+_COLUMNS = 12
+"""That are printed; --json has all of them."""
+
+
+def print_columns(costs: tuple[ColumnCost, ...]) -> None:
+    """The columns of a schema, the costliest first."""
+    if not costs:
+        return
+    few = "" if len(costs) <= _COLUMNS else f", {_COLUMNS} of {len(costs)}"
+    print_table(
+        f"What each column costs{few}: noise goes on each feature, R² is the squared bound",
+        ("column", "features", "part of R²", "loss without it"),
+        [
+            (
+                one.name,
+                str(one.features),
+                f"{one.bound_share:.1%}",
+                "–" if one.without is None else str(one.without),
+            )
+            for one in costs[:_COLUMNS]
+        ],
+    )
+
+
+def print_changes(changes: list[Change]) -> None:
+    """What would lower a large loss."""
+    if not changes:
+        return
+    print_table(
+        "What would help, by public numbers alone",
+        ("change", "predicted loss"),
+        [(one.what, str(one.loss)) for one in changes],
+    )
+    print_line("Fewer features tell less without protection, too: that is not in these losses.")

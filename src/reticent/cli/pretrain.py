@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import json as json_text
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from reticent.arrays import Array
-from reticent.cli import pretrain_options
-from reticent.cli.ledger_options import DataSet, LedgerPath, OpenAccount
-from reticent.cli.options import Delta, Json, RelationName, Replace, Sign
+from reticent.cli import progress
+from reticent.cli.ledger_options import LedgerOptions
+from reticent.cli.option_groups import option_name, typed, with_option_groups
 from reticent.cli.output import print_json, print_line
-from reticent.cli.pretrain_private import (
-    Asked,
-    pretrain_private,
-    refuse_two_sources,
-    refuse_unknown,
-)
-from reticent.cli.private_table import Embedding, Person, Records
-from reticent.cli.progress import stages
-from reticent.cli.train import Resume
+from reticent.cli.pretrain_options import OF_PRIVATE, OF_PUBLIC, PretrainOptions
+from reticent.cli.pretrain_private import pretrain_private, refuse_two_sources, refuse_unknown
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
@@ -38,150 +32,26 @@ _GREY_AXES, _IMAGE_AXES = 3, 4
 _ARRIVED = ("loss", "contrastive_accuracy")
 
 
-def pretrain(
-    out: pretrain_options.Out,
-    public: pretrain_options.Public = None,
-    private: pretrain_options.PrivateImages = None,
-    method: pretrain_options.Method = "simclr",
-    way: pretrain_options.Way = None,
-    privacy: pretrain_options.PrivacyName = "none",
-    epsilon: pretrain_options.MaybeEpsilon = None,
-    delta: Delta = None,
-    relation: RelationName = None,
-    records: Records = None,
-    embedding: Embedding = None,
-    person: Person = None,
-    encoder: pretrain_options.Base = None,
-    data: pretrain_options.Data = None,
-    architecture: pretrain_options.Architecture = None,
-    augmentation: pretrain_options.AugmentationName = None,
-    width: pretrain_options.Width = None,
-    epochs: pretrain_options.Epochs = None,
-    batch: pretrain_options.Batch = None,
-    temperature: pretrain_options.Temperature = None,
-    clip: pretrain_options.Clip = None,
-    learning_rate: pretrain_options.Rate = None,
-    projection: pretrain_options.Projection = None,
-    repulsion: pretrain_options.Repulsion = None,
-    coupling_share: pretrain_options.CouplingShare = None,
-    components: pretrain_options.Components = None,
-    clusters: pretrain_options.Clusters = None,
-    rounds: pretrain_options.Rounds = None,
-    root: pretrain_options.Root = False,
-    views: pretrain_options.ViewCount = None,
-    fast: pretrain_options.Fast = False,
-    seed: pretrain_options.Seed = 0,
-    restart: pretrain_options.Restart = False,
-    resume: Resume = False,
-    limit: pretrain_options.Limit = None,
-    ledger: LedgerPath = None,
-    data_set: DataSet = None,
-    open_account: OpenAccount = False,
-    replace: Replace = False,
-    sign: Sign = None,
-    json: Json = False,
-) -> None:
+@with_option_groups
+def pretrain(options: PretrainOptions, account: LedgerOptions) -> None:
     """Learn an encoder from images without labels: public ones, or private ones with an ε."""
-    refuse_two_sources(public, private, method, privacy)
-    refuse_unknown(method, privacy, private=private is not None)
-    of_private = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "relation": relation,
-        "records": records,
-        "embedding": embedding,
-        "person": person,
-        "encoder": encoder,
-        "way": way,
-        "clip": clip,
-        "learning_rate": learning_rate,
-        "projection": projection,
-        "repulsion": repulsion,
-        "coupling_share": coupling_share,
-        **(of_sums := _of_sums(components, clusters, rounds, root, views)),
-        "ledger": ledger,
-        "data_set": data_set,
-        "sign": sign,
-        "fast": fast or None,
-        "resume": resume or None,
-    }
-    of_public = {"width": width, "limit": limit, "data": data, "restart": restart or None}
-    _refuse_idle(of_private if private is None else of_public, private=private is not None)
-    if private is None:
-        assert public is not None
-        chosen = {"epochs": _whole(epochs), "batch": batch, "temperature": temperature}
-        spec = _spec(
-            augmentation or "natural", architecture or "conv", seed, chosen | {"width": width}
-        )
-        spec = dataclasses.replace(spec, method=method)  # type: ignore[arg-type]
-        _pretrain_public(public, out, spec, data=data, restart=restart, limit=limit, json=json)
+    refuse_two_sources(options.public, options.private, options.method, options.privacy)
+    refuse_unknown(options.method, options.privacy, private=options.private is not None)
+    if options.private is not None:
+        _refuse_idle(typed(options, OF_PUBLIC), "--public")
+        pretrain_private(options, account)
         return
-    options = {
-        "architecture": architecture,
-        "augmentation": augmentation,
-        "epochs": epochs,
-        "batch": batch,
-        "temperature": temperature,
-        "clip": clip,
-        "learning_rate": learning_rate,
-        "embedding": projection,
-        "repulsion": repulsion,
-        "coupling_share": coupling_share,
-        **of_sums,
-        "exact": False if fast else None,
-        "seed": seed or None,
-    }
-    pretrain_private(
-        Asked(
-            private=private,
-            out=out,
-            method=method,
-            way=way,
-            public=public,
-            privacy=privacy,
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            records=records,
-            embedding=embedding,
-            person=person,
-            encoder=encoder,
-            options={name: value for name, value in options.items() if value is not None},
-            ledger=ledger,
-            data_set=data_set,
-            open_account=open_account,
-            resume=resume,
-            sign=sign,
-            replace=replace,
-            json=json,
-        )
-    )
+    charged = typed(account, ("ledger", "data_set"))
+    _refuse_idle([*typed(options, OF_PRIVATE), *charged], "--private")
+    _pretrain_public(options)
 
 
-def _of_sums(
-    components: int | None,
-    clusters: int | None,
-    rounds: int | None,
-    root: bool,
-    views: int | None,
-) -> dict[str, int | bool | None]:
-    """Options of the recipes of noisy sums alone; None where nothing was said."""
-    return {
-        "components": components,
-        "clusters": clusters,
-        "rounds": rounds,
-        "root": root or None,
-        "views": views,
-    }
-
-
-def _refuse_idle(given: dict[str, Any], *, private: bool) -> None:
+def _refuse_idle(given: Iterable[str], source: str) -> None:
     """An option that would be ignored."""
-    for name, value in given.items():
-        if value is not None:
-            option = "--" + name.replace("_", "-")
-            other = "--public" if private else "--private"
-            raise InputError(f"{option} must be said with {other} images alone, got it without")
+    for name in given:
+        raise InputError(
+            f"{option_name(name)} must be said with {source} images alone, got it without"
+        )
 
 
 def _whole(epochs: float | None) -> int | None:
@@ -193,25 +63,25 @@ def _whole(epochs: float | None) -> int | None:
     return int(epochs)
 
 
-def _pretrain_public(
-    public: str,
-    out: Path,
-    spec: SimCLRSpec,
-    *,
-    data: Path | None,
-    restart: bool,
-    limit: int | None,
-    json: bool,
-) -> None:
+def _pretrain_public(options: PretrainOptions) -> None:
     from reticent.training.encoders.torch_encoder import save_encoder
 
-    if not json:
+    assert options.public is not None
+    spec = _spec(
+        options.augmentation or "natural",
+        options.architecture or "conv",
+        options.seed,
+        {"epochs": _whole(options.epochs), **typed(options, ("batch", "temperature", "width"))},
+    )
+    spec = dataclasses.replace(spec, method=options.method)  # type: ignore[arg-type]
+    if not options.json:
         print_line(NOTICE)
-    images = _public_images(public, data)[: None if limit is None else count("limit", limit)]
-    encoder, state, log = _trained(images, spec, out, restart=restart)
+    most = None if options.limit is None else count("limit", options.limit)
+    images = _public_images(options.public, options.data)[:most]
+    encoder, state, log = _trained(images, spec, options.out, restart=options.restart)
     result = {
         "notice": NOTICE,
-        "encoder": str(save_encoder(encoder, out)),
+        "encoder": str(save_encoder(encoder, options.out)),
         "log": str(log),
         "fingerprint": encoder.fingerprint(),
         "images": len(images),
@@ -219,7 +89,7 @@ def _pretrain_public(
         "spec": dataclasses.asdict(spec),
     }
     state.unlink(missing_ok=True)
-    if json:
+    if options.json:
         print_json(result)
     else:
         _print(result)
@@ -259,7 +129,14 @@ def _spec(augmentation: str, architecture: str, seed: int, chosen: dict[str, Any
 def _public_images(public: str, folder: Path | None) -> Array:
     from reticent.data import load
 
-    return _stored_images(Path(public)) if public.endswith(".npz") else load(public, folder).images
+    if public.endswith(".npz"):
+        return _stored_images(Path(public))
+    if Path(public).suffix and not public.startswith("features/"):
+        raise InputError(
+            "--public must be a .npz file with an array of images, or the name of a data set,"
+            f" got {public}"
+        )
+    return load(public, folder).images
 
 
 def _stored_images(path: Path) -> Array:
@@ -288,7 +165,7 @@ def _trained(
     state, log = (base.with_name(base.name + end) for end in (".state.safetensors", ".log.jsonl"))
     if restart:
         state.unlink(missing_ok=True)
-    with stages() as tell:
+    with progress.stages() as tell:
 
         def advance(record: EpochRecord) -> None:
             tell("epochs", record.epoch, spec.epochs)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json as json_text
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from reticent.cli.ledger_options import charger
+from reticent.cli.option_groups import option_name
 from reticent.cli.options import delta_of, relation_of, signer_of
 from reticent.cli.output import print_json, print_line
-from reticent.cli.private_table import said_records
+from reticent.cli.private_table import required_records
 from reticent.cli.progress import progress_line
 from reticent.cli.release_output import refuse_unwritable, write_release
 from reticent.cli.stopped_training import StoppedTraining
@@ -18,6 +18,8 @@ from reticent.files import write_atomic
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
+    from reticent.cli.ledger_options import LedgerOptions
+    from reticent.cli.pretrain_options import PretrainOptions
     from reticent.data import Dataset
     from reticent.protect import Release, ReleaseRequest, Terms
     from reticent.protect.published.dpcl import DPCL
@@ -29,35 +31,6 @@ _SIMCLR: Final = "simclr"
 _CLOSED_FORM: Final = "closed-form"
 _FILTERS: Final = {"natural": "gabor-views", "digits": "gabor-digit-views"}
 _IMAGE_AXES: Final = 4
-
-
-class Asked(NamedTuple):
-    """What the user said of a private training."""
-
-    private: Path
-    out: Path
-    method: str
-    way: str | None
-    public: str | None
-    privacy: str
-    epsilon: float | None
-    delta: float | None
-    relation: str | None
-    records: int | None
-    embedding: str | None
-    person: str | None
-    encoder: str | None
-    options: Mapping[str, Any]
-    """Numbers of the recipe; None where nothing was said."""
-    ledger: str | None
-    data_set: str | None
-    open_account: bool
-    resume: bool
-    sign: Path | None
-    replace: bool
-    json: bool
-    filters: str | None = None
-    """The public encoder of images where none was named."""
 
 
 def refuse_two_sources(public: str | None, private: Path | None, method: str, privacy: str) -> None:
@@ -94,41 +67,48 @@ def refuse_unknown(method: str, privacy: str, *, private: bool) -> None:
         )
 
 
-def pretrain_private(asked: Asked) -> None:
+def pretrain_private(options: PretrainOptions, account: LedgerOptions) -> None:
     """Train, write and print what was asked for."""
-    if asked.epsilon is None:
+    if options.epsilon is None:
         raise InputError("--epsilon must be said for --private images, got nothing")
-    if asked.privacy == "proven":
-        _proven(asked, asked.epsilon)
+    if options.privacy == "proven":
+        _proven(options, account, options.epsilon)
     else:
-        _of_paper(asked, asked.epsilon)
+        _of_paper(options, account, options.epsilon)
 
 
-def _proven(asked: Asked, epsilon: float) -> None:
-    from reticent.protect import Terms
+def _proven(options: PretrainOptions, account: LedgerOptions, epsilon: float) -> None:
+    from reticent.protect import ReleaseRequest, Terms
     from reticent.protect.recipes.encoding import refuse_unnamed
+    from reticent.protect.registry import RECIPES
 
     terms = Terms(
         epsilon=epsilon,
-        delta=delta_of(asked.delta, False),
-        relation=relation_of(asked.relation),
+        delta=delta_of(options.delta, False),
+        relation=relation_of(options.relation),
     )
-    said_records(asked.records, terms.relation)
-    refuse_unnamed(asked.encoder or "")
-    asked = _with_way(asked, terms)
-    charged = charger(asked.ledger, asked.data_set, asked.open_account)
-    refuse_unwritable(asked.out, replace=asked.replace)
-    signer = signer_of(asked.sign)
-    training = StoppedTraining(asked.out, ledger=asked.ledger, data_set=asked.data_set)
-    is_charged = training.goes_on(asked.resume)
-    asked, data = _read(_with_filters(asked))
-    request = _request(asked, terms, data)
+    records = required_records(options.records, terms.relation)
+    refuse_unnamed(options.encoder or "")
+    numbers = options.numbers() | _way_options(options, terms)
+    charged = account.charger()
+    refuse_unwritable(options.out, replace=options.replace)
+    signer = signer_of(options.sign)
+    training = StoppedTraining(options.out, ledger=account.ledger, data_set=account.data_set)
+    is_charged = training.goes_on(options.resume)
+    encoder, data = _read(options, filters=_filters(options))
+    if options.method == _CLOSED_FORM:
+        numbers.pop("augmentation", None)  # it chose the filters
+    if data.inputs.ndim == _IMAGE_AXES and "shape" in RECIPES.named(options.method).options:
+        numbers["shape"] = "x".join(str(side) for side in data.inputs.shape[1:])
+    if encoder is not None:
+        numbers["base"] = encoder
+    request = ReleaseRequest(terms=terms, records=records, recipe=options.method, options=numbers)
     charge = None
     if charged is not None and not is_charged:
-        charge = training.charge_once(charged, terms, f"{asked.method}, an encoder")
-    log = asked.out.with_name(f"{asked.out.name}.log.jsonl")
+        charge = training.charge_once(charged, terms, f"{options.method}, an encoder")
+    log = options.out.with_name(f"{options.out.name}.log.jsonl")
     released = _trained(data, request, training, charge, log)
-    write_release(released, asked.out, signer, json=asked.json, charged=asked.ledger is not None)
+    write_release(released, options.out, signer, json=options.json, charged=account.is_named)
     training.ended()
 
 
@@ -151,97 +131,83 @@ def _trained(
     return released
 
 
-def _request(asked: Asked, terms: Any, data: Dataset) -> ReleaseRequest:
-    from reticent.protect import ReleaseRequest
-    from reticent.protect.registry import RECIPES
-
-    options = dict(asked.options)
-    taken = RECIPES.named(asked.method).options
-    if data.inputs.ndim == _IMAGE_AXES and "shape" in taken:
-        options["shape"] = "x".join(str(side) for side in data.inputs.shape[1:])
-    if asked.encoder is not None:
-        options["base"] = asked.encoder
-    assert asked.records is not None
-    return ReleaseRequest(terms=terms, records=asked.records, recipe=asked.method, options=options)
-
-
-def _with_way(asked: Asked, terms: Terms) -> Asked:
-    """How simclr keeps private images apart: said where it was not asked for."""
-    if asked.method != _SIMCLR:
-        if asked.way is not None:
-            raise InputError(f"--way must be said with --method simclr, got {asked.method}")
-        return asked
+def _way_options(options: PretrainOptions, terms: Terms) -> dict[str, str]:
+    """How simclr keeps private images apart, as its options; a line where nobody said how."""
+    if options.method != _SIMCLR:
+        if options.way is not None:
+            raise InputError(f"--way must be said with --method simclr, got {options.method}")
+        return {}
     from reticent.protect.recipes.simclr import way_named
     from reticent.protect.recipes.simclr_ways import PublicNegatives
 
-    way = way_named(asked.way or PublicNegatives.name)
+    way = way_named(options.way or PublicNegatives.name)
     way.refuse_uncovered(terms)
-    if asked.way is None and not asked.json:
+    if options.way is None and not options.json:
         print_line(f"--way {way.name} is taken: {way.why}")
     if way.name != PublicNegatives.name:
-        if asked.public is not None:
+        if options.public is not None:
             raise InputError(f"--public must be given with --way public-negatives, got {way.name}")
-        return asked._replace(options={**asked.options, "way": way.name})
-    if asked.public is None:
-        if not asked.json:
-            print_line(
-                "no --public images: synthetic ones are the negatives, which private images are"
-                " easily told from; images of their kind serve better"
-            )
-        return asked
-    return asked._replace(options={**asked.options, "public": _public_text(asked)})
+        return {"way": way.name}
+    if options.public is not None:
+        return {"public": _public_text(Path(options.public), options.embedding)}
+    if not options.json:
+        print_line(
+            "no --public images: synthetic ones are the negatives, which private images are"
+            " easily told from; images of their kind serve better"
+        )
+    return {}
 
 
-def _public_text(asked: Asked) -> str:
+def _public_text(public: Path, embedding: str | None) -> str:
     from reticent.data import read_table
     from reticent.protect.recipes.pate import public_text
 
-    assert asked.public is not None
-    data = read_table(Path(asked.public), label=None, embedding=asked.embedding)
+    data = read_table(public, label=None, embedding=embedding)
     return public_text(data.features.astype("float64"))
 
 
-def _with_filters(asked: Asked) -> Asked:
-    """The closed form looks at images through fixed filters, and at views of them."""
-    if asked.method != _CLOSED_FORM:
-        return asked
-    options = dict(asked.options)
-    augmentation = options.pop("augmentation", None)
-    if augmentation not in (None, *_FILTERS):
-        raise InputError(f"--augmentation must be natural or digits, got {augmentation!r}")
-    if augmentation is not None and asked.encoder is not None:
+def _filters(options: PretrainOptions) -> str | None:
+    """The public encoder through which the closed form looks at images and at views of them."""
+    if options.method != _CLOSED_FORM:
+        return None
+    if options.augmentation not in (None, *_FILTERS):
+        raise InputError(f"--augmentation must be natural or digits, got {options.augmentation!r}")
+    if options.augmentation is not None and options.encoder is not None:
         raise InputError("--augmentation must not be given with --encoder, which makes the views")
-    return asked._replace(options=options, filters=_FILTERS[augmentation or "natural"])
+    return _FILTERS[options.augmentation or "natural"]
 
 
-def _read(asked: Asked) -> tuple[Asked, Dataset]:
-    """The rows that a recipe sees, and with which public encoder they were made."""
+def _read(options: PretrainOptions, *, filters: str | None = None) -> tuple[str | None, Dataset]:
+    """The public encoder, and the rows that a recipe sees; images may have filters for one."""
     from reticent.data import read_table
 
-    data = read_table(asked.private, label=None, person=asked.person, embedding=asked.embedding)
-    if asked.encoder is None and asked.filters is not None and data.inputs.ndim == _IMAGE_AXES:
-        asked = asked._replace(encoder=asked.filters)
-    if asked.encoder is None:
-        return asked, data
+    assert options.private is not None
+    data = read_table(
+        options.private, label=None, person=options.person, embedding=options.embedding
+    )
+    name = options.encoder or (filters if data.inputs.ndim == _IMAGE_AXES else None)
+    if name is None:
+        return None, data
     from reticent.training.encoders.cache import cached_features
     from reticent.training.encoders.named import encoder_of
 
     with progress_line("encoding") as progress:
-        return asked, cached_features(data, encoder_of(asked.encoder), progress=progress)
+        encoder = encoder_of(name)
+        return name, cached_features(data, encoder, progress=progress, record_by_record=True)
 
 
 # ------------------------------------------------------------------- the paper, as it was published
 
 
-def _of_paper(asked: Asked, epsilon: float) -> None:
+def _of_paper(options: PretrainOptions, account: LedgerOptions, epsilon: float) -> None:
     from reticent.protect.published.dpcl import train
     from reticent.training.encoders.torch_encoder import encoder_path
 
-    _refuse_of_proven(asked)
-    target = encoder_path(asked.out)
+    _refuse_of_proven(options, account)
+    target = encoder_path(options.out)
     claim_path = target.with_name(f"{target.stem}.claim.json")
-    _, data = _read(asked)
-    spec, network = _paper_spec(asked, epsilon, data)
+    _, data = _read(options)
+    spec, network = _paper_spec(options, epsilon, data)
     rows = data.features.astype("float64")
     with progress_line("training") as progress:
         tensors, multiplier = train(spec, rows, network, progress=progress)
@@ -254,7 +220,7 @@ def _of_paper(asked: Asked, epsilon: float) -> None:
     }
     _save_encoder(tensors, network, data, target)
     write_atomic(claim_path, (json_text.dumps(claim, indent=2) + "\n").encode())
-    if asked.json:
+    if options.json:
         print_json({"encoder": str(target), "claim": str(claim_path), **claim})
         return
     print_line(str(spec.guarantee()))
@@ -263,53 +229,56 @@ def _of_paper(asked: Asked, epsilon: float) -> None:
     print_line(f"noise multiplier {multiplier:.4f}; written to {target} and {claim_path}")
 
 
-def _refuse_of_proven(asked: Asked) -> None:
+def _refuse_of_proven(options: PretrainOptions, account: LedgerOptions) -> None:
     """A ledger counts what holds: the paper's ε is not to be charged, nor signed."""
     given = {
-        "--ledger": asked.ledger,
-        "--sign": asked.sign,
-        "--resume": asked.resume or None,
-        "--encoder": asked.encoder,
-        "--person": asked.person,
-        "--way": asked.way,
+        "--ledger": account.ledger,
+        "--sign": options.sign,
+        "--resume": options.resume or None,
+        "--encoder": options.encoder,
+        "--person": options.person,
+        "--way": options.way,
     }
     for option, value in given.items():
         if value is not None:
-            raise InputError(f"{option} must be said with --privacy proven, got {asked.privacy}")
-    if asked.relation not in (None, "replace-one"):
-        raise InputError(f"--relation must be replace-one, as in the paper, got {asked.relation}")
+            raise InputError(f"{option} must be said with --privacy proven, got {options.privacy}")
+    if options.relation not in (None, "replace-one"):
+        raise InputError(f"--relation must be replace-one, as in the paper, got {options.relation}")
 
 
-def _paper_spec(asked: Asked, epsilon: float, data: Dataset) -> tuple[DPCL, NetworkChoice]:
+def _paper_spec(
+    options: PretrainOptions, epsilon: float, data: Dataset
+) -> tuple[DPCL, NetworkChoice]:
     from reticent.protect.published.dpcl import DPCL
     from reticent.training.contrastive.networks import NetworkChoice
 
-    said = {name: value for name, value in asked.options.items() if value is not None}
+    numbers = options.numbers()
     shape = "x".join(map(str, data.inputs.shape[1:])) if data.inputs.ndim == _IMAGE_AXES else ""
     if not shape:
         raise InputError("--private must hold images for --privacy naive or published, got rows")
     network = NetworkChoice(
-        said.pop("architecture", "strided"),
+        numbers.pop("architecture", "strided"),
         shape,
-        said.pop("augmentation", "natural"),
-        said.pop("seed", 0),
+        numbers.pop("augmentation", "natural"),
+        numbers.pop("seed", 0),
     )
     records = len(data)
-    batch = said.pop("batch", 128)
-    epochs = said.pop("epochs", 1.0)
+    batch = numbers.pop("batch", 128)
+    epochs = numbers.pop("epochs", 1.0)
     allowed = {"clip", "learning_rate", "temperature"}
-    if idle := sorted(set(said) - allowed):
-        option = "--" + idle[0].replace("_", "-")
-        raise InputError(f"{option} must not be given with --privacy {asked.privacy}")
+    if idle := sorted(set(numbers) - allowed):
+        raise InputError(
+            f"{option_name(idle[0])} must not be given with --privacy {options.privacy}"
+        )
     spec = DPCL(
-        method=asked.method,  # type: ignore[arg-type]
-        privacy=asked.privacy,  # type: ignore[arg-type]
+        method=options.method,  # type: ignore[arg-type]
+        privacy=options.privacy,  # type: ignore[arg-type]
         epsilon=epsilon,
-        delta=delta_of(asked.delta, False),
+        delta=delta_of(options.delta, False),
         records=records,
         batch=batch,
         steps=max(1, round(epochs * records / batch)),
-        **said,
+        **numbers,
     )
     return spec, network
 

@@ -24,14 +24,13 @@ READS_TEXTS = ("minilm",)
 """Encoders of texts alone."""
 
 Private = Annotated[Path, typer.Option(help="Private features: .npz, .csv or .parquet.")]
-Label = Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)]
+Label = Annotated[str | None, typer.Option(help="The column of labels.")]
 Labels = Annotated[
     str | None,
     typer.Option(
         "--label",
         help="The column of labels; several columns of 0 and 1, comma-separated, where several"
         " labels may be true of a record. A name with a comma stands in double quotes.",
-        show_default=False,
     ),
 ]
 TargetRange = Annotated[
@@ -40,7 +39,6 @@ TargetRange = Annotated[
         "--target-range",
         help="The label is a number to predict (regression), within LOW,HIGH: public, never read"
         " off. Others are cut to it.",
-        show_default=False,
     ),
 ]
 SchemaFile = Annotated[
@@ -49,7 +47,6 @@ SchemaFile = Annotated[
         "--schema",
         help="A TOML file of public facts: columns, ranges, classes, about how many records."
         " Tables are raw then, and label, classes, bound and features follow from it.",
-        show_default=False,
     ),
 ]
 FeatureColumns = Annotated[
@@ -57,44 +54,33 @@ FeatureColumns = Annotated[
     typer.Option(
         "--features",
         help="The columns of features, comma-separated; by default all but label and person.",
-        show_default=False,
     ),
 ]
 DropColumns = Annotated[
     list[str] | None,
     typer.Option(
-        "--drop",
-        help="Columns that are no features, comma-separated, such as an identifier.",
-        show_default=False,
+        "--drop", help="Columns that are no features, comma-separated, such as an identifier."
     ),
 ]
 Classes = Annotated[
     str | None,
     typer.Option(
         help="All classes, comma-separated: public, never read off. A name with a comma stands in"
-        " double quotes.",
-        show_default=False,
+        " double quotes."
     ),
 ]
 Bound = Annotated[
-    float | None,
-    typer.Option(help="Public bound on a row's norm; longer rows are clipped.", show_default=False),
+    float | None, typer.Option(help="Public bound on a row's norm; longer rows are clipped.")
 ]
 Records = Annotated[
-    int | None,
-    typer.Option(help="Public normaliser N: about the number of records.", show_default=False),
+    int | None, typer.Option(help="Public normaliser N: about the number of records.")
 ]
-Person = Annotated[
-    str | None, typer.Option(help="The column that says whose record it is.", show_default=False)
-]
+Person = Annotated[str | None, typer.Option(help="The column that says whose record it is.")]
 Each = Annotated[
     int, typer.Option("--max-records-per-person", help="Rows that one person keeps at most.")
 ]
 Embedding = Annotated[
-    str | None,
-    typer.Option(
-        help="A column of lists, or an array, that holds the features.", show_default=False
-    ),
+    str | None, typer.Option(help="A column of lists, or an array, that holds the features.")
 ]
 EncoderName = Annotated[
     str | None,
@@ -104,7 +90,6 @@ EncoderName = Annotated[
         "minilm, scattering (wavelets: no weights; scattering-maps for a network on top) or "
         "package.module:attribute. It must never have seen the private records, but for a released "
         "encoder, OUT of a private pretrain, whose guarantee is composed.",
-        show_default=False,
     ),
 ]
 EncoderPeople = Annotated[
@@ -113,15 +98,12 @@ EncoderPeople = Annotated[
         "--encoder-people",
         help="Whose records a released --encoder was made of: same, also where only some people are"
         " in both (both guarantees add up), or other (nobody is in both).",
-        show_default=False,
     ),
 ]
 EncodedText = Annotated[
     str | None,
     typer.Option(
-        "--text",
-        help="The column of texts, for an --encoder that reads texts, such as minilm.",
-        show_default=False,
+        "--text", help="The column of texts, for an --encoder that reads texts, such as minilm."
     ),
 ]
 TextColumn = Annotated[
@@ -130,19 +112,16 @@ TextColumn = Annotated[
         "--text",
         help="The column of texts, for a --model that reads texts: each is cut into tokens by"
         " itself, 32 of them or as many as --shape says.",
-        show_default=False,
     ),
 ]
 Norms = Annotated[
     str | None,
     typer.Option(
-        help="clip: longer rows to the bound, the default; scale: every row to the bound.",
-        show_default=False,
+        help="clip: longer rows to the bound, the default; scale: every row to the bound."
     ),
 ]
 Penalty = Annotated[
-    float | None,
-    typer.Option(help="λ, public; by default from the public numbers.", show_default=False),
+    float | None, typer.Option(help="λ, public; by default from the public numbers.")
 ]
 LearnerName = Annotated[
     str | None,
@@ -153,7 +132,6 @@ LearnerName = Annotated[
         + ". Of a number to predict: "
         + "; ".join(f"{name}, {RECIPES.summary(name)}" for name in regressors())
         + ".",
-        show_default=False,
     ),
 ]
 Prototypes = Annotated[
@@ -170,14 +148,12 @@ NoiseName = Annotated[
         "--mechanism",
         help=f"The noise: {_NOISES}; by default what plan says, or gaussian where"
         " --learner is said.",
-        show_default=False,
     ),
 ]
 MechanismOption = Annotated[
     str,
     typer.Option(
-        "--mechanism",
-        help=f"The noise: {_NOISES}. Learners with noise of their own take no other.",
+        "--mechanism", help=f"The noise: {_NOISES}. Learners with noise of their own take no other."
     ),
 ]
 
@@ -194,7 +170,11 @@ def read_private(
     features: list[str] | None = None,
     drop: list[str] | None = None,
 ) -> Dataset:
-    """The table, with features from the encoder where one is named."""
+    """The table, with features from the encoder where one is named, record by record.
+
+    In batches one record would move the last bits of others, and the guarantee would be about
+    features instead of the table.
+    """
     from reticent.data import read_table
 
     if encoder in READS_TEXTS and text is None:
@@ -213,11 +193,14 @@ def read_private(
         if text is not None:
             raise InputError("--text must be said with --encoder, such as minilm, got it alone")
         return data
-    from reticent.protect.released_encoder import encoder_from
+    from reticent.protect.released_encoder import encoder_from, looks_at_each_row
     from reticent.training.encoders.cache import cached_features
 
+    found = encoder_from(encoder)
     with progress_line("encoding") as progress:
-        return cached_features(data, encoder_from(encoder), progress=progress)
+        return cached_features(
+            data, found, progress=progress, record_by_record=not looks_at_each_row(found)
+        )
 
 
 def used_encoder(encoder: str | None, people: str | None) -> UsedEncoder | None:
@@ -292,7 +275,7 @@ def each_of(person: str | None, max_records_per_person: int) -> int | None:
     return None
 
 
-def said_records(records: int | None, relation: Relation, *, otherwise: str = "") -> int:
+def required_records(records: int | None, relation: Relation, *, otherwise: str = "") -> int:
     """N as the user said it; one line says why nobody else can."""
     if records is not None:
         return records

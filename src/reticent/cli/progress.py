@@ -31,13 +31,16 @@ Tell = Callable[[str, int, int], None]
 
 
 @contextmanager
-def stages() -> Iterator[Tell]:
-    """A function to be told what is being done, how much is done and how much there is."""
+def stages(first: str = "starting") -> Iterator[Tell]:
+    """A function to be told what is being done, how much is done and how much there is.
+
+    ``first`` stands in lines that come before it is told anything.
+    """
     if is_quiet():
         yield lambda *_: None
         return
     console = Console(stderr=True)
-    with _bars(console) if console.is_terminal else _lines() as tell:
+    with _bars(console) if console.is_terminal else _lines(first) as tell:
         yield _told_stages(tell) if is_verbose() else tell
 
 
@@ -65,7 +68,7 @@ def _told_stages(tell: Tell) -> Tell:
 @contextmanager
 def progress_line(what: str) -> Iterator[Callable[[int, int], None]]:
     """The same for work of one stage."""
-    with stages() as tell:
+    with stages(f"{what}: starting") as tell:
         yield lambda done, whole: tell(what, done, whole)
 
 
@@ -93,7 +96,7 @@ def _bars(console: Console) -> Iterator[Tell]:
 class _State:
     """What was told last; a line is made of it."""
 
-    line: str = "begun"
+    line: str
     started: float = field(default_factory=time.monotonic)
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -110,8 +113,8 @@ class _State:
 
 
 @contextmanager
-def _lines() -> Iterator[Tell]:
-    state = _State()
+def _lines(first: str) -> Iterator[Tell]:
+    state = _State(first)
     printing = threading.Thread(target=state.print_lines, daemon=True, name="reticent-progress")
     printing.start()
     try:

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.cli import (
+    charge_key,
+    ledger_options,
+    output,
+    private_table,
+    release_output,
+    table_form,
+    task_release,
+)
 from reticent.cli import options as shared
-from reticent.cli import private_table
-from reticent.cli.charge_key import ChargeOnce
-from reticent.cli.ledger_options import DataSet, LedgerPath, OpenAccount, charger
-from reticent.cli.output import print_warning
+from reticent.cli.option_groups import option_name, with_option_groups
 from reticent.cli.progress import progress_line
-from reticent.cli.release_output import refuse_unwritable, write_release
-from reticent.cli.table_form import TableForm
-from reticent.cli.task_release import TaskRequest
 from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect.registry import RECIPES, classifier_named
 from reticent.validation import InputError
@@ -29,8 +32,7 @@ Out = Annotated[Path, typer.Option(help="Where to write OUT.safetensors and OUT.
 Fit = Annotated[
     Path | None,
     typer.Option(
-        help="OUT of fit: classes, bound, records, norms and penalty are taken from there.",
-        show_default=False,
+        help="OUT of fit: classes, bound, records, norms and penalty are taken from there."
     ),
 ]
 Centre = Annotated[
@@ -38,29 +40,21 @@ Centre = Annotated[
 ]
 MeanBound = Annotated[
     float | None,
-    typer.Option(
-        help="Public bound on a row before it is centred; by default --bound.", show_default=False
-    ),
+    typer.Option(help="Public bound on a row before it is centred; by default --bound."),
 ]
 LongestStep = Annotated[
     float | None,
-    typer.Option(
-        help="Of the learner noisy-gradient: no step is longer; by default 2.", show_default=False
-    ),
+    typer.Option(help="Of the learner noisy-gradient: no step is longer; by default 2."),
 ]
 PublicMap = Annotated[
     str | None,
     typer.Option(
         help="Of the learner matrix-lda: the public layer whose directions rows are shortened to,"
-        " efficientnet-lite0 or a file .npy or .npz of outputs × features; else a random map.",
-        show_default=False,
+        " efficientnet-lite0 or a file .npy or .npz of outputs × features; else a random map."
     ),
 ]
 MapSeed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", help="Of the learner matrix-lda: public, of its random map.", show_default=False
-    ),
+    int | None, typer.Option("--seed", help="Of the learner matrix-lda: public, of its random map.")
 ]
 WEIGHTS = "weights"
 _OWN_OPTIONS = {
@@ -75,22 +69,20 @@ PublicRecords = Annotated[
     typer.Option(
         "--public",
         help="Of the learner pate: public records, features alone, that its teachers vote on.",
-        show_default=False,
     ),
 ]
 
 
+@with_option_groups
 def protect(
     private: private_table.Private,
     epsilon: shared.Epsilon,
     out: Out,
-    schema: private_table.SchemaFile = None,
-    label: private_table.Labels = None,
-    target_range: private_table.TargetRange = None,
+    table: table_form.LabelTableOptions,
+    account: ledger_options.LedgerOptions,
     delta: shared.Delta = None,
     pure: shared.Pure = False,
     relation: shared.RelationName = None,
-    classes: private_table.Classes = None,
     bound: private_table.Bound = None,
     records: private_table.Records = None,
     fit: Fit = None,
@@ -105,17 +97,8 @@ def protect(
     public_map: PublicMap = None,
     map_number: MapSeed = None,
     public: PublicRecords = None,
-    person: private_table.Person = None,
     max_records_per_person: private_table.Each = 1,
-    embedding: private_table.Embedding = None,
-    encoder: private_table.EncoderName = None,
     encoder_people: private_table.EncoderPeople = None,
-    text: private_table.EncodedText = None,
-    features: private_table.FeatureColumns = None,
-    drop: private_table.DropColumns = None,
-    ledger: LedgerPath = None,
-    data_set: DataSet = None,
-    open_account: OpenAccount = False,
     replace: shared.Replace = False,
     sign: shared.Sign = None,
     json: shared.Json = False,
@@ -127,28 +110,17 @@ def protect(
     """
     from reticent.protect import ReleaseRequest, Terms, release_table
 
-    form = TableForm.of(
-        schema,
-        label=label,
-        person=person,
-        classes=classes,
-        embedding=embedding,
-        encoder=encoder,
-        text=text,
-        features=features,
-        drop=drop,
-        target_range=target_range,
-    )
-    form.said_labels()
+    form = table.form()
+    form.required_labels()
     terms = Terms(
         epsilon=epsilon,
         delta=shared.delta_of(delta, pure),
         relation=shared.relation_of(relation),
         max_records_per_person=private_table.each_of(form.person, max_records_per_person),
-        encoder=private_table.used_encoder(encoder, encoder_people),
+        encoder=private_table.used_encoder(table.encoder, encoder_people),
     )
     options: dict[str, Any] = {
-        "bound": bound if fit is not None else form.said_bound(bound),
+        "bound": bound if fit is not None else form.bound_or(bound),
         "penalty": penalty,
         "norms": norms,
         "longest_step": longest_step,
@@ -162,21 +134,23 @@ def protect(
         options["mean_bound"] = options["bound"] if mean_bound is None else mean_bound
     start = None
     if form.task != "classification":
-        idle = {"classes": classes, "fit": fit, "prototypes": prototypes or None, **options}
-        request = TaskRequest(
+        idle = {"classes": table.classes, "fit": fit, "prototypes": prototypes or None, **options}
+        request = task_release.TaskRequest(
             form=form, terms=terms, learner=learner, mechanism=mechanism, options=options
         ).of(records, idle)
     elif fit is not None:
-        _refuse_with_fit(learner, {"classes": classes, "records": records, **options}, centred)
+        _refuse_with_fit(
+            learner, {"classes": table.classes, "records": records, **options}, centred
+        )
         form, request, start = _from_fit(fit, form, terms, mechanism or DEFAULT_NOISE)
     else:
         private_table.required_option("--classes", form.classes)
-        many = private_table.said_records(form.said_records(records), terms.relation)
+        many = private_table.required_records(form.records_or(records), terms.relation)
         said = learner or _implied(options)
         if said is not None:
             _refuse_idle(said, options, centred, follows=form.schema is not None)
-    charged = charger(ledger, data_set, open_account)
-    refuse_unwritable(out, replace=replace)
+    charged = account.charger()
+    release_output.refuse_unwritable(out, replace=replace)
     signer = shared.signer_of(sign)
     data = form.read_private(private)
     if fit is None and form.task == "classification":
@@ -189,12 +163,12 @@ def protect(
             else request.by(said)
         )
     shared.warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=request.records)
-    once = ChargeOnce.beside(out, charged_to=(ledger, data_set))
+    once = charge_key.ChargeOnce.beside(out, charged_to=account.account)
     with once.unseen(), progress_line("release") as progress:
         progress(0, 1)
         charge = once.charging(charged, request.terms, _purpose(request))
         released = release_table(data, request, charge=charge, start=start)
-    write_release(released, out, signer, json=json, charged=ledger is not None)
+    release_output.write_release(released, out, signer, json=json, charged=account.is_named)
 
 
 def advised_request(
@@ -231,7 +205,9 @@ def advised_request(
     noise = mechanism or advice.mechanism
     advised = dataclasses.replace(request.by(learner), mechanism=noise)
     noise_plan(advised.planned(data.features.shape[1], len(data.classes)), terms)  # or refused
-    print_warning(f"learner {learner}, {noise} noise, {why}{idle} Another is taken with --learner.")
+    output.print_warning(
+        f"learner {learner}, {noise} noise, {why}{idle} Another is taken with --learner."
+    )
     return advised
 
 
@@ -247,7 +223,7 @@ def _implied(options: dict[str, Any]) -> str | None:
     return None
 
 
-def _public_text(path: Path, form: TableForm) -> str:
+def _public_text(path: Path, form: table_form.TableForm) -> str:
     """Public records as the recipe holds them."""
     from reticent.protect.recipes.pate import public_text
 
@@ -272,7 +248,9 @@ def _refuse_idle(learner: str, options: dict[str, Any], centred: bool, *, follow
     taken = (*classifier_named(learner).options, "mean_bound")
     said = [name for name, value in options.items() if value is not None]
     idle = [
-        _option(name) for name in said if name not in taken and not (follows and name == "bound")
+        option_name(name)
+        for name in said
+        if name not in taken and not (follows and name == "bound")
     ]
     if centred and "mean_bound" not in classifier_named(learner).options:
         idle.append("--centre mean")
@@ -290,17 +268,12 @@ def _refuse_with_fit(learner: str | None, given: dict[str, Any], centred: bool) 
         raise InputError("--centre mean must be said without --fit: the fit was not centred by it")
     twice = [name for name, value in given.items() if value is not None]
     if twice:
-        raise InputError(f"{_option(twice[0])} must not be given beside --fit, which holds it")
-
-
-def _option(name: str) -> str:
-    """As it is typed."""
-    return "--" + name.replace("_", "-")
+        raise InputError(f"{option_name(twice[0])} must not be given beside --fit, which holds it")
 
 
 def _from_fit(
-    path: Path, form: TableForm, terms: Any, mechanism: str
-) -> tuple[TableForm, ReleaseRequest, Any]:
+    path: Path, form: table_form.TableForm, terms: Any, mechanism: str
+) -> tuple[table_form.TableForm, ReleaseRequest, Any]:
     from reticent.protect import ReleaseRequest
     from reticent.training.fit_file import load_fit
 

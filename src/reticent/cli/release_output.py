@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.cli.ledger_options import NOT_CHARGED
 from reticent.cli.output import print_json, print_line, print_warning
-from reticent.guarantee import Guarantee
-from reticent.guarantee.rounding import scale_text
+from reticent.guarantee import Guarantee, rounding
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -56,28 +55,58 @@ def print_released(released: Release, weights: Path, certificate: Path, json: bo
     if json:
         from reticent.protect.certificate import document_of
 
-        print_json(
-            {"weights": str(weights), "certificate": str(certificate), **document_of(released)}
-        )
+        files = {"weights": str(weights), "certificate": str(certificate)}
+        print_json({**files, **document_of(released), **composed_document(released)})
         return
     print_line(str(released.guarantee))
-    print_encoder(released)
+    print_composed(released)
     print_line(f"{_noise(released)}; written to {weights} and {certificate}")
     print_assumptions(released.guarantee)
 
 
-def print_encoder(released: Release) -> None:
-    """The guarantee of the encoder below a release, and that of both together."""
+def print_composed(released: Release) -> None:
+    """The guarantee of an encoder or start below a release, and that of both together."""
     from reticent.protect.released_encoder import composed_guarantee
 
-    encoder, both = released.terms.encoder, composed_guarantee(released)
-    if encoder is not None and both is not None:
-        print_line(f"encoder, of {encoder.people} people: {encoder.guarantee}")
+    used, both = released.terms.used, composed_guarantee(released)
+    if used is not None and both is not None:
+        print_line(f"{used.noun}, of {used.people} people: {used.guarantee}")
         print_line(f"both together: {both}")
 
 
+def composed_document(released: Release) -> dict[str, Any]:
+    """The same for programs; nothing where a release builds on no other one."""
+    from reticent.protect.released_encoder import composed_guarantee
+
+    used, both = released.terms.used, composed_guarantee(released)
+    if used is None or both is None:
+        return {}
+    return {
+        f"{used.noun}_guarantee": used.guarantee.to_dict(),
+        "composed_guarantee": both.to_dict(),
+    }
+
+
+def refuse_other_encoder(released: Release, named: str | None) -> None:
+    """Queries go through the released encoder that a model was made on, and no other."""
+    from reticent.protect.released_encoder import encoder_from, fingerprint_of
+
+    used = released.terms.encoder
+    if used is None:
+        return
+    if named is None:
+        print_warning(
+            f"the model was made on features of a released encoder ({used.recipe}): say --encoder,"
+            " unless the queries are its features already"
+        )
+        return
+    release = getattr(encoder_from(named), "release", None)
+    if release is None or fingerprint_of(release) != used.fingerprint:
+        raise InputError(f"--encoder must be the one that the model was made on, got {named}")
+
+
 def _noise(released: Release) -> str:
-    scales = ", ".join(f"{name} {scale_text(s)}" for name, s in released.scales.items())
+    scales = ", ".join(f"{name} {rounding.scale_text(s)}" for name, s in released.scales.items())
     penalty = released.recipe.to_dict().get("penalty")
     decay = "" if penalty is None else f", penalty {penalty:.6g}"
     return f"{released.recipe.name}: {released.mechanism} noise of scales {scales}{decay}"

@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reticent.cli import private_table
+from reticent.cli.option_groups import with_option_groups
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table, print_warning
-from reticent.cli.release_output import print_assumptions, print_encoder
-from reticent.cli.table_form import TableForm
-from reticent.cli.task_predictions import TaskPredictions, labels_said, other_task
+from reticent.cli.release_output import (
+    composed_document,
+    print_assumptions,
+    print_composed,
+    refuse_other_encoder,
+)
+from reticent.cli.table_form import PersonTableOptions
+from reticent.cli.task_predictions import TaskPredictions, other_task, stated_labels
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
 
@@ -28,10 +34,7 @@ MISMATCH = 1
 
 Released = Annotated[Path, typer.Argument(help="The released head: OUT of protect.")]
 Key = Annotated[
-    Path | None,
-    typer.Option(
-        help="The public key that must have signed: KEY.pub of keygen.", show_default=False
-    ),
+    Path | None, typer.Option(help="The public key that must have signed: KEY.pub of keygen.")
 ]
 Queries = Annotated[
     Path,
@@ -42,9 +45,7 @@ Queries = Annotated[
 Truth = Annotated[
     str | None,
     typer.Option(
-        "--label",
-        help="The column of labels, or the columns of several, to measure the answers.",
-        show_default=False,
+        "--label", help="The column of labels, or the columns of several, to measure the answers."
     ),
 ]
 
@@ -65,13 +66,15 @@ def verify(released: Released, key: Key = None, json: Json = False) -> None:
                 "holds": found.holds,
                 "epsilon": found.epsilon,
                 "problems": list(found.problems),
+                "weaknesses": list(found.weaknesses),
                 "signed_by": found.signed_by,
                 "guarantee": found.guarantee.to_dict(),
+                **(_composed_document(released) if found.holds else {}),
             }
         )
     elif found.holds:
         print_line(f"holds: {found.guarantee}")
-        _print_encoder(released)
+        _print_composed(released)
         print_line(f"computed anew from the public numbers: ε = {upper_text(found.epsilon)}")
         for line in found.weaknesses:
             print_line(f"warning: {line}")
@@ -83,10 +86,16 @@ def verify(released: Released, key: Key = None, json: Json = False) -> None:
         raise typer.Exit(MISMATCH)
 
 
-def _print_encoder(path: Path) -> None:
+def _print_composed(path: Path) -> None:
     from reticent.protect import load
 
-    print_encoder(load(path))
+    print_composed(load(path))
+
+
+def _composed_document(path: Path) -> dict[str, Any]:
+    from reticent.protect import load
+
+    return composed_document(load(path))
 
 
 def _signature(signed_by: str | None, *, asked: bool) -> str:
@@ -101,22 +110,23 @@ PredictionsOut = Annotated[
         "--out",
         help="Write a .csv file: for each row its number, the answer, and the probability of each"
         " class; of several labels a column each.",
-        show_default=False,
     ),
 ]
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QueryOptions(PersonTableOptions):
+    """How queries are read: labels only measure the answers, texts may be a network's tokens."""
+
+    label: Truth = None
+    text: private_table.TextColumn = None
+
+
+@with_option_groups
 def predict(
     released: Released,
     queries: Queries,
-    schema: private_table.SchemaFile = None,
-    label: Truth = None,
-    person: private_table.Person = None,
-    embedding: private_table.Embedding = None,
-    encoder: private_table.EncoderName = None,
-    text: private_table.TextColumn = None,
-    features: private_table.FeatureColumns = None,
-    drop: private_table.DropColumns = None,
+    table: QueryOptions,
     out: PredictionsOut = None,
     json: Json = False,
 ) -> None:
@@ -133,37 +143,28 @@ def predict(
     head = load(released)
     if head.recipe.task == "encoding":
         raise InputError(f"{released} must hold a model that predicts, got an encoder: --encoder")
-    form = TableForm.of_release(
-        head.schema,
-        schema,
-        label=label,
-        person=person,
-        embedding=embedding,
-        encoder=encoder,
-        text=text,
-        features=features,
-        drop=drop,
-    )
+    refuse_other_encoder(head, table.encoder)
+    form = table.form_of(head.schema)
     if task := other_task(head):
-        form = dataclasses.replace(form, **labels_said(head, form, label))
+        form = dataclasses.replace(form, **stated_labels(head, form, table.label))
         data = form.read(queries, queries=True)
         found = TaskPredictions.of(head, task, _arranged(head, data), data.labels)
         write_answers(out, found.columns, found.rows)
         found.show(written=out is not None, json=json)
         return
-    names = None if label is None else [str(name) for name in head.classes_]
-    if text is None or encoder is not None:
+    names = None if table.label is None else [str(name) for name in head.classes_]
+    if table.text is None or table.encoder is not None:
         data = form.read(queries, queries=True, classes=names)
     else:
-        if embedding is not None:
+        if table.embedding is not None:
             raise InputError("--embedding must not be given beside --text, got both")
         data = private_table.read_texts(
             queries,
-            text=text,
+            text=table.text,
             model=str(head.recipe.to_dict().get("architecture", head.recipe.name)),
             length=head.features,
-            label=label,
-            person=person,
+            label=table.label,
+            person=table.person,
             classes=names,
         )
     rows = _arranged(head, data)
@@ -209,7 +210,8 @@ def _print_predictions(head: Release, chosen: Any, truth: Any, json: bool) -> No
     accuracy = None if truth is None or len(truth) == 0 else float((chosen == truth).mean())
     if json:
         found = {} if accuracy is None else {"accuracy": accuracy}
-        print_json({"predictions": chosen.tolist(), **found})
+        answers = {"predictions": chosen.tolist(), **found}
+        print_json(answers | {"guarantee": head.guarantee.to_dict()} | composed_document(head))
         return
     columns = ("class", "predicted") if truth is None else ("class", "predicted", "true")
     counted = [chosen] if truth is None else [chosen, truth]
@@ -220,3 +222,4 @@ def _print_predictions(head: Release, chosen: Any, truth: Any, json: bool) -> No
     print_table("Predictions", columns, rows)
     hits = "" if accuracy is None else f"accuracy {accuracy:.4f} on {len(chosen)} rows; "
     print_line(f"{hits}model: {head.guarantee}")
+    print_composed(head)

@@ -1,7 +1,5 @@
 """``reticent reproduce``: the papers' tables and figures, published value beside ours."""
 
-from __future__ import annotations
-
 import json as json_text
 import os
 from pathlib import Path
@@ -18,30 +16,18 @@ from reticent.validation import InputError, count
 if TYPE_CHECKING:
     from reticent.studies import Outcome, Trained
 
-Paper = Annotated[
-    str | None, typer.Argument(help="A paper; without it, all are listed.", show_default=False)
-]
+Paper = Annotated[str | None, typer.Argument(help="A paper; without it, all are listed.")]
 Item = Annotated[
-    str | None,
-    typer.Argument(
-        help="One of its items; without it, all that need no training.", show_default=False
-    ),
+    str | None, typer.Argument(help="One of its items; without it, all that need no training.")
 ]
-On = Annotated[
-    str | None,
-    typer.Option(help="The data that an item is trained on, by name.", show_default=False),
-]
-Data = Annotated[
-    Path | None,
-    typer.Option(help="The data folder; by default RETICENT_DATA.", show_default=False),
-]
+On = Annotated[str | None, typer.Option(help="The data that an item is trained on, by name.")]
+Data = Annotated[Path | None, typer.Option(help="The data folder; by default RETICENT_DATA.")]
 Out = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         help="Also write the tables of a trained item as JSON, with date, versions and seeds."
         " After a stop the same command goes on from FILE.part.",
-        show_default=False,
     ),
 ]
 Jobs = Annotated[int, typer.Option(help="How many refits run at a time.")]
@@ -92,8 +78,8 @@ def reproduce(
 
 
 def _trained(
-    name: str, item: Trained, on: str | None, data: Path | None, out: Path | None, jobs: int
-) -> Outcome:
+    name: str, item: "Trained", on: str | None, data: Path | None, out: Path | None, jobs: int
+) -> "Outcome":
     from reticent.studies import Cells, Run, Steps, record
 
     chosen = item.chosen(on)

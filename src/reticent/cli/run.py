@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.cli import (
+    gate,
+    private_table,
+    progress,
+    quiet,
+    release_output,
+    stopped_run,
+    table_form,
+    task_run,
+)
 from reticent.cli import options as shared
-from reticent.cli import private_table
-from reticent.cli.gate import RunFailAbove, stop_above
-from reticent.cli.ledger_options import NOT_CHARGED, DataSet, LedgerPath, OpenAccount, charger
+from reticent.cli.ledger_options import NOT_CHARGED, LedgerOptions
+from reticent.cli.option_groups import with_option_groups
 from reticent.cli.output import print_json, print_warning
-from reticent.cli.progress import stages
-from reticent.cli.quiet import is_quiet
-from reticent.cli.release_output import refuse_earlier
-from reticent.cli.stopped_run import StoppedRun
 from reticent.cli.summary import print_summary, stop_refuted, written_by
-from reticent.cli.table_form import TableForm
-from reticent.cli.task_run import end_task, run_task_command, written_task
 from reticent.guarantee import Relation
 from reticent.validation import InputError
 
@@ -35,10 +38,7 @@ Test = Annotated[
 ]
 Public = Annotated[
     Path | None,
-    typer.Option(
-        help="Public records without labels: all rows are centred and whitened by them.",
-        show_default=False,
-    ),
+    typer.Option(help="Public records without labels: all rows are centred and whitened by them."),
 ]
 TestIsPublic = Annotated[
     bool,
@@ -55,14 +55,13 @@ RecordsFromData = Annotated[
         " at most.",
     ),
 ]
-Delta = Annotated[float, typer.Option(help="The δ of the release.", show_default=False)]
+Delta = Annotated[float, typer.Option(help="The δ of the release.")]
 Out = Annotated[Path, typer.Option(help="A folder for the page, results.json and the release.")]
 Grid = Annotated[
     str | None,
     typer.Option(
         "--epsilons",
         help="The ε of the figures, comma-separated; by default ½ to 8 times --epsilon.",
-        show_default=False,
     ),
 ]
 Draws = Annotated[int, typer.Option(help="Releases of each kind, to show their spread.")]
@@ -79,29 +78,22 @@ Unbounded = Annotated[
 ]
 
 
+@with_option_groups
 def run(
     private: private_table.Private,
     test: Test,
     epsilon: shared.Epsilon,
     delta: Delta,
-    schema: private_table.SchemaFile = None,
-    label: private_table.Labels = None,
-    target_range: private_table.TargetRange = None,
+    table: table_form.LabelTableOptions,
+    account: LedgerOptions,
     relation: shared.RelationName = None,
-    classes: private_table.Classes = None,
     bound: private_table.Bound = None,
     records: private_table.Records = None,
     records_from_data: RecordsFromData = False,
-    person: private_table.Person = None,
     max_records_per_person: private_table.Each = 1,
     public: Public = None,
     test_is_public: TestIsPublic = False,
-    embedding: private_table.Embedding = None,
-    encoder: private_table.EncoderName = None,
     encoder_people: private_table.EncoderPeople = None,
-    text: private_table.EncodedText = None,
-    features: private_table.FeatureColumns = None,
-    drop: private_table.DropColumns = None,
     norms: private_table.Norms = None,
     learner: private_table.LearnerName = None,
     prototypes: private_table.Prototypes = False,
@@ -114,10 +106,7 @@ def run(
     sign: shared.Sign = None,
     out: Out = Path("reticent-run"),
     replace: shared.Replace = False,
-    fail_above: RunFailAbove = None,
-    ledger: LedgerPath = None,
-    data_set: DataSet = None,
-    open_account: OpenAccount = False,
+    fail_above: gate.RunFailAbove = None,
     json: shared.Json = False,
 ) -> None:
     """Tune, attack, protect, attack again and audit a model of your own features.
@@ -134,39 +123,26 @@ def run(
     from reticent.files import folder_for
     from reticent.protect.sealed_pair import paths_of
     from reticent.results.gate import exceeded, limits_of
-    from reticent.run import RunData, RunSpec, run_job
-    from reticent.run.job import KEPT
+    from reticent.run import RunData, RunSpec, job, run_job
     from reticent.run.spec import counted, longest_row
     from reticent.training.features import as_norms
 
-    form = TableForm.of(
-        schema,
-        label=label,
-        person=person,
-        classes=classes,
-        embedding=embedding,
-        encoder=encoder,
-        text=text,
-        features=features,
-        drop=drop,
-        public=public,
-        target_range=target_range,
-    )
-    form.said_labels()
+    form = table.form(public=public)
+    form.required_labels()
     neighbours, limits = shared.relation_of(relation), limits_of(fail_above or ())
-    records = form.said_records(records)
+    records = form.records_or(records)
     _refuse_silence(records, records_from_data, neighbours)
     signer = shared.signer_of(sign)
     each = private_table.each_of(form.person, max_records_per_person)
-    stopped = StoppedRun(
-        out, charger(ledger, data_set, open_account), charged_to=(ledger, data_set)
+    stopped = stopped_run.StoppedRun(out, account.charger(), charged_to=account.account)
+    release_output.refuse_earlier(
+        [*paths_of(out / job.KEPT), out / "results.json"], replace=replace
     )
-    refuse_earlier([*paths_of(out / KEPT), out / "results.json"], replace=replace)
     with folder_for(out) as target:
         data, unseen, around = _tables(form, private, test, public)
         roles = RunData.of(data, unseen, public=around, max_records_per_person=each, seed=seed)
         roles = dataclasses.replace(roles, test_is_public=test_is_public)
-        bound = form.said_bound(bound)
+        bound = form.bound_or(bound)
         spec = RunSpec(
             epsilon=epsilon,
             delta=delta,
@@ -184,31 +160,31 @@ def run(
             seed=seed,
             jobs=jobs,
             unbounded=unbounded,
-            encoder=private_table.used_encoder(encoder, encoder_people),
+            encoder=private_table.used_encoder(table.encoder, encoder_people),
         )
         _warn(roles, spec)
         command = shlex.join(["reticent", *sys.argv[1:]])
         if form.task != "classification":
             with stopped.following():
-                task = run_task_command(
+                task = task_run.run_task_command(
                     *((roles, spec), form, learner),
                     command=command,
                     charge=stopped.charge,
                     limits=limits,
                 )
-            written = written_task(task, target, sign=signer)
+            written = task_run.written_task(task, target, sign=signer)
             stopped.ended()
-            end_task(task, (out, written), limits, json=json, charged=ledger is not None)
+            task_run.end_task(task, (out, written), limits, json=json, charged=account.is_named)
             return
         if not json:
             _say_time(roles, spec)
-        with stages() as stage, stopped.following():
+        with progress.stages() as stage, stopped.following():
             finished = run_job(roles, spec, command=command, stage=stage, charge=stopped.charge)
         written = written_by(finished, target, sign=signer)
         stopped.ended()
-    _print_run(finished.results, (out, written), json=json, charged=ledger is not None)
+    _print_run(finished.results, (out, written), json=json, charged=account.is_named)
     stop_refuted(finished.results)
-    stop_above(exceeded(finished.results, limits))
+    gate.stop_above(exceeded(finished.results, limits))
 
 
 def _print_run(
@@ -224,7 +200,7 @@ def _print_run(
 
 
 def _tables(
-    form: TableForm, private: Path, test: Path, public: Path | None
+    form: table_form.TableForm, private: Path, test: Path, public: Path | None
 ) -> tuple[Dataset, Dataset, Dataset | None]:
     """The private records, those that no model saw, and public ones."""
     data = form.read_private(private)
@@ -233,7 +209,7 @@ def _tables(
     return data, unseen, None if public is None else _features_of(public, form)
 
 
-def _inferred(form: TableForm, **said: Any) -> tuple[str, ...]:
+def _inferred(form: table_form.TableForm, **said: Any) -> tuple[str, ...]:
     """What nobody said, and a schema with facts that were taken from the private records."""
     classes = form.classes if form.task == "classification" else form.labels
     missing = [name for name, value in {"classes": classes, **said}.items() if value is None]
@@ -255,14 +231,13 @@ def _warn(roles: RunData, spec: RunSpec) -> None:
 
 def _say_time(roles: RunData, spec: RunSpec) -> None:
     """One line about how long it will take, from public sizes and a measured fixed job."""
+    from reticent.run import duration, job
     from reticent.run.bounded import bounded
-    from reticent.run.duration import Work, line_of
-    from reticent.run.job import capped_run
 
-    if is_quiet():
+    if quiet.is_quiet():
         return
-    data, spec = capped_run(roles, spec)
-    print_warning(line_of(Work.of(data, bounded(data, spec)), jobs=spec.jobs))
+    data, spec = job.capped_run(roles, spec)
+    print_warning(duration.line_of(duration.Work.of(data, bounded(data, spec)), jobs=spec.jobs))
 
 
 def _refuse_silence(records: int | None, from_data: bool, relation: Relation) -> None:
@@ -270,7 +245,7 @@ def _refuse_silence(records: int | None, from_data: bool, relation: Relation) ->
     if records is not None and from_data:
         raise InputError(f"--records must be said once, got {records} and --records-from-data")
     if relation is Relation.ADD_REMOVE and not from_data:
-        private_table.said_records(records, relation, otherwise=" (or --records-from-data)")
+        private_table.required_records(records, relation, otherwise=" (or --records-from-data)")
 
 
 def _grid(typed: str | None) -> tuple[float, ...]:
@@ -280,7 +255,7 @@ def _grid(typed: str | None) -> tuple[float, ...]:
         raise InputError(f"--epsilons must be numbers, comma-separated, got {typed!r}") from None
 
 
-def _features_of(public: Path, form: TableForm) -> Dataset:
+def _features_of(public: Path, form: table_form.TableForm) -> Dataset:
     """Public records; a label or a person that stands in the file is no feature of theirs."""
     found, whose = _column_in(public, form.label), _column_in(public, form.person)
     return form.read(public, label=found, person=whose, classes=None)

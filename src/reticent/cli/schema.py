@@ -27,42 +27,30 @@ app = typer.Typer(
 )
 
 PublicTable = Annotated[
-    Path | None,
-    typer.Option("--from", help="A public table of the same columns.", show_default=False),
+    Path | None, typer.Option("--from", help="A public table of the same columns.")
 ]
 PrivateTable = Annotated[
     Path | None,
     typer.Option(
         "--from-private",
         help="The private table itself: every fact is marked, and releases are declared at most.",
-        show_default=False,
     ),
 ]
 Label = Annotated[
     str | None,
-    typer.Option(
-        help="The column of labels; several that are true or false, comma-separated.",
-        show_default=False,
-    ),
+    typer.Option(help="The column of labels; several that are true or false, comma-separated."),
 ]
-Person = Annotated[
-    str | None, typer.Option(help="The column that says whose record it is.", show_default=False)
-]
-Source = Annotated[
-    str | None,
-    typer.Option(help="Where the public table comes from, in words.", show_default=False),
-]
+Person = Annotated[str | None, typer.Option(help="The column that says whose record it is.")]
+Source = Annotated[str | None, typer.Option(help="Where the public table comes from, in words.")]
 TICKETS = "tickets"
 ExampleName = Annotated[str, typer.Argument(help="adult or tickets.")]
 ExampleOut = Annotated[
-    Path | None,
-    typer.Option("--out", help="A folder for the tables of tickets.", show_default=False),
+    Path | None, typer.Option("--out", help="A folder for the tables of tickets.")
 ]
 Out = Annotated[Path, typer.Option(help="Where to write the draft.")]
 SchemaPath = Annotated[Path, typer.Argument(help="The schema: a TOML file.")]
 TablePath = Annotated[
-    Path | None,
-    typer.Argument(help="A table to look at; what is said of it is private.", show_default=False),
+    Path | None, typer.Argument(help="A table to look at; what is said of it is private.")
 ]
 
 
@@ -122,11 +110,13 @@ def example(name: ExampleName = "adult", out: ExampleOut = None) -> None:
     adult is the schema of UCI Adult, by its public codebook. tickets are four tables of a help
     desk, made up, with texts, dates and gaps, written to --out.
     """
-    from reticent.data.schema.schema import example_path
+    from reticent.data.schema.schema import EXAMPLES, example_path
 
     if name == TICKETS:
         _write_tickets(out)
         return
+    if name not in EXAMPLES:
+        raise InputError(f"name must be one of {', '.join((*EXAMPLES, TICKETS))}, got {name!r}")
     if out is not None:
         raise InputError("--out must be said with tickets, the example that has tables")
     typer.echo(example_path(name).read_text(encoding="utf-8"), nl=False)

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from reticent.service.serving import ServeSpec
 
 ReleasedModel = Annotated[
-    Path | None,
-    typer.Argument(help="A released model: OUT of protect or train.", show_default=False),
+    Path | None, typer.Argument(help="A released model: OUT of protect or train.")
 ]
 Answers = Annotated[
     Path | None,
@@ -30,15 +29,11 @@ Answers = Annotated[
         metavar="PLAN",
         help="Serve protected answers of a head that stays private, by this plan: OUT of"
         " plan-answers.",
-        show_default=False,
     ),
 ]
 FitFile = Annotated[
     Path | None,
-    typer.Option(
-        help="OUT of fit: the private head, which only its owner may be able to read.",
-        show_default=False,
-    ),
+    typer.Option(help="OUT of fit: the private head, which only its owner may be able to read."),
 ]
 PrivateRecords = Annotated[
     Path | None,
@@ -46,22 +41,17 @@ PrivateRecords = Annotated[
         "--private",
         help="The private records: the head is certified anew in this process, and its answers are"
         " proven. Without, they are declared.",
-        show_default=False,
     ),
 ]
-LabelColumn = Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)]
+LabelColumn = Annotated[str | None, typer.Option(help="The column of labels.")]
 AnswerLedger = Annotated[
-    str | None,
-    typer.Option("--ledger", help="The ledger that is charged, with clients and keys."),
+    str | None, typer.Option("--ledger", help="The ledger that is charged, with clients and keys.")
 ]
 AnswerDataSet = Annotated[
     str | None, typer.Option("--data-set", help="The name of the data set in the ledger.")
 ]
 Keys = Annotated[
-    str | None,
-    typer.Option(
-        help="For a released model: the database of clients and keys.", show_default=False
-    ),
+    str | None, typer.Option(help="For a released model: the database of clients and keys.")
 ]
 NoKeys = Annotated[
     bool, typer.Option("--no-keys", help="For a released model: let anybody ask, without a key.")
@@ -82,7 +72,6 @@ PublicRows = Annotated[
         "--public",
         help="Public rows: .npz, .csv or .parquet. The detector learns from them which queries are"
         " near repeats or far from what is usual.",
-        show_default=False,
     ),
 ]
 Augments = Annotated[
@@ -91,21 +80,17 @@ Augments = Annotated[
         "--augments",
         metavar="CLIENT",
         help="A client that sends several versions of a row, as it may. May be repeated.",
-        show_default=False,
     ),
 ]
 Raw = Annotated[
     str | None,
     typer.Option(
         help="Take raw inputs, too, which the --encoder makes features of: texts, or images of one"
-        " shape, such as 28x28x1.",
-        show_default=False,
+        " shape, such as 28x28x1."
     ),
 ]
-TlsCert = Annotated[
-    Path | None, typer.Option(help="The certificate, for HTTPS.", show_default=False)
-]
-TlsKey = Annotated[Path | None, typer.Option(help="Its key.", show_default=False)]
+TlsCert = Annotated[Path | None, typer.Option(help="The certificate, for HTTPS.")]
+TlsKey = Annotated[Path | None, typer.Option(help="Its key.")]
 BehindProxy = Annotated[
     bool, typer.Option("--behind-proxy", help="A proxy in front of this has the certificate.")
 ]
@@ -142,21 +127,20 @@ def serve(
     are made by ``reticent client``.
     """
     _need_service()
-    from reticent.service.listening import Listen
-    from reticent.service.serving import PrivateTable, ServeSpec
+    from reticent.service import listening, serving
 
     if (released is None) == (answers is None):
         raise InputError("serve must be given a released model or --answers PLAN, got both or none")
-    listen = Listen(
+    listen = listening.Listen(
         host=host, port=port, workers=workers, tls_cert=tls_cert, tls_key=tls_key,
         behind_proxy=behind_proxy,
     )  # fmt: skip
     table = None
     if private is not None:
-        table = PrivateTable(
+        table = serving.PrivateTable(
             path=private, label=label, person=person, embedding=embedding, encoder=encoder
         )
-    spec = ServeSpec(
+    spec = serving.ServeSpec(
         name=name, released=released, keys=keys, plan=answers, fit=fit, private=table,
         ledger=ledger, data_set=data_set, rate=rate, public=public,
         augmenting=tuple(augments or ()), raw=raw, encoder=encoder,
@@ -194,22 +178,21 @@ def _refuse_beside_answers(spec: ServeSpec, no_keys: bool) -> None:
 
 
 def _start(spec: ServeSpec, listen: Listen) -> None:
-    from reticent.service.listening import run
-    from reticent.service.serving import prepared, released_model
+    from reticent.service import listening, serving
 
     if spec.released is not None:
-        print_line(f"{spec.released}: {released_model(spec.released, spec.name).guarantee}")
+        print_line(f"{spec.released}: {serving.released_model(spec.released, spec.name).guarantee}")
         print_line("the model is public: asking costs nothing and is not charged")
     else:
         _say_plan(spec)
     print_line(f"detector: {spec.detector().says}")
     scheme = "http" if listen.tls_cert is None else "https"
     with listen.bound() as socket:
-        made = prepared(spec, listen)
+        made = serving.prepared(spec, listen)
         at = socket.getsockname()
         print_line(f"listening on {scheme}://{at[0]}:{at[1]}, processes: {listen.workers}")
         sys.stdout.flush()  # whoever started it may wait for the address
-        run(made, listen, socket)
+        listening.run(made, listen, socket)
 
 
 def _say_plan(spec: ServeSpec) -> None:
@@ -278,7 +261,6 @@ PlanSchema = Annotated[
         "--schema",
         help="The schema that the fit was made by: raw records are prepared by it, the private ones"
         " and those of clients.",
-        show_default=False,
     ),
 ]
 PlanEach = Annotated[
@@ -286,7 +268,6 @@ PlanEach = Annotated[
     typer.Option(
         "--max-records-per-person",
         help="The most records of one person, where the fit named persons.",
-        show_default=False,
     ),
 ]
 
@@ -314,14 +295,13 @@ def plan_answers(
     from reticent.data import Schema
     from reticent.files import writable_file
     from reticent.ledger import Ledger
-    from reticent.protect.answers import calibrated_answers, set_answer_budget
+    from reticent.protect.answers import calibrated_answers, files, set_answer_budget
     from reticent.protect.answers.answers import refuse_other_schema
-    from reticent.protect.answers.files import fit_numbers, save_plan
 
     chosen, neighbours = delta_of(delta, pure), relation_of(relation)
     if (ledger is None) != (data_set is None):
         raise InputError("--ledger and --data-set must be said together, got one of them")
-    numbers, classes = fit_numbers(fit, max_records_per_person)
+    numbers, classes = files.fit_numbers(fit, max_records_per_person)
     plan = calibrated_answers(
         numbers, epsilon=epsilon, delta=chosen, relation=neighbours, queries=queries,
         mechanism=mechanism, filter=filter,
@@ -332,7 +312,7 @@ def plan_answers(
     if ledger is not None and data_set is not None:
         with Ledger.open(ledger, create=True) as book:
             set_answer_budget(book, data_set, plan)
-    save_plan(plan, classes, out, schema=facts)
+    files.save_plan(plan, classes, out, schema=facts)
     if json:
         print_json({"plan": str(out), "scale": plan.scale, "each": plan.reached_by_one})
         return

@@ -5,8 +5,6 @@ the idempotency key of the charge, from before it is made until something is wri
 between, nobody has seen anything of the release, and the same command is charged once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -24,7 +22,7 @@ class StoppedRun:
     """One run that ends with OUT, whether it was stopped before or not."""
 
     def __init__(
-        self, out: Path, charge: Charger | None, *, charged_to: tuple[str | None, str | None]
+        self, out: Path, charge: "Charger | None", *, charged_to: tuple[str | None, str | None]
     ) -> None:
         whole = out.resolve()
         self._fits = whole.with_name(f".{whole.name}.fits")

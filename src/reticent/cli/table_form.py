@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reticent.cli import private_table
 from reticent.cli.output import print_warning
 from reticent.cli.private_table import listed, read_private
 from reticent.cli.progress import progress_line
@@ -16,8 +17,7 @@ from reticent.data.identifiers import identifiers_among
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.data import Dataset, Schema
-    from reticent.data.dataset import LabelTask
+    from reticent.data import Dataset, Schema, dataset
     from reticent.protect import Release
 
 
@@ -90,7 +90,7 @@ class TableForm:
         )
 
     @property
-    def task(self) -> LabelTask:
+    def task(self) -> dataset.LabelTask:
         """What the labels are: classes, a number, or several that are true or false."""
         if len(self.labels) > 1:
             return "multilabel"
@@ -102,9 +102,9 @@ class TableForm:
             return self
         return replace(self, label=usual, labels=[usual])
 
-    def said_label(self) -> str:
+    def required_label(self) -> str:
         """The column of classes, which a command needs."""
-        self.said_labels()
+        self.required_labels()
         if self.label is None or self.task != "classification":
             what = "several labels" if self.label is None else "a number"
             raise InputError(
@@ -113,23 +113,23 @@ class TableForm:
             )
         return self.label
 
-    def said_labels(self) -> tuple[str, ...]:
+    def required_labels(self) -> tuple[str, ...]:
         """The columns of labels, of which a command needs one at least."""
         if not self.labels:
             where = "in the schema" if self.schema is not None else "(or --schema)"
             raise InputError(f"--label must be said {where}, the column of labels, got none")
         return tuple(self.labels)
 
-    def said_bound(self, bound: float | None) -> float | None:
-        """R as it follows from the schema, or as it was said."""
+    def bound_or(self, bound: float | None) -> float | None:
+        """R as it follows from the schema, or as it was typed."""
         if self.schema is None:
             return bound
         if bound is not None:
             raise InputError("--bound must not be given beside --schema: it follows from the facts")
         return self.schema.bound
 
-    def said_records(self, records: int | None) -> int | None:
-        """N as the schema says it, or as it was said."""
+    def records_or(self, records: int | None) -> int | None:
+        """N as the schema says it, or as it was typed."""
         if self.schema is None or self.schema.records is None:
             return records
         if records is not None:
@@ -185,6 +185,46 @@ class TableForm:
         if not known:
             return data
         return with_label_columns(data, path, self.labels, numbers=self.task == "regression")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """How a command's tables are read, as it was typed."""
+
+    schema: private_table.SchemaFile = None
+    label: private_table.Label = None
+    features: private_table.FeatureColumns = None
+    drop: private_table.DropColumns = None
+    embedding: private_table.Embedding = None
+    text: private_table.EncodedText = None
+    encoder: private_table.EncoderName = None
+
+    def form(self, **more: Any) -> TableForm:
+        """The form of these options and of more that the command has."""
+        return TableForm.of(**self._typed(), **more)
+
+    def form_of(self, own: Schema | None) -> TableForm:
+        """The form in which a release reads raw tables: by its own schema, where it has one."""
+        return TableForm.of_release(own, **self._typed())
+
+    def _typed(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonTableOptions(TableOptions):
+    """The same of a table that may say whose each record is."""
+
+    person: private_table.Person = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelTableOptions(PersonTableOptions):
+    """The same of a table whose labels are classes, a number, or several."""
+
+    label: private_table.Labels = None
+    target_range: private_table.TargetRange = None
+    classes: private_table.Classes = None
 
 
 def common_schema(releases: Sequence[Release]) -> Schema | None:

@@ -7,14 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reticent.cli.progress import stages
-from reticent.cli.table_form import TableForm
-from reticent.cli.task_predictions import labels_said, other_task
+from reticent.cli import progress, table_form
+from reticent.cli.task_predictions import other_task, stated_labels
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.audit.attack_plan import AttackPlan
-    from reticent.audit.attack_run import Attacked
+    from reticent.audit import attack_plan, attack_run
     from reticent.data import Dataset
     from reticent.protect import Release
 
@@ -33,7 +31,7 @@ def opened_task(target: str | None) -> Release | None:
     return released if other_task(released) in TASKS else None
 
 
-def form_of_task(form: TableForm, releases: Sequence[Release]) -> TableForm:
+def form_of_task(form: table_form.TableForm, releases: Sequence[Release]) -> table_form.TableForm:
     """How the table of these releases is read: its labels are what all of them tell."""
     tasks = {other_task(one) or "classification" for one in releases} - {"encoding", "statistic"}
     if len(tasks) > 1:
@@ -43,7 +41,7 @@ def form_of_task(form: TableForm, releases: Sequence[Release]) -> TableForm:
     first = next(one for one in releases if (other_task(one) or "classification") in tasks)
     task = tasks.pop()
     if task == "classification":
-        form.said_label()
+        form.required_label()
         return form
     if form.schema is not None:
         return form
@@ -52,7 +50,7 @@ def form_of_task(form: TableForm, releases: Sequence[Release]) -> TableForm:
         numbers = first.recipe.to_dict()
         centre, half = float(numbers.get("target_centre", 0.0)), float(numbers["target_bound"])
         return replace(form, label=form.labels[0], target=(centre - half, centre + half))
-    labels_said(first, form, ",".join(form.labels) or None)
+    stated_labels(first, form, ",".join(form.labels) or None)
     return replace(form, label=None, labels=[str(name) for name in first.classes_])
 
 
@@ -70,30 +68,29 @@ def refuse_for_task(released: Release, said: Mapping[str, Any]) -> None:
 class Form(NamedTuple):
     """How records are read, and how many of a person count."""
 
-    tables: TableForm
+    tables: table_form.TableForm
     max_records_per_person: int | None
 
 
 def attack_task(
-    released: Release, files: tuple[Path, Path], form: Form, plan: AttackPlan
-) -> Attacked:
+    released: Release, files: tuple[Path, Path], form: Form, plan: attack_plan.AttackPlan
+) -> attack_run.Attacked:
     """Both attacks on a release, by the files of its members and of others."""
     from reticent.run.tasks.attacking import attack_outputs
 
     members, others = (_task_records(path, released, form) for path in files)
-    with stages() as stage:
+    with progress.stages() as stage:
         return attack_outputs(released, members, others, plan=plan, stage=stage)
 
 
 def _task_records(path: Path, released: Release, form: Form) -> Dataset:
     """Features in the order of the release, and labels; the first rows of each person."""
-    from reticent.protect.feature_names import in_order
-    from reticent.protect.table import cap_rows_per_person
+    from reticent.protect import feature_names, table
 
     data = form.tables.read(path)
-    rows = in_order(data.inputs, data.columns, released.columns)
+    rows = feature_names.in_order(data.inputs, data.columns, released.columns)
     if rows is not data.inputs:
         data = replace(data, inputs=rows, columns=released.columns)
     if data.persons is None:
         return data
-    return data.take(cap_rows_per_person(data.persons, form.max_records_per_person or 1))
+    return data.take(table.cap_rows_per_person(data.persons, form.max_records_per_person or 1))

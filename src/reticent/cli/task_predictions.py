@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from reticent.cli.output import print_json, print_line, print_table
+from reticent.cli.release_output import composed_document, print_composed
 from reticent.cli.table_form import TableForm
 from reticent.cli.task_run import shown
 from reticent.validation import InputError
@@ -24,7 +25,7 @@ def other_task(head: Release) -> str | None:
     return "multilabel" if head.recipe.to_dict().get("outputs") == "sigmoid" else None
 
 
-def labels_said(head: Release, form: TableForm, label: str | None) -> dict[str, Any]:
+def stated_labels(head: Release, form: TableForm, label: str | None) -> dict[str, Any]:
     """The columns that the answers are compared with, where they were said; a schema knows them."""
     if form.schema is not None or label is None:
         return {}
@@ -86,7 +87,9 @@ class TaskPredictions:
         if json:
             found = {one.words: one.figure.value for one in self.measures}
             more = {"measures": found} if found else {}
-            print_json({"predictions": self.answers.tolist(), **more})
+            answers = {"predictions": self.answers.tolist(), **more}
+            claims = {"guarantee": self.head.guarantee.to_dict(), **composed_document(self.head)}
+            print_json(answers | claims)
             return
         if self.chances is None:
             for value in [] if written else self.answers.tolist():
@@ -103,3 +106,4 @@ class TaskPredictions:
                 [(one.words, shown(one.figure)) for one in self.measures],
             )
         print_line(f"model: {self.head.guarantee}")
+        print_composed(self.head)

@@ -1,12 +1,9 @@
 """``reticent protect`` on a number to predict, or on several labels at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reticent.cli.private_table import required_option, said_records
-from reticent.cli.table_form import TableForm
+from reticent.cli import private_table, table_form
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
@@ -20,29 +17,27 @@ DEFAULTS = {"regression": "adassp-regression", "multilabel": "weights"}
 class TaskRequest:
     """What is said of such a release on the command line; ``options`` by their names."""
 
-    form: TableForm
-    terms: Terms
+    form: table_form.TableForm
+    terms: "Terms"
     learner: str | None
     mechanism: str | None
     options: dict[str, Any]
 
-    def of(self, records: int | None, said: dict[str, Any]) -> ReleaseRequest:
+    def of(self, records: int | None, said: dict[str, Any]) -> "ReleaseRequest":
         """As the library takes it; what was said and only classes have a use for is refused."""
-        from reticent.protect import ReleaseRequest
-        from reticent.protect.public_facts import target_options
-        from reticent.protect.registry import learner_named
+        from reticent.protect import ReleaseRequest, public_facts, registry
 
         name = self.learner or DEFAULTS[self.form.task]
-        taken = (*learner_named(name, self.form.task).options, "bound")
+        taken = (*registry.learner_named(name, self.form.task).options, "bound")
         for option, value in said.items():
             if value is not None and option not in taken:
                 raise InputError(
                     f"--{option.replace('_', '-')} must not be given for {self.form.task}, which"
                     " has no use for it"
                 )
-        required_option("--bound", self.options["bound"])
-        many = said_records(self.form.said_records(records), self.terms.relation)
-        target = {} if self.form.target is None else target_options(*self.form.target)
+        private_table.required_option("--bound", self.options["bound"])
+        many = private_table.required_records(self.form.records_or(records), self.terms.relation)
+        target = {} if self.form.target is None else public_facts.target_options(*self.form.target)
         noise = self.mechanism or ("gaussian" if self.terms.delta > 0 else "laplace")
         request = ReleaseRequest(
             terms=self.terms, records=many, mechanism=noise, options=self.options | target

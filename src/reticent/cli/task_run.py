@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from reticent.cli.gate import stop_above
-from reticent.cli.ledger_options import NOT_CHARGED
+from reticent.cli import gate, ledger_options, progress, table_form
 from reticent.cli.output import print_json, print_line, print_table, print_warning
-from reticent.cli.progress import stages
 from reticent.cli.summary import REFUTED, written_by
-from reticent.cli.table_form import TableForm
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
 
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 
 def run_task_command(
     asked: tuple[RunData, RunSpec],
-    form: TableForm,
+    form: table_form.TableForm,
     learner: str | None,
     *,
     command: str,
@@ -35,14 +32,16 @@ def run_task_command(
     limits: Sequence[Limit],
 ) -> FinishedTask:
     """The whole job; what only classes have a use for is refused before."""
-    from reticent.results.task_gate import refuse_other_limits
-    from reticent.run.tasks.job import Asked, run_task
+    from reticent.results.gate import refuse_other_limits
+    from reticent.run.tasks.job import TaskSpec, run_task
 
     refuse_other_limits(limits)
     if form.schema is None and form.classes is not None:
         raise InputError(f"--classes must not be given for {form.task}, which has none")
-    wanted = Asked(labels=form.said_labels(), learner=learner, target=form.target, unit=form.unit)
-    with stages() as stage:
+    wanted = TaskSpec(
+        labels=form.required_labels(), learner=learner, target=form.target, unit=form.unit
+    )
+    with progress.stages() as stage:
         return run_task(*asked, wanted, command=command, stage=stage, charge=charge)
 
 
@@ -62,18 +61,18 @@ def end_task(
     charged: bool,
 ) -> None:
     """Print what was found; end with 1 where a claim fell, with 3 above a limit."""
-    from reticent.results.task_gate import exceeded_by_task
+    from reticent.results.gate import exceeded_by_task
 
     results = finished.results
     if json:
         print_json(results.model_dump(mode="json"))
     else:
         if not charged:
-            print_warning(NOT_CHARGED)
+            print_warning(ledger_options.NOT_CHARGED)
         print_task_summary(results, *written)
     if results.refuted(grades=("proven", "declared")):
         raise typer.Exit(REFUTED)
-    stop_above(exceeded_by_task(results, limits))
+    gate.stop_above(exceeded_by_task(results, limits))
 
 
 def print_task_summary(results: TaskResults, folder: Path, written: list[str]) -> None:

@@ -6,12 +6,15 @@ trained there.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reticent.cli.ledger_options import DataSet, LedgerPath, OpenAccount, charger
+from reticent.cli.ledger_options import LedgerOptions
+from reticent.cli.option_groups import option_name, with_option_groups
 from reticent.cli.options import (
     Delta,
     Epsilon,
@@ -26,76 +29,37 @@ from reticent.cli.options import (
 )
 from reticent.cli.private_table import (
     Classes,
-    DropColumns,
-    Embedding,
-    EncoderName,
     EncoderPeople,
-    FeatureColumns,
-    Label,
     Private,
     Records,
-    SchemaFile,
     TextColumn,
     read_texts,
     refuse_beside_text,
     required_option,
-    said_records,
+    required_records,
     used_encoder,
 )
 from reticent.cli.progress import progress_line
 from reticent.cli.protect import Out
 from reticent.cli.release_output import refuse_unwritable, write_release
 from reticent.cli.stopped_training import StoppedTraining
-from reticent.cli.table_form import TableForm
+from reticent.cli.table_form import TableForm, TableOptions
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset
-    from reticent.protect import ReleaseRequest, Terms
+    from reticent.protect import ReleaseRequest, Terms, UsedStart
 
-Model = Annotated[
-    str,
-    typer.Option(
-        help="mlp: one hidden layer; conv: two convolutions for images; scattering-head: a linear"
-        " head on fixed wavelet features of images, as protect --encoder scattering --learner"
-        " noisy-gradient --longest-step 8; scattering-conv: two convolutions on such features"
-        " (--encoder scattering-maps); from public weights minilm-lora, minilm-lora-last or"
-        " minilm-head for texts, efficientnet-lite0-last for images, or a FOLDER of transformers"
-        " (FOLDER#lora-last, FOLDER#head); or package.module:function of a function from the shape"
-        " of a record and the number of classes to a torch module."
-    ),
-]
-Shape = Annotated[
-    str | None,
-    typer.Option(
-        help="Of a record as it lies in the table: an image channels last, as 32x32x3, or first,"
-        " as 3x32x32; by default that of the array of images. Of a text its tokens, as 32.",
-        show_default=False,
-    ),
-]
-Batch = Annotated[
-    int | None,
-    typer.Option(
-        help="Records that a step sees on average; by default 512, under replace-one all.",
-        show_default=False,
-    ),
-]
-Epochs = Annotated[float, typer.Option(help="How many times all records are seen.")]
-Clip = Annotated[float, typer.Option(help="The norm to which each record's gradient is clipped.")]
-Rate = Annotated[float, typer.Option(help="Of the optimiser.")]
-Momentum = Annotated[float, typer.Option(help="Of SGD; of Adam the decay of its first moment.")]
-Optimiser = Annotated[str, typer.Option(help="sgd or adam.")]
-Average = Annotated[
-    float, typer.Option(help="Decay of a moving average of the weights, which is then released.")
-]
 Noise = Annotated[str, typer.Option("--mechanism", help="The noise: gaussian or logistic.")]
-Fast = Annotated[
-    bool, typer.Option("--fast", help="Books in float32: faster, and declared instead of proven.")
-]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with a training that was stopped, charging nothing.")
 ]
-Seed = Annotated[int, typer.Option(help="Of the public first weights.")]
+StartPeople = Annotated[
+    str | None,
+    typer.Option(
+        help="Whose records the start was made of: same, or other where nobody is in both."
+    ),
+]
 
 
 SCATTERING_HEAD = "scattering-head"
@@ -104,44 +68,107 @@ SCATTERING_STEP = 8.0
 """Scattering spreads over more directions than the features that the learner's own 2 is from."""
 _OF_DP_SGD = (
     *("shape", "batch", "epochs", "clip", "learning_rate", "momentum", "optimiser"),
-    *("average", "fast", "seed", "resume", "text"),
+    *("average", "fast", "seed", "resume", "text", "head_share", "start", "start_people"),
 )
 """Options that a head without DP-SGD has no use for."""
-_OF_IMAGES = ("conv", "efficientnet-lite0-last")
 
 
+@dataclass(frozen=True, kw_only=True)
+class TokenTableOptions(TableOptions):
+    """How a table is read whose texts may be a network's tokens."""
+
+    text: TextColumn = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """The network, and how it is trained."""
+
+    model: Annotated[
+        str,
+        typer.Option(
+            help="mlp: one hidden layer; conv: two convolutions for images; scattering-head: a"
+            " linear head on fixed wavelet features of images, as protect --encoder scattering"
+            " --learner noisy-gradient --longest-step 8; scattering-conv: two convolutions on such"
+            " features (--encoder scattering-maps); from public weights minilm-lora,"
+            " minilm-lora-last or minilm-head for texts, efficientnet-lite0-last for images, or a"
+            " FOLDER of transformers (texts; FOLDER#lora-last, FOLDER#head) or timm (images;"
+            " FOLDER#head); or package.module:function of a function from the shape of a record"
+            " and the number of classes to a torch module."
+        ),
+    ] = "mlp"
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a record as it lies in the table: an image channels last, as 32x32x3, or"
+            " first, as 3x32x32; by default that of the array of images. Of a text its tokens, as"
+            " 32."
+        ),
+    ] = None
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            help="Records that a step sees on average, at most --records; by default 512, under"
+            " replace-one all."
+        ),
+    ] = None
+    epochs: Annotated[float, typer.Option(help="How many times all records are seen.")] = 20.0
+    clip: Annotated[
+        float, typer.Option(help="The norm to which each record's gradient is clipped.")
+    ] = 0.1
+    learning_rate: Annotated[float, typer.Option(help="Of the optimiser.")] = 1.0
+    momentum: Annotated[
+        float, typer.Option(help="Of SGD; of Adam the decay of its first moment.")
+    ] = 0.9
+    optimiser: Annotated[str, typer.Option(help="sgd or adam.")] = "sgd"
+    average: Annotated[
+        float,
+        typer.Option(help="Decay of a moving average of the weights, which is then released."),
+    ] = 0.0
+    fast: Annotated[
+        bool,
+        typer.Option("--fast", help="Books in float32: faster, and declared instead of proven."),
+    ] = False
+    seed: Annotated[int, typer.Option(help="Of the public first weights.")] = 0
+    head_share: Annotated[
+        float,
+        typer.Option(
+            help="Warm start of an encoder from public weights: this share of the budget learns a"
+            " head on frozen features first, and training starts from it."
+        ),
+    ] = 0.0
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            help="Start from a released head on features of the same encoder: OUT of protect"
+            " --learner noisy-gradient. --epsilon is that of this training; that of both is"
+            " printed."
+        ),
+    ] = None
+
+    def numbers(self) -> dict[str, Any]:
+        """The same by the names of the recipe's fields."""
+        numbers = dataclasses.asdict(self)
+        numbers |= {"architecture": numbers.pop("model"), "exact": not numbers.pop("fast")}
+        return numbers | {"start": None if self.start is None else str(self.start)}
+
+
+@with_option_groups
 def train(
     context: typer.Context,
     private: Private,
     epsilon: Epsilon,
     out: Out,
-    schema: SchemaFile = None,
-    label: Label = None,
+    table: TokenTableOptions,
+    network: NetworkOptions,
+    account: LedgerOptions,
     delta: Delta = None,
     relation: RelationName = None,
     classes: Classes = None,
     records: Records = None,
-    model: Model = "mlp",
-    shape: Shape = None,
-    batch: Batch = None,
-    epochs: Epochs = 20.0,
-    clip: Clip = 0.1,
-    learning_rate: Rate = 1.0,
-    momentum: Momentum = 0.9,
-    optimiser: Optimiser = "sgd",
-    average: Average = 0.0,
     mechanism: Noise = "gaussian",
-    fast: Fast = False,
-    seed: Seed = 0,
-    embedding: Embedding = None,
-    encoder: EncoderName = None,
+    start_people: StartPeople = None,
     encoder_people: EncoderPeople = None,
-    text: TextColumn = None,
-    features: FeatureColumns = None,
-    drop: DropColumns = None,
-    ledger: LedgerPath = None,
-    data_set: DataSet = None,
-    open_account: OpenAccount = False,
     resume: Resume = False,
     replace: Replace = False,
     sign: Sign = None,
@@ -150,50 +177,30 @@ def train(
     """Train a network with clipped, noisy gradients and release it once, with a proven ε."""
     from reticent.protect import Terms, release_table
 
-    options = {
-        "architecture": model,
-        "shape": shape,
-        "batch": batch,
-        "epochs": epochs,
-        "clip": clip,
-        "learning_rate": learning_rate,
-        "momentum": momentum,
-        "optimiser": optimiser,
-        "average": average,
-        "exact": not fast,
-        "seed": seed,
-    }
+    model, encoder, text = network.model, table.encoder, table.text
     if model == SCATTERING_CONV and encoder is None:
         encoder = "scattering-maps"
-    plan = _Plan(recipe="network", mechanism=mechanism, encoder=encoder, options=options)
+    plan = _Plan(recipe="network", mechanism=mechanism, encoder=encoder, options=network.numbers())
     if model == SCATTERING_HEAD:
         _refuse_idle(context, encoder)
         plan = _head(mechanism)
-    form = TableForm.of(
-        schema,
-        label=label,
-        classes=classes,
-        embedding=embedding,
-        encoder=plan.encoder,
-        text=text,
-        features=features,
-        drop=drop,
-    )
+    form = dataclasses.replace(table, encoder=plan.encoder).form(classes=classes)
     _refuse_persons(form)
     terms = Terms(
         epsilon=epsilon,
         delta=delta_of(delta, False),
         relation=relation_of(relation),
         encoder=used_encoder(encoder, encoder_people),
+        start=_used_start(network.start, start_people),
     )
-    normaliser = said_records(form.said_records(records), terms.relation)
-    refuse_beside_text(text, embedding=embedding, encoder=encoder)
+    normaliser = required_records(form.records_or(records), terms.relation)
+    refuse_beside_text(text, embedding=table.embedding, encoder=encoder)
     _refuse_without_text(model, text)
-    charge = charger(ledger, data_set, open_account)
+    charge = account.charger()
     refuse_unwritable(out, replace=replace)
     signer = signer_of(sign)
     warn_of_weakness(epsilon=epsilon, delta=terms.delta, records=normaliser)
-    training = StoppedTraining(out, ledger=ledger, data_set=data_set)
+    training = StoppedTraining(out, ledger=account.ledger, data_set=account.data_set)
     charged = training.goes_on(resume)
     if text is None:
         data = form.read_private(private)
@@ -202,8 +209,8 @@ def train(
             private,
             text=text,
             model=model,
-            length=_tokens(shape),
-            label=form.said_label(),
+            length=_tokens(network.shape),
+            label=form.required_label(),
             classes=required_option("--classes", form.classes),
         )
     request = plan.request(terms, normaliser, data)
@@ -212,15 +219,28 @@ def train(
         pay = training.charge_once(charge, terms, f"{plan.recipe}, {mechanism} noise")
     with progress_line("training") as progress:
         released = training.follow(lambda: release_table(data, request, charge=pay), progress)
-    write_release(released, out, signer, json=json, charged=ledger is not None)
+    write_release(released, out, signer, json=json, charged=account.is_named)
     training.ended()
+
+
+def _used_start(start: Path | None, people: str | None) -> UsedStart | None:
+    """What a network that starts from this released head must say."""
+    from reticent.protect import use_start
+
+    try:
+        return use_start(start, people)
+    except InputError as error:
+        raise InputError(str(error).replace("start_people", "--start-people")) from None
 
 
 def _refuse_persons(form: TableForm) -> None:
     """A schema may name persons, whose records DP-SGD would have to sample together."""
     if form.person is not None:
-        raise InputError("the schema must name no person to train a network, got one")
-    form.said_label()
+        raise InputError(
+            f"the schema must name no person for train, got column {form.person!r}: DP-SGD protects"
+            " single records here; run and protect protect persons"
+        )
+    form.required_label()
     required_option("--classes", form.classes)
 
 
@@ -246,9 +266,11 @@ class _Plan:
     def request(self, terms: Terms, records: int, data: Dataset) -> ReleaseRequest:
         """The release that is asked for; a network that reads images is told their shape."""
         from reticent.protect import ReleaseRequest
+        from reticent.training.networks import reads_images
 
         options = self.options
-        if options.get("architecture") in _OF_IMAGES and options["shape"] is None:
+        model = options.get("architecture")
+        if model is not None and options["shape"] is None and reads_images(model):
             options = options | {"shape": _shape_in_table(data)}
         return ReleaseRequest(
             terms=terms,
@@ -280,8 +302,9 @@ def _refuse_idle(context: typer.Context, encoder: str | None) -> None:
     for name in _OF_DP_SGD:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            option = "--" + name.replace("_", "-")
-            raise InputError(f"{option} must not be given to {SCATTERING_HEAD}, which has no use")
+            raise InputError(
+                f"{option_name(name)} must not be given to {SCATTERING_HEAD}, which has no use"
+            )
     if encoder not in (None, "scattering"):
         raise InputError(
             f"--encoder must be scattering for {SCATTERING_HEAD}, got {encoder!r}: for another take"

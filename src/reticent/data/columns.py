@@ -18,6 +18,7 @@ from reticent.data.cells import text_array
 from reticent.data.csv_file import CsvFile
 from reticent.data.dataset import where
 from reticent.data.frames import is_saved_dataset, read_saved_dataset
+from reticent.files import existing_file
 from reticent.read_limit import refuse_above_limit
 from reticent.validation import InputError
 
@@ -83,8 +84,7 @@ def open_columns(
     """
     if is_saved_dataset(path):
         return arrow_columns(path.name, read_saved_dataset(path))
-    if not path.is_file():
-        raise InputError(f"path must be a file, got {str(path)!r}")
+    existing_file(path)
     for ending, opener in _OPENERS.items():
         if path.name.lower().endswith(ending):
             if path.stat().st_size == 0:

@@ -310,8 +310,8 @@ def _refuse_no_number(file: str, called: str, column: Any) -> None:
     kind = "text" if str(cells[row]).strip() else "an empty cell"
     raise InputError(
         f"{file} must hold numbers in its feature columns, got {kind} in {where(row)},"
-        f" column {called}: drop it, say what it is in a schema, or choose a list column"
-        " with embedding="
+        f" column {called}: leave it out (--drop), describe it in a --schema, or choose"
+        " a column of lists (--embedding)"
     )
 
 

@@ -1,7 +1,5 @@
 """What every loader returns: records, labels, classes and where they come from."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator
@@ -60,7 +58,7 @@ class Dataset:
     public_classes: bool = True
     persons: Array | None = None
     columns: tuple[str, ...] = ()
-    schema: Schema | None = None
+    schema: "Schema | None" = None
 
     def __post_init__(self) -> None:
         """Check every field and make the arrays read-only."""
@@ -124,7 +122,7 @@ class Dataset:
             digest.update(part)
         return digest.hexdigest()
 
-    def take(self, rows: ArrayLike, *, name: str | None = None) -> Dataset:
+    def take(self, rows: ArrayLike, *, name: str | None = None) -> "Dataset":
         """The records at these positions, in this order."""
         chosen = _rows(rows, len(self))
         return replace(

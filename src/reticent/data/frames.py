@@ -5,8 +5,6 @@ dataframe interchange protocol; none of these libraries is imported here. A save
 streams that pyarrow reads by itself. No cell is shown in a message: cells are private.
 """
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any, Final

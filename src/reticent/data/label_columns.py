@@ -1,7 +1,5 @@
 """Labels that are no classes, from a table without a schema: a number, or several of 0 and 1."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import replace

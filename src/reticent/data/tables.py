@@ -287,8 +287,8 @@ def _refuse_text(table: Columns, name: str, values: Array) -> None:
     kind = "text" if values.ravel()[row].strip() else "an empty cell"
     raise InputError(
         f"{table.file} must hold numbers in its feature columns, got {kind} in {where(row)},"
-        f" column {name!r}: drop it, say what it is in a schema, or choose a list column"
-        " with embedding="
+        f" column {name!r}: leave it out (--drop), describe it in a --schema, or choose"
+        " a column of lists (--embedding)"
     )
 
 

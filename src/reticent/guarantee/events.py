@@ -4,8 +4,6 @@ An event is what an accountant needs to know of a release. Noise is given per un
 sensitivity, so an event holds under the neighbouring relation of that sensitivity.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
@@ -37,7 +35,7 @@ class Event:
         return {"type": _name(type(self)), **{key: _plain(value) for key, value in values.items()}}
 
     @staticmethod
-    def from_dict(values: Mapping[str, object]) -> Event:
+    def from_dict(values: Mapping[str, object]) -> "Event":
         """An event from plain values; unknown types and fields are refused, never skipped."""
         if not isinstance(values, Mapping):
             raise InputError(f"event must be a JSON object, got {describe(values)}")

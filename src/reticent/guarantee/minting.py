@@ -7,12 +7,10 @@ import contract in pyproject.toml refuses every other importer.
 import dataclasses
 from typing import TypeVar
 
-from reticent.guarantee.grade import Grade
-from reticent.guarantee.guarantee import Guarantee
-from reticent.guarantee.sensitivity import Sensitivity
+from reticent.guarantee import grade, guarantee, sensitivity
 from reticent.validation import InputError
 
-Value = TypeVar("Value", Sensitivity, Guarantee)
+Value = TypeVar("Value", sensitivity.Sensitivity, guarantee.Guarantee)
 
 
 def proven(value: Value) -> Value:
@@ -20,10 +18,10 @@ def proven(value: Value) -> Value:
 
     A sampled or published value rests on something that no theorem mends.
     """
-    if value.grade is not Grade.DECLARED:
+    if value.grade is not grade.Grade.DECLARED:
         raise InputError(f"only a declared value can be proven, got one graded {value.grade}")
     raised = object.__new__(type(value))  # a copy would be declared
     for field in dataclasses.fields(value):
         object.__setattr__(raised, field.name, getattr(value, field.name))
-    object.__setattr__(raised, "grade", Grade.PROVEN)
+    object.__setattr__(raised, "grade", grade.Grade.PROVEN)
     return raised

@@ -1,7 +1,5 @@
 """How far one record can move a function, by whose word."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import pairwise
@@ -47,11 +45,11 @@ class Sensitivity:
         """A subclass could skip the checks and call itself proven."""
         raise TypeError("Sensitivity must not be subclassed")
 
-    def __copy__(self) -> Sensitivity:
+    def __copy__(self) -> "Sensitivity":
         """Itself: it cannot be changed."""
         return self
 
-    def __deepcopy__(self, memo: object) -> Sensitivity:
+    def __deepcopy__(self, memo: object) -> "Sensitivity":
         """Itself: it cannot be changed."""
         return self
 

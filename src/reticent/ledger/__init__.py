@@ -3,8 +3,6 @@
 SQL is loaded with the first use of ``Ledger``, so that a command that keeps no ledger starts fast.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from reticent.lazy import lazy_exports

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
+from reticent.accounting import basic, zcdp
 from reticent.accounting.account import STATED
-from reticent.accounting.basic import BASIC
 from reticent.accounting.basic import Spent as Pair
-from reticent.accounting.zcdp import ZCDP
 from reticent.arrays import Floats
-from reticent.guarantee.events import Event
-from reticent.guarantee.grade import Relation, as_relation
+from reticent.guarantee import events, grade, rounding
 from reticent.guarantee.guarantee import Guarantee
-from reticent.guarantee.rounding import up, upper_text
 from reticent.ledger.costs import ORDERS, Costs
 from reticent.ledger.errors import LedgerError
 from reticent.ledger.filters import ROUNDING, Budget, gdp_epsilon
@@ -38,7 +35,7 @@ class Spent:
     """
 
     delta: float
-    relation: Relation
+    relation: grade.Relation
     unit: str
     epsilons: Mapping[str, float]
 
@@ -83,7 +80,7 @@ class Account:
     """One data set, by the name its owner gave it; never by its content."""
 
     name: str
-    relation: Relation
+    relation: grade.Relation
     unit: str
     opened: str
     budget: Budget | None
@@ -147,7 +144,7 @@ class Entry:
     seq: int
     at: str
     purpose: str
-    event: Event
+    event: events.Event
     costs: Costs
     version: str
 
@@ -204,7 +201,7 @@ class AccountState:
         """The account with its sums as numbers."""
         return Account(
             name=self.name,
-            relation=as_relation(self.relation),
+            relation=grade.as_relation(self.relation),
             unit=self.unit,
             opened=utc_text(self.opened),
             budget=self.budget,
@@ -259,9 +256,11 @@ def no_budget_warning(account: Account) -> str:
     """What to say after a charge that no budget limits."""
     totals = account.totals
     if totals.epsilon is not None and totals.delta is not None:
-        sofar = f"ε ≤ {upper_text(totals.epsilon)}, δ ≤ {upper_text(totals.delta)}"
+        sofar = (
+            f"ε ≤ {rounding.upper_text(totals.epsilon)}, δ ≤ {rounding.upper_text(totals.delta)}"
+        )
     elif totals.rho is not None:
-        sofar = f"ρ ≤ {upper_text(totals.rho)}"
+        sofar = f"ρ ≤ {rounding.upper_text(totals.rho)}"
     else:
         sofar = "ask for it at a delta"
     return (
@@ -274,7 +273,7 @@ def _epsilons(totals: Costs, delta: float) -> dict[str, float]:
     """The ε at δ by each sum that covers every charge and has a finite answer."""
     found = {
         "basic": _basic(totals, delta),
-        "zcdp": _converted(totals.rho, delta, ZCDP.epsilon),
+        "zcdp": _converted(totals.rho, delta, zcdp.ZCDP.epsilon),
         "rdp": _rdp(totals, delta),
         "gdp": _converted(totals.mu_squared, delta, gdp_epsilon),
     }
@@ -284,7 +283,7 @@ def _epsilons(totals: Costs, delta: float) -> dict[str, float]:
 def _basic(totals: Costs, delta: float) -> float:
     if totals.epsilon is None or totals.delta is None or totals.delta > delta:
         return math.inf
-    return BASIC.epsilon(Pair(totals.epsilon, totals.delta), delta)
+    return basic.BASIC.epsilon(Pair(totals.epsilon, totals.delta), delta)
 
 
 def _converted(total: float | None, delta: float, epsilon: Converter) -> float:
@@ -295,4 +294,4 @@ def _converted(total: float | None, delta: float, epsilon: Converter) -> float:
 
 def _rdp(totals: Costs, delta: float) -> float:
     """The smallest over the orders: for a plan each of them holds."""
-    return up(rdp_to_epsilon(ORDERS, totals.rdp_values, delta)[0])
+    return rounding.up(rdp_to_epsilon(ORDERS, totals.rdp_values, delta)[0])

@@ -4,8 +4,6 @@ It is what a service of protected answers keeps: HMACs of keys, requests and row
 secret, what k answers cost, whether the account is still the one that was seen.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Sequence
@@ -17,15 +15,8 @@ import sqlalchemy as sa
 
 from reticent.guarantee.events import Event, PureEvent, Repeated
 from reticent.guarantee.grade import Relation
-from reticent.ledger.accounts import Account
-from reticent.ledger.asks import kind_of
-from reticent.ledger.book import now, state_of
-from reticent.ledger.clients import Client, Clients
-from reticent.ledger.errors import LedgerError
-from reticent.ledger.filters import Budget
+from reticent.ledger import accounts, asks, book, clients, errors, filters, names, questions
 from reticent.ledger.ledger import Ledger
-from reticent.ledger.names import account_name, short_line
-from reticent.ledger.questions import Draw, Question, Reply
 from reticent.ledger.tables import ACCOUNTS, ENTRIES, REPLIES
 from reticent.validation import count
 
@@ -42,7 +33,7 @@ class AnswerTerms:
     relation: Relation
     unit: str
     event: Event
-    budget: Budget
+    budget: filters.Budget
     most_rows: int
 
 
@@ -52,21 +43,27 @@ class AnswerBook:
     def __init__(self, ledger: Ledger, terms: AnswerTerms, *, keep: int = DAY) -> None:
         self._ledger = ledger
         self._terms = terms
-        self._name = account_name(terms.account)
-        self._unit = short_line("unit", terms.unit)
+        self._name = names.account_name(terms.account)
+        self._unit = names.short_line("unit", terms.unit)
         self._keep = count("keep", keep)
         self._secret = bytes.fromhex(ledger._storage.about["secret"])
         nothing = PureEvent(epsilon=0.0)
         events = [nothing, terms.event] + [
             Repeated(event=terms.event, count=answers) for answers in range(2, terms.most_rows + 1)
         ]
-        self._kinds = [kind_of(event, terms.relation, None) for event in events]
-        self.clients = Clients(ledger._storage)
+        self._kinds = [asks.kind_of(event, terms.relation, None) for event in events]
+        self.clients = clients.Clients(ledger._storage)
         self.require_current()
 
     def ask(
-        self, client: int, rows: Sequence[bytes], *, payload: Any, draw: Draw, key: str | None
-    ) -> Future[Reply]:
+        self,
+        client: int,
+        rows: Sequence[bytes],
+        *,
+        payload: Any,
+        draw: questions.Draw,
+        key: str | None,
+    ) -> Future[questions.Reply]:
         """One answer for each row; the future takes the reply when its charge is durable.
 
         It takes BudgetExhausted, KeyReused or ReplyGone where there is none. After any other error
@@ -78,7 +75,7 @@ class AnswerBook:
                 "key_hmac": self._hmac(b"key", client, key.encode()),
                 "request_hmac": self._hmac(b"request", client, b"".join(map(_framed, rows))),
             }
-        question = Question(
+        question = questions.Question(
             name=self._name, relation=self._terms.relation, unit=self._unit, kind=self._kinds[1],
             purpose="answers", open_account=False, client=client,
             rows=tuple(self._hmac(b"row", client, row) for row in rows), kinds=self._kinds,
@@ -92,7 +89,7 @@ class AnswerBook:
         """About how many questions wait for their transaction."""
         return self._ledger._committer.waiting
 
-    def require_current(self) -> Account:
+    def require_current(self) -> accounts.Account:
         """The account, if it is not older than what was seen of it and has the plan's budget."""
         ledger = self._ledger
         known = dict(ledger._known.seen)  # first: the database is never behind it
@@ -100,24 +97,26 @@ class AnswerBook:
             query = ACCOUNTS.select().where(ACCOUNTS.c.name == self._name)
             row = connection.execute(query).one_or_none()
             if row is None:
-                raise LedgerError(
+                raise errors.LedgerError(
                     f"account must be in the ledger, got {self._name!r}; "
                     "`reticent plan-answers --ledger` opens it"
                 )
-            seen, state = known.get(row.id), state_of(row)
+            seen, state = known.get(row.id), book.state_of(row)
         if seen is not None and (row.seq, bytes(row.head)) != seen and not row.seq > seen[0]:
-            raise LedgerError(f"account {self._name!r} must hold what it held before, got older")
+            raise errors.LedgerError(
+                f"account {self._name!r} must hold what it held before, got older"
+            )
         if state.budget != self._terms.budget:
-            raise LedgerError(
+            raise errors.LedgerError(
                 f"budget of {self._name!r} must be that of the plan, {self._terms.budget}, got "
                 f"{state.budget}"
             )
         return state.account
 
-    def fits(self, account: Account, answers: int) -> bool:
+    def fits(self, account: accounts.Account, answers: int) -> bool:
         """Whether the account's budget takes so many more answers."""
         event = self._terms.event
-        kind = kind_of(
+        kind = asks.kind_of(
             event if answers == 1 else Repeated(event=event, count=answers),
             self._terms.relation,
             None,
@@ -127,10 +126,10 @@ class AnswerBook:
     def purge(self) -> int:
         """Remove replies whose time is over; their keys stay known."""
         with self._ledger._storage.writing() as connection:
-            gone = connection.execute(REPLIES.delete().where(REPLIES.c.expires <= now()))
+            gone = connection.execute(REPLIES.delete().where(REPLIES.c.expires <= book.now()))
             return int(gone.rowcount)
 
-    def own_clients(self) -> list[Client]:
+    def own_clients(self) -> list[clients.Client]:
         """The clients of this account, with what they used."""
         return [one for one in self.clients.all() if one.account == self._name]
 

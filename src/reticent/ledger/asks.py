@@ -1,15 +1,12 @@
 """What is asked of a ledger: a charge of some kind, computed before any lock is taken."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from reticent.guarantee.events import Event
-from reticent.guarantee.grade import Relation
+from reticent.guarantee import events, grade
 from reticent.ledger.costs import Costs, costs_of
 from reticent.ledger.tables import LIBRARY, kind_hash
 
@@ -33,7 +30,9 @@ class Kind:
 
 
 @lru_cache(maxsize=4096)
-def kind_of(event: Event, relation: Relation, claim: tuple[float, float] | None) -> Kind:
+def kind_of(
+    event: events.Event, relation: grade.Relation, claim: tuple[float, float] | None
+) -> Kind:
     """The kind of a charge; computed once in a process, before any lock."""
     text = json.dumps(event.to_dict(), ensure_ascii=False, allow_nan=False)
     return Kind(text, costs_of(event, relation, claim=claim))
@@ -44,7 +43,7 @@ class Ask:
     """One charge that waits for its transaction; ``future`` takes what came of it."""
 
     name: str
-    relation: Relation
+    relation: grade.Relation
     unit: str
     kind: Kind
     purpose: str

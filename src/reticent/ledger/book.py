@@ -1,7 +1,5 @@
 """An account that is locked, with what one transaction adds to it."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -11,12 +9,10 @@ import numpy as np
 
 from reticent.arrays import Floats
 from reticent.guarantee.grade import Relation
+from reticent.ledger import errors, filters, tables
 from reticent.ledger.accounts import AccountState, Charged
 from reticent.ledger.asks import Ask, Kind
 from reticent.ledger.costs import ORDERS, PLACES, SINGLE, Costs, sums_up
-from reticent.ledger.errors import BudgetExhausted, LedgerError
-from reticent.ledger.filters import Budget
-from reticent.ledger.tables import change_hash, entry_hash
 from reticent.version import INSTALLED
 
 _SPENT = np.dtype("<f8")
@@ -74,9 +70,9 @@ class Book:
         """Chain the entries that were admitted, in their order."""
         for entry, kind in zip(self.entries, self.kinds, strict=True):
             entry["prev"] = self.head
-            self.head = entry["hash"] = entry_hash(self.head, kind.sha256, entry)
+            self.head = entry["hash"] = tables.entry_hash(self.head, kind.sha256, entry)
 
-    def set_budget(self, budget: Budget | None, note: str = "") -> dict[str, Any]:
+    def set_budget(self, budget: filters.Budget | None, note: str = "") -> dict[str, Any]:
         """The link for a new budget, or for a note; not yet in the table."""
         self.seq += 1
         change = {
@@ -84,7 +80,7 @@ class Book:
             "budget": None if budget is None else budget.to_json(), "version": INSTALLED,
             "prev": self.head,
         }  # fmt: skip
-        self.head = change["hash"] = change_hash(self.head, change)
+        self.head = change["hash"] = tables.change_hash(self.head, change)
         self.state = replace(self.state, budget=budget)
         return change
 
@@ -99,7 +95,7 @@ class Book:
 
     def _refuse_others(self, ask: Ask) -> None:
         if self.state.budget is None and not ask.open_account:
-            raise LedgerError(
+            raise errors.LedgerError(
                 f"account {self.state.name!r} must have a budget to be charged, got none; set one "
                 "with `reticent ledger budget`, or say --open-account"
             )
@@ -109,7 +105,7 @@ class Book:
         budget = self.state.budget
         assert budget is not None
         budget.require(costs, "the event")
-        raise BudgetExhausted(
+        raise errors.BudgetExhausted(
             f"budget of {self.state.name!r} must not be exceeded, {budget}: with this charge "
             f"{budget.why_not(Costs.of_vector(totals))}; nothing was charged, release nothing"
         )
@@ -122,7 +118,7 @@ def same_terms(state: AccountState, relation: Relation, unit: str) -> None:
         ("unit", state.unit, unit),
     ):
         if kept != given:
-            raise LedgerError(
+            raise errors.LedgerError(
                 f"{what} of {state.name!r} must be {kept!r}, as it was opened with, got {given!r}"
             )
 
@@ -132,7 +128,9 @@ def state_of(row: Any) -> AccountState:
     spent = row.spent if isinstance(row.spent, bytes) else b""
     totals = np.frombuffer(spent, dtype=_SPENT) if len(spent) == 8 * PLACES else None
     if totals is None or not (totals >= 0).all() or not isinstance(row.charges, int):
-        raise LedgerError(f"sums of {row.name!r} must be finite numbers >= 0, got a damaged row")
+        raise errors.LedgerError(
+            f"sums of {row.name!r} must be finite numbers >= 0, got a damaged row"
+        )
     return AccountState(
         name=row.name,
         relation=row.relation,
@@ -145,9 +143,9 @@ def state_of(row: Any) -> AccountState:
 
 
 @lru_cache(maxsize=1024)
-def budget_of(document: str) -> Budget:
+def budget_of(document: str) -> filters.Budget:
     """A budget as it stands in the table, read once."""
-    return Budget.from_json(document)
+    return filters.Budget.from_json(document)
 
 
 def now() -> int:

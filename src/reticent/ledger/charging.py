@@ -4,8 +4,6 @@ What a charge costs was computed before (``Kind``). Under the lock remain a sum 
 comparison with the budget's limit and two hashes for each charge.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,18 +12,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from reticent.guarantee.grade import Relation
-from reticent.ledger.accounts import Charged
+from reticent.ledger import accounts, costs, storage, writing
 from reticent.ledger.asks import Ask, Kind
 from reticent.ledger.book import Book, now, state_of
-from reticent.ledger.costs import PLACES
 from reticent.ledger.errors import LedgerError
 from reticent.ledger.known_keys import KeyedRequest, KeyedRequests, known_keys
 from reticent.ledger.names import folded, skeleton
 from reticent.ledger.questions import Pending, Question, Questions, Reply
-from reticent.ledger.storage import upsert
 from reticent.ledger.tables import ACCOUNTS, BUDGET_CHANGES, EVENTS, first_hash
 from reticent.ledger.witness import ACCEPT, Link
-from reticent.ledger.writing import write
 from reticent.validation import InputError
 
 
@@ -73,9 +68,9 @@ def _insert(connection: sa.Connection, name: str, relation: Relation, unit: str)
     values = {
         "name": name, "skeleton": skeleton(name), "folded": folded(name),
         "relation": str(relation), "unit": unit, "opened": now(),
-        "spent": bytes(8 * PLACES), "charges": 0, "seq": 0, "head": b"",
+        "spent": bytes(8 * costs.PLACES), "charges": 0, "seq": 0, "head": b"",
     }  # fmt: skip
-    connection.execute(upsert(connection, ACCOUNTS).values(values).on_conflict_do_nothing())
+    connection.execute(storage.upsert(connection, ACCOUNTS).values(values).on_conflict_do_nothing())
 
 
 def _near(connection: sa.Connection, name: str) -> LedgerError:
@@ -119,7 +114,7 @@ class Written:
 
 def charge_all(
     connection: sa.Connection, known: Known, asks: Sequence[Ask]
-) -> tuple[list[Charged | Reply | InputError], Written]:
+) -> tuple[list[accounts.Charged | Reply | InputError], Written]:
     """What comes of each ask, in their order, and what is known then; not yet committed.
 
     All is decided first. Then the noise of the questions that were accepted is drawn in one call,
@@ -131,7 +126,7 @@ def charge_all(
     books = opened_books(connection, known.identity, wanted, known.seen)
     at, keys = now(), known_keys(connection, asks)
     questions = Questions.opened(connection, asks, keys, at)
-    outcomes: list[Charged | Pending | InputError] = []
+    outcomes: list[accounts.Charged | Pending | InputError] = []
     for ask in asks:
         book = books[ask.name]
         try:
@@ -152,7 +147,7 @@ def charge_all(
     return [one.reply() if isinstance(one, Pending) else one for one in outcomes], written
 
 
-def _charged_or_replayed(book: Book, ask: Ask, known: KeyedRequests, at: int) -> Charged:
+def _charged_or_replayed(book: Book, ask: Ask, known: KeyedRequests, at: int) -> accounts.Charged:
     if ask.key_hmac is None or ask.request_hmac is None:
         return book.charge(ask, at)
     key = ask.client, ask.key_hmac
@@ -163,7 +158,7 @@ def _charged_or_replayed(book: Book, ask: Ask, known: KeyedRequests, at: int) ->
                 f"key must be used for one request to {ask.name!r}, got it for another; "
                 "nothing was charged"
             )
-        return Charged(state=book.state, seq=earlier.seq, replayed=True)
+        return accounts.Charged(state=book.state, seq=earlier.seq, replayed=True)
     charged = book.charge(ask, at)
     known[key] = KeyedRequest(book.entries[-1])
     return charged
@@ -188,7 +183,7 @@ def _written(
     if not entries:
         return Written()
     changed = [book for book in books if book.entries]
-    write(connection, entries, counts, [book.written for book in changed])
+    writing.write(connection, entries, counts, [book.written for book in changed])
     return Written({book.row.id: (book.seq, book.head) for book in changed}, kinds)
 
 
@@ -201,7 +196,7 @@ def _kind_ids(connection: sa.Connection, kinds: Mapping[bytes, Kind]) -> dict[by
     missing = sorted(set(kinds) - set(found))
     for sha in missing:
         row = {"sha256": sha, "event": kinds[sha].event, "costs": kinds[sha].costs_text}
-        connection.execute(upsert(connection, EVENTS).values(row).on_conflict_do_nothing())
+        connection.execute(storage.upsert(connection, EVENTS).values(row).on_conflict_do_nothing())
     if missing:
         found = {bytes(sha): number for sha, number in connection.execute(query)}
     return found

@@ -7,8 +7,6 @@ names. That costs a few rows for each account, however many charges it has. ``al
 everything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from heapq import merge
 from typing import Any, cast
@@ -17,9 +15,8 @@ import numpy as np
 import sqlalchemy as sa
 
 from reticent.arrays import Floats
-from reticent.ledger.book import state_of
+from reticent.ledger import book, errors, witness
 from reticent.ledger.costs import PLACES, Costs, sums_up
-from reticent.ledger.errors import LedgerError
 from reticent.ledger.tables import (
     ACCOUNTS,
     BUDGET_CHANGES,
@@ -32,7 +29,6 @@ from reticent.ledger.tables import (
     first_hash,
     kind_hash,
 )
-from reticent.ledger.witness import ACCEPT, Link
 
 _ENTRY = (*ENTRIES.c, EVENTS.c.sha256)
 _HALF_ULP = 2.0**-52
@@ -51,7 +47,7 @@ def quick_problems(connection: sa.Connection) -> list[str]:
             found = _account_problem(
                 row, last.get(row.id), budgets.get(row.id), counted.get(row.id)
             )
-        except LedgerError as damage:
+        except errors.LedgerError as damage:
             found = str(damage)
         if found is not None:
             problems.append(found)
@@ -59,7 +55,7 @@ def quick_problems(connection: sa.Connection) -> list[str]:
 
 
 def older_than_seen(
-    connection: sa.Connection, seen: Mapping[int, Link]
+    connection: sa.Connection, seen: Mapping[int, witness.Link]
 ) -> list[tuple[int, str, int, int]]:
     """Accounts that lack the link which the witness saw: number, name, links it has, links seen."""
     rows = {row.id: row for row in connection.execute(ACCOUNTS.select())}
@@ -75,13 +71,13 @@ def older_than_seen(
     return older
 
 
-def older_copy(where: str, older: list[tuple[int, str, int, int]]) -> LedgerError:
+def older_copy(where: str, older: list[tuple[int, str, int, int]]) -> errors.LedgerError:
     """The line for a database that lacks what was seen of it."""
     _, name, links, seen = older[0]
-    return LedgerError(
+    return errors.LedgerError(
         f"ledger {where} must hold what it held before, got another copy: account {name} has "
-        f"{links} links, and lacks one of the {seen} that were seen; {ACCEPT} takes it, and what "
-        "was charged since is lost"
+        f"{links} links, and lacks one of the {seen} that were seen; {witness.ACCEPT} takes it, and"
+        " what was charged since is lost"
     )
 
 
@@ -235,7 +231,9 @@ def _counted(connection: sa.Connection) -> dict[int, tuple[int, int, Floats]]:
     vectors = {}
     for number, row in kinds.items():
         if kind_hash(row.event, row.costs) != bytes(row.sha256):
-            raise LedgerError(f"event {number} in the ledger must be as written, got a damaged row")
+            raise errors.LedgerError(
+                f"event {number} in the ledger must be as written, got a damaged row"
+            )
         vectors[number] = Costs.from_json(row.costs).vector
     found: dict[int, tuple[int, int, Floats]] = {}
     for account, event, n in connection.execute(EVENT_COUNTS.select()):
@@ -263,7 +261,7 @@ def _account_problem(
         return f"{what}: its last link is not the one that was written"
     if document != row.budget:
         return f"{what}: its budget is not the one that was set last"
-    totals = state_of(row).totals
+    totals = book.state_of(row).totals
     # Each addition rounds up by less than an ulp; these sums round to nearest, twice for a kind.
     slack = (2 * kinds + 2) * _HALF_ULP
     few, many = sums * (1 - slack), sums * (1 + slack + 1.01 * charges * _HALF_ULP)

@@ -5,8 +5,6 @@ its first letters, by which an operator tells keys apart. Revoking and expiring 
 table, so every process that reads it again follows.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Collection
@@ -15,9 +13,7 @@ from enum import StrEnum
 
 import sqlalchemy as sa
 
-from reticent.ledger.accounts import utc_text
-from reticent.ledger.book import now
-from reticent.ledger.errors import LedgerError
+from reticent.ledger import accounts, book, errors
 from reticent.ledger.names import account_name, short_line
 from reticent.ledger.storage import Storage, upsert
 from reticent.ledger.tables import ACCOUNTS, API_KEYS, CLIENTS
@@ -80,8 +76,8 @@ class ApiKey:
         return {
             "prefix": self.prefix,
             "scopes": sorted(self.scopes),
-            "expires": None if self.expires is None else utc_text(self.expires),
-            "revoked": None if self.revoked is None else utc_text(self.revoked),
+            "expires": None if self.expires is None else accounts.utc_text(self.expires),
+            "revoked": None if self.revoked is None else accounts.utc_text(self.revoked),
         }
 
 
@@ -110,7 +106,7 @@ class Clients:
             values["account"] = None if data_set is None else _account(connection, data_set)
             insert = upsert(connection, CLIENTS).values(values).on_conflict_do_nothing()
             if connection.execute(insert.returning(CLIENTS.c.id)).first() is None:
-                raise LedgerError(f"client must have a name of its own, got {name!r} again")
+                raise errors.LedgerError(f"client must have a name of its own, got {name!r} again")
         return self.named(name)
 
     def set_limit(self, name: str, limit: int | None) -> Client:
@@ -137,7 +133,7 @@ class Clients:
         values = {
             "client": client.id, "prefix": key[:SHOWN], "sha256": key_hash(key),
             "scopes": " ".join(sorted(granted)), "revoked": None,
-            "expires": None if days is None else now() + round(days * _DAY),
+            "expires": None if days is None else book.now() + round(days * _DAY),
         }  # fmt: skip
         with self._storage.writing() as connection:
             connection.execute(API_KEYS.insert(), [values])
@@ -150,10 +146,14 @@ class Clients:
         here = API_KEYS.c.prefix == prefix[:SHOWN]
         with self._storage.writing() as connection:
             gone = connection.execute(
-                API_KEYS.update().where(here, API_KEYS.c.revoked.is_(None)).values(revoked=now())
+                API_KEYS.update()
+                .where(here, API_KEYS.c.revoked.is_(None))
+                .values(revoked=book.now())
             )
             if not gone.rowcount:
-                raise LedgerError("key must be one that is not revoked yet, got none like it")
+                raise errors.LedgerError(
+                    "key must be one that is not revoked yet, got none like it"
+                )
         return [key for key in self.all_keys() if key.prefix == prefix[:SHOWN]]
 
     def named(self, name: str) -> Client:
@@ -162,7 +162,7 @@ class Clients:
         for client in self.all():
             if client.name == wanted:
                 return client
-        raise LedgerError(f"client must be in the ledger, got {name!r}")
+        raise errors.LedgerError(f"client must be in the ledger, got {name!r}")
 
     def all(self) -> list[Client]:
         """Every client with its account, limit and use, sorted by name."""
@@ -203,7 +203,7 @@ def _account(connection: sa.Connection, name: str) -> int:
     query = sa.select(ACCOUNTS.c.id).where(ACCOUNTS.c.name == account_name(name))
     found = connection.execute(query).scalar()
     if found is None:
-        raise LedgerError(
+        raise errors.LedgerError(
             f"data set must be in the ledger, got {name!r}; `reticent plan-answers --ledger` "
             "opens its account"
         )

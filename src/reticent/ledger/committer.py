@@ -5,8 +5,6 @@ process writes. It ends when it has nothing to do, so nobody has to stop it, and
 forked starts its own.
 """
 
-from __future__ import annotations
-
 import os
 import queue
 import threading

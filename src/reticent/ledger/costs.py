@@ -16,15 +16,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from reticent.accounting import basic, gdp, zcdp
 from reticent.accounting.account import account
-from reticent.accounting.basic import BASIC, Spent
-from reticent.accounting.gdp import GDP
 from reticent.accounting.rdp import RDP
-from reticent.accounting.zcdp import ZCDP
 from reticent.arrays import Floats
-from reticent.guarantee.events import Event
-from reticent.guarantee.grade import Relation
-from reticent.guarantee.rounding import up, upper_text
+from reticent.guarantee import events, grade, rounding
 from reticent.ledger.errors import LedgerError
 from reticent.strict_json import parsed
 from reticent.validation import InputError, NotCoveredError, non_negative, probability
@@ -115,14 +111,14 @@ class Costs:
             ) from None
 
 
-def claim_at(event: Event, relation: Relation, delta: float) -> tuple[float, float]:
+def claim_at(event: events.Event, relation: grade.Relation, delta: float) -> tuple[float, float]:
     """The (ε, δ) of one event alone at this δ: noise without one of its own has one at every δ."""
     return account(event, relation=relation, delta=delta).epsilon, delta
 
 
 @lru_cache(maxsize=4096)
 def costs_of(
-    event: Event, relation: Relation, *, claim: tuple[float, float] | None = None
+    event: events.Event, relation: grade.Relation, *, claim: tuple[float, float] | None = None
 ) -> Costs:
     """What the event costs in each sum; an event that none of them covers is refused.
 
@@ -130,20 +126,20 @@ def costs_of(
     refused below the ε that the accountants give the event at this δ.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite becomes None
-        pair = _covered(lambda: BASIC.value(event, relation))
+        pair = _covered(lambda: basic.BASIC.value(event, relation))
         if claim is not None:
             pair = _claimed(event, relation, *claim)
-        rho = _covered(lambda: ZCDP.value(event, relation))
+        rho = _covered(lambda: zcdp.ZCDP.value(event, relation))
         curve = _covered(lambda: RDP.value(event, relation).bound(np.array(ORDERS)))
-        mu = _covered(lambda: GDP.value(event, relation))
+        mu = _covered(lambda: gdp.GDP.value(event, relation))
     found = Costs(
         epsilon=None if pair is None else _finite(pair.epsilon),
         delta=None if pair is None else _finite(pair.delta),
         rho=None if rho is None else _finite(rho),
         rdp=(None,) * len(ORDERS)
         if curve is None
-        else tuple(_finite(up(v)) for v in curve.tolist()),
-        mu_squared=None if mu is None else _finite(up(mu * mu)),
+        else tuple(_finite(rounding.up(v)) for v in curve.tolist()),
+        mu_squared=None if mu is None else _finite(rounding.up(mu * mu)),
     )
     if all(value is None for value in (found.epsilon, found.rho, *found.rdp, found.mu_squared)):
         raise NotCoveredError(
@@ -167,17 +163,19 @@ def sums_up(one: Floats, other: Floats) -> Floats:
         return total
 
 
-def _claimed(event: Event, relation: Relation, epsilon: float, delta: float) -> Spent:
+def _claimed(
+    event: events.Event, relation: grade.Relation, epsilon: float, delta: float
+) -> basic.Spent:
     """The claimed pair, which must not be below what the event costs."""
     epsilon, delta = non_negative("epsilon", epsilon), probability("delta", delta)
     needed = _covered(lambda: claim_at(event, relation, delta)[0])
     if needed is None or not epsilon >= needed * (1 - CLAIM_ROUNDING):
-        least = "no finite ε" if needed is None else f"ε = {upper_text(needed)}"
+        least = "no finite ε" if needed is None else f"ε = {rounding.upper_text(needed)}"
         raise InputError(
             f"claim must be at least what the event costs, {least} at δ = {delta:g}, "
             f"got ε = {epsilon:g}"
         )
-    return Spent(max(epsilon, needed), delta)
+    return basic.Spent(max(epsilon, needed), delta)
 
 
 def _covered(value: Callable[[], Value]) -> Value | None:

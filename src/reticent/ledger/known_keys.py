@@ -1,7 +1,5 @@
 """Requests that came with a key, by client and key: what a retry is compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

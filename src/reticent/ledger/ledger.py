@@ -6,8 +6,6 @@ budget limits, is in ``filters``; how charges share a commit in ``committer``; w
 edits and restored copies in ``checking`` and ``witness``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -23,17 +21,14 @@ import sqlalchemy as sa
 from reticent.guarantee.events import Event
 from reticent.guarantee.grade import Relation, as_relation
 from reticent.guarantee.guarantee import ONE_RECORD
+from reticent.ledger import committer, errors, filters, questions
 from reticent.ledger.accounts import Account, BudgetChange, Charged, Entry, Spent, utc_text
 from reticent.ledger.asks import Ask, kind_of
 from reticent.ledger.book import Book, budget_of, same_terms, state_of
 from reticent.ledger.charging import Known, add_change, charge_all, opened_books
 from reticent.ledger.checking import all_problems, older_copy, older_than_seen, quick_problems
-from reticent.ledger.committer import Committer
 from reticent.ledger.costs import Costs, costs_of
-from reticent.ledger.errors import LedgerError
-from reticent.ledger.filters import Budget, FilterKind, as_filter
 from reticent.ledger.names import account_name, short_line
-from reticent.ledger.questions import Reply
 from reticent.ledger.storage import Storage
 from reticent.ledger.tables import ACCOUNTS, BUDGET_CHANGES, ENTRIES, EVENTS
 from reticent.ledger.witness import Link, Witness
@@ -59,12 +54,12 @@ class Ledger:
         self._storage = storage
         self._witness = Witness.of(storage.identity)
         self._known = Known(storage.identity, seen)
-        self._committer = Committer(self._commit)
+        self._committer = committer.Committer(self._commit)
         self.first_seen = first_seen
         """Whether this machine had no witness of the ledger: an older copy would not be told."""
 
     @classmethod
-    def open(cls, where: str | Path, *, create: bool = False) -> Ledger:
+    def open(cls, where: str | Path, *, create: bool = False) -> "Ledger":
         """The ledger in a file, or in a PostgreSQL database given by its URL.
 
         With ``create`` one is made where there is none. Without, a wrong path is refused: a new
@@ -78,7 +73,7 @@ class Ledger:
                 if older := older_than_seen(connection, seen or {}):
                     raise older_copy(storage.where, older)
                 if problems := quick_problems(connection):
-                    raise LedgerError(
+                    raise errors.LedgerError(
                         f"ledger {storage.where} must agree with itself, got: {problems[0]}; "
                         "`reticent ledger verify` walks through all of it"
                     )
@@ -95,7 +90,7 @@ class Ledger:
         self._committer.close()
         self._storage.close()
 
-    def __enter__(self) -> Ledger:
+    def __enter__(self) -> "Ledger":
         return self
 
     def __exit__(
@@ -114,7 +109,7 @@ class Ledger:
         delta: float,
         relation: Relation | str,
         unit: str = ONE_RECORD,
-        filter: FilterKind | str | None = None,
+        filter: filters.FilterKind | str | None = None,
         plan: Event | None = None,
     ) -> Account:
         """Open the account if needed and fix its budget; earlier charges count.
@@ -126,7 +121,7 @@ class Ledger:
         because of what the answers were is none.
         """
         name, relation, unit = account_name(name), _neighbours(relation), short_line("unit", unit)
-        kind = None if filter is None else as_filter(filter)
+        kind = None if filter is None else filters.as_filter(filter)
         planned = None if plan is None else costs_of(_an_event(plan), relation)
         with self._storage.writing() as connection:
             known, wanted = self._known, {name: (relation, unit)}
@@ -135,8 +130,10 @@ class Ledger:
                 raise book
             same_terms(book.state, relation, unit)
             account = book.state.account
-            kept = FilterKind.BASIC if account.budget is None else account.budget.filter
-            budget = Budget.fixed(epsilon=epsilon, delta=delta, filter=kind or kept, plan=planned)
+            kept = filters.FilterKind.BASIC if account.budget is None else account.budget.filter
+            budget = filters.Budget.fixed(
+                epsilon=epsilon, delta=delta, filter=kind or kept, plan=planned
+            )
             budget.require(account.totals, f"what was charged to {name!r}")
             link = add_change(connection, book, book.set_budget(budget))
         self._saw({book.row.id: link})
@@ -223,7 +220,7 @@ class Ledger:
         """The ε of all charges to an account at δ; by default at the δ of its budget, or 0."""
         account = self.account(name)
         if account is None:
-            raise LedgerError(f"account must be in the ledger, got {name!r}")
+            raise errors.LedgerError(f"account must be in the ledger, got {name!r}")
         return account.spent(delta)
 
     def entries(self, name: str) -> list[Entry]:
@@ -272,7 +269,7 @@ class Ledger:
         with self._storage.reading() as connection:
             yield connection.execute(query)
 
-    def _commit(self, asks: Sequence[Ask]) -> Sequence[Charged | Reply | InputError]:
+    def _commit(self, asks: Sequence[Ask]) -> Sequence[Charged | questions.Reply | InputError]:
         """All that waits, in one transaction; whoever asked hears of it after the commit."""
         with self._storage.writing() as connection:
             outcomes, written = charge_all(connection, self._known, asks)
@@ -325,7 +322,7 @@ def _opened(where: str | Path, *, create: bool) -> Storage:
 def _seen(witness: Witness) -> tuple[dict[int, Link], list[str]]:
     try:
         return witness.seen() or {}, []
-    except LedgerError as damage:
+    except errors.LedgerError as damage:
         return {}, [str(damage)]
 
 
@@ -359,7 +356,9 @@ def _event(document: str) -> Event:
     try:
         return Event.from_dict(parsed(document, source="event in the ledger"))
     except (ValueError, TypeError):
-        raise LedgerError("event in the ledger must be as written, got a damaged text") from None
+        raise errors.LedgerError(
+            "event in the ledger must be as written, got a damaged text"
+        ) from None
 
 
 def _neighbours(relation: Relation | str) -> Relation:

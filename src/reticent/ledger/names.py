@@ -4,8 +4,6 @@ A second account with a name that looks the same ("patients " or "Pаtients" wit
 budget of its own: whoever charges it by mistake, or on purpose, walks around the first one's.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable
 from functools import cache

@@ -8,8 +8,6 @@ whoever asked gets them after the commit: no answer leaves before its charge is 
 (docs/theory.md D.7).
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import time
@@ -127,7 +125,7 @@ class Questions:
     @classmethod
     def opened(
         cls, connection: sa.Connection, asks: Sequence[Ask], keys: KeyedRequests, at: int
-    ) -> Questions:
+    ) -> "Questions":
         """With what the tables hold of the clients, rows and keys that are asked about."""
         questions = [ask for ask in asks if isinstance(ask, Question)]
         found = cls(at, keys)

@@ -6,8 +6,6 @@ PostgreSQL each transaction that writes turns synchronous_commit on for itself, 
 the database or a connection pool in between has set, and a server with fsync = off is refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets
@@ -43,7 +41,7 @@ class Storage:
         self.where = where
 
     @staticmethod
-    def open(where: str | Path, *, create: bool) -> Storage:
+    def open(where: str | Path, *, create: bool) -> "Storage":
         """A file's or a server's ledger; with ``create``, an empty place becomes one."""
         if isinstance(where, str) and "://" in where:
             storage = _server(_address(where))

@@ -18,8 +18,6 @@ Nothing in it is secret: it finds damage, lost rows and edits of single rows. Wh
 the whole database can rewrite its chains; the witness outside of it finds that (``witness``).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -10,8 +10,6 @@ ledger's folder does not bring it back. A machine without one believes the ledge
 first.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import zlib
@@ -53,7 +51,7 @@ class Witness:
     path: Path
 
     @classmethod
-    def of(cls, identity: str) -> Witness:
+    def of(cls, identity: str) -> "Witness":
         """That of the ledger with this identity, in the folder of witnesses."""
         return cls(witness_folder() / f"{identity}.txt")
 

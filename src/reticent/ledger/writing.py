@@ -3,8 +3,6 @@
 Each statement to a server is a way there and back, during which the accounts stay locked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,20 +1,16 @@
 """Mechanisms that add noise to a vector; of some (coordinatewise) it is i.i.d. per entry."""
 
-from __future__ import annotations
-
-import dataclasses
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
 from reticent import validation
 from reticent.arrays import ArrayLike, Floats, Floats32
-from reticent.guarantee import Guarantee, LaplaceEvent, LogisticEvent, Sensitivity
+from reticent.guarantee import Guarantee, LaplaceEvent, LogisticEvent, Sensitivity, rounding
 from reticent.guarantee.guarantee import checked_by
-from reticent.guarantee.rounding import quotient_down, upper_text
 from reticent.mechanisms.mechanism import Mechanism
 from reticent.mechanisms.profiles import conversions, pure
 
@@ -98,7 +94,7 @@ class AdditiveMechanism(Mechanism):
             relation=self.sensitivity.relation,
             source="the distance of two worlds",
         )
-        return dataclasses.replace(self, sensitivity=moved)
+        return replace(self, sensitivity=moved)
 
     def log_ratio(self, noise: ArrayLike, other: ArrayLike) -> Floats:
         """ln of the density of ``other`` over that of ``noise``, as two worlds explain one answer.
@@ -138,7 +134,7 @@ class AdditiveMechanism(Mechanism):
         """The log density of noise vectors; the last axis is the vector."""
         return self._log_density(np.atleast_1d(validation.float_array("noise", noise)))
 
-    def with_float_noise(self, generator: np.random.Generator) -> FloatNoise:
+    def with_float_noise(self, generator: np.random.Generator) -> "FloatNoise":
         """The same noise from a seeded generator in plain floats: for studies, never to protect."""
         return FloatNoise(mechanism=self, generator=generator)
 
@@ -184,7 +180,7 @@ class FloatNoise:
             "outputs are looked at for a study only: the noise is plain floats from a seed, and "
             "floating-point attacks are not covered"
         )
-        return dataclasses.replace(ideal, checked=(), stated=(*ideal.stated, warning))
+        return replace(ideal, checked=(), stated=(*ideal.stated, warning))
 
 
 class Profile(Protocol):
@@ -264,7 +260,8 @@ class CoordinatewiseMechanism(AdditiveMechanism):
         ):
             return super().derivation(delta=delta)
         return checked_by(
-            f"ε by way of zCDP under the L2 bound, ρ ≤ {upper_text(self._rho_l2())}: no pure ε",
+            f"ε by way of zCDP under the L2 bound, ρ ≤ {rounding.upper_text(self._rho_l2())}: no"
+            " pure ε",
             self._defined("epsilon"),
         )
 
@@ -289,12 +286,12 @@ class CoordinatewiseMechanism(AdditiveMechanism):
         """One release, through the L1 bound where there is one (``event_l2`` for the other)."""
         if self.sensitivity.l1 is None:
             return self.event_l2()
-        multiplier = quotient_down(self.scale, self.sensitivity.l1)
+        multiplier = rounding.quotient_down(self.scale, self.sensitivity.l1)
         return self.event_type(noise_multiplier=multiplier, norm="l1")
 
     def event_l2(self) -> LaplaceEvent | LogisticEvent:
         """One release through the L2 bound: many such releases compose better that way."""
-        multiplier = quotient_down(self.scale, self.sensitivity.require_l2(self.name))
+        multiplier = rounding.quotient_down(self.scale, self.sensitivity.require_l2(self.name))
         return self.event_type(noise_multiplier=multiplier, norm="l2")
 
     def gdp(self) -> float:

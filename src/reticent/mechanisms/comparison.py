@@ -1,15 +1,10 @@
 """The noise of all additive mechanisms side by side for one (ε, δ) and one sensitivity."""
 
-from __future__ import annotations
-
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reticent.guarantee import Grade, Guarantee, Sensitivity, weakest
-from reticent.mechanisms.additive import AdditiveMechanism
-from reticent.mechanisms.gaussian import ClassicalGaussian, Gaussian
+from reticent.mechanisms import additive, gaussian, registry
 from reticent.mechanisms.pure import L2Laplace, Laplace, Logistic
-from reticent.mechanisms.registry import MECHANISMS
 from reticent.validation import positive, probability
 
 
@@ -22,7 +17,7 @@ class Calibrated:
     scale: float
     std: float | None
     guarantee: Guarantee
-    alternatives: tuple[Calibrated, ...] = ()
+    alternatives: "tuple[Calibrated, ...]" = ()
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as they stand in a JSON file."""
@@ -50,13 +45,16 @@ def calibrated(
         _coordinatewise(Logistic, sensitivity, epsilon, delta),
         _gaussian(sensitivity, epsilon, delta),
         _l2_laplace(sensitivity, epsilon, delta, dimension),
-        *(_plug_in(MECHANISMS[name], sensitivity, epsilon, delta) for name in MECHANISMS.others),
+        *(
+            _plug_in(registry.MECHANISMS[name], sensitivity, epsilon, delta)
+            for name in registry.MECHANISMS.others
+        ),
     ]
     return [row for row in rows if row is not None]
 
 
 def _plug_in(
-    kind: type[AdditiveMechanism], sensitivity: Sensitivity, epsilon: float, delta: float
+    kind: type[additive.AdditiveMechanism], sensitivity: Sensitivity, epsilon: float, delta: float
 ) -> Calibrated | None:
     known = sensitivity.l2_bound if kind.norm == "l2" else sensitivity.l1
     if known is None or (kind.needs_delta and delta == 0):
@@ -82,7 +80,7 @@ def _coordinatewise(
 def _gaussian(sensitivity: Sensitivity, epsilon: float, delta: float) -> Calibrated | None:
     if delta == 0 or sensitivity.l2_bound is None:
         return None
-    classical = ClassicalGaussian.calibrate(sensitivity, epsilon=epsilon, delta=delta)
+    classical = gaussian.ClassicalGaussian.calibrate(sensitivity, epsilon=epsilon, delta=delta)
     published = Calibrated(
         mechanism=classical.name,
         route="textbook formula, L2",
@@ -90,7 +88,7 @@ def _gaussian(sensitivity: Sensitivity, epsilon: float, delta: float) -> Calibra
         std=classical.std,
         guarantee=classical.published_guarantee(),
     )
-    return _first([_row(Gaussian, sensitivity, epsilon, delta, "analytic, L2"), published])
+    return _first([_row(gaussian.Gaussian, sensitivity, epsilon, delta, "analytic, L2"), published])
 
 
 def _l2_laplace(
@@ -108,7 +106,7 @@ def _l2_laplace(
 
 
 def _row(
-    kind: type[AdditiveMechanism],
+    kind: type[additive.AdditiveMechanism],
     sensitivity: Sensitivity,
     epsilon: float,
     delta: float,
@@ -118,7 +116,9 @@ def _row(
     return _describe(mechanism, epsilon, delta, route)
 
 
-def _describe(mechanism: AdditiveMechanism, epsilon: float, delta: float, route: str) -> Calibrated:
+def _describe(
+    mechanism: additive.AdditiveMechanism, epsilon: float, delta: float, route: str
+) -> Calibrated:
     unknown = isinstance(mechanism, L2Laplace) and mechanism.dimension is None
     return Calibrated(
         mechanism=mechanism.name,
@@ -147,4 +147,4 @@ def _first(ways: list[Calibrated]) -> Calibrated | None:
     if not ways:
         return None
     head, *others = ways
-    return dataclasses.replace(head, alternatives=tuple(others))
+    return replace(head, alternatives=tuple(others))

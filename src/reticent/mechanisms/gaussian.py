@@ -1,17 +1,15 @@
 """The Gaussian mechanism, analytic (Balle & Wang 2018) and as the textbooks calibrate it."""
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
 from reticent import validation
 from reticent.arrays import Floats, Floats32
-from reticent.guarantee import GaussianEvent, Grade, Guarantee, Sensitivity, weakest
+from reticent.guarantee import GaussianEvent, Grade, Guarantee, Sensitivity, rounding, weakest
 from reticent.guarantee.guarantee import ONE_RECORD
-from reticent.guarantee.rounding import quotient_down
 from reticent.mechanisms.additive import AdditiveMechanism, Norm
 from reticent.mechanisms.profiles import gaussian
 
@@ -72,7 +70,7 @@ class Gaussian(AdditiveMechanism):
     def event(self) -> GaussianEvent:
         """One release, as an accountant sees it."""
         bound = self.sensitivity.require_l2(self.name)
-        return GaussianEvent(noise_multiplier=quotient_down(self.scale, bound))
+        return GaussianEvent(noise_multiplier=rounding.quotient_down(self.scale, bound))
 
     def release_over_float32(self, value: Floats32) -> Floats32:
         """value + N(0, scale²) in float32, from secure bits and without the exact sampler."""
@@ -123,7 +121,7 @@ class ClassicalGaussian(Gaussian):
     def published_guarantee(self, *, unit: str = ONE_RECORD) -> Guarantee:
         """The claim of the formula: declared below ε = 1, published from there on."""
         grade = Grade.DECLARED if self.claimed_epsilon < 1 else Grade.PUBLISHED
-        return dataclasses.replace(
+        return replace(
             self.guarantee(delta=self.claimed_delta, unit=unit),
             epsilon=self.claimed_epsilon,
             grade=weakest((grade, self.sensitivity.grade)),

@@ -11,18 +11,16 @@ from typing import Self
 
 from reticent import validation
 from reticent.arrays import ArrayLike, Integers
-from reticent.guarantee import Sensitivity, ZcdpEvent
-from reticent.guarantee.rounding import up
-from reticent.mechanisms.mechanism import Mechanism
+from reticent.guarantee import Sensitivity, ZcdpEvent, rounding
+from reticent.mechanisms import mechanism, pure
 from reticent.mechanisms.profiles import conversions
-from reticent.mechanisms.pure import PureMechanism
 
 _SCALE_BITS = 20
 """Calibrated scales keep this many bits, so that the exact samplers' integers stay small."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntegerMechanism(Mechanism):
+class IntegerMechanism(mechanism.Mechanism):
     """integers + integer noise; the sensitivity is that of the integer-valued function."""
 
     _drawn_by = "_noise"
@@ -58,7 +56,7 @@ class IntegerMechanism(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscreteLaplace(PureMechanism, IntegerMechanism):
+class DiscreteLaplace(pure.PureMechanism, IntegerMechanism):
     """P(k) ∝ exp(−|k|/scale): pure ε = Δ₁/scale."""
 
     name = "discrete laplace"
@@ -74,7 +72,7 @@ class DiscreteLaplace(PureMechanism, IntegerMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscreteLogistic(PureMechanism, IntegerMechanism):
+class DiscreteLogistic(pure.PureMechanism, IntegerMechanism):
     """P(k) ∝ 1/cosh²(k/(2·scale)): neighbouring weights differ by less than e^{1/scale}."""
 
     name = "discrete logistic"
@@ -124,7 +122,7 @@ class DiscreteGaussian(IntegerMechanism):
 
     def event(self) -> ZcdpEvent:
         """One release, as an accountant sees it."""
-        return ZcdpEvent(rho=up(self.zcdp()))
+        return ZcdpEvent(rho=rounding.up(self.zcdp()))
 
     def _noise(self, size: int) -> Integers:
         from reticent.mechanisms.integer_noise import discrete_gaussian

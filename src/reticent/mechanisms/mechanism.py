@@ -1,15 +1,12 @@
 """What every mechanism offers: calibration, exact privacy, an event, a guarantee."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from reticent.arrays import Array, ArrayLike
-from reticent.guarantee import Event, Grade, Guarantee, Sensitivity, weakest
+from reticent.guarantee import Event, Grade, Guarantee, Sensitivity, rounding, weakest
 from reticent.guarantee.guarantee import ONE_RECORD, checked_by
-from reticent.guarantee.rounding import up, upper_text
 from reticent.validation import InputError, NotCoveredError, describe, positive, probability
 
 SCALE_SLACK = 2.0**-43
@@ -112,11 +109,11 @@ class Mechanism(ABC):
         here ties it to the value that is released (``reticent.protect`` does).
         """
         delta = probability("delta", delta)
-        reached = up(self.epsilon(delta=delta))
+        reached = rounding.up(self.epsilon(delta=delta))
         if epsilon is not None and not reached <= positive("epsilon", epsilon):
             raise InputError(
-                f"epsilon must be >= {upper_text(reached)}, what this {self.name} noise gives at "
-                f"delta = {delta}, got {epsilon}"
+                f"epsilon must be >= {rounding.upper_text(reached)}, what this {self.name} noise"
+                f" gives at delta = {delta}, got {epsilon}"
             )
         return Guarantee(
             epsilon=reached if epsilon is None else epsilon,

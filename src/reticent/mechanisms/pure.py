@@ -7,8 +7,6 @@
 - ``PureMechanism``: of which no more is used than that it is ε-DP; bounds, not exact curves.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -18,14 +16,13 @@ import numpy as np
 
 from reticent.arrays import Floats
 from reticent.guarantee import LaplaceEvent, LogisticEvent, PureEvent, Sensitivity
-from reticent.mechanisms import additive
-from reticent.mechanisms.mechanism import Mechanism
+from reticent.mechanisms import additive, mechanism
 from reticent.mechanisms.profiles import laplace, logistic, pure
 from reticent.validation import InputError, count, non_negative, probability, renyi_order
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureMechanism(Mechanism):
+class PureMechanism(mechanism.Mechanism):
     """ε₀ = bound/scale; the rest is that of randomised response, the worst ε₀-DP release."""
 
     curve = "upper bound"
@@ -162,7 +159,7 @@ class L2Laplace(PureMechanism, additive.AdditiveMechanism):
     def _bound(cls, sensitivity: Sensitivity) -> float:
         return sensitivity.require_l2(cls.name)
 
-    def in_dimension(self, dimension: int) -> L2Laplace:
+    def in_dimension(self, dimension: int) -> "L2Laplace":
         """The same noise for vectors of this length."""
         return L2Laplace(scale=self.scale, sensitivity=self.sensitivity, dimension=dimension)
 

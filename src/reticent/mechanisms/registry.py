@@ -6,8 +6,6 @@ covers (``accounting``). Noise for values of one structure, which only some reci
 that structure: a user is offered the others (``for_any_vector``).
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Final
 
 from reticent.registry import Lazy, Registry
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_NOISE: Final = "gaussian"
 """Of releases where a user names none."""
 
-MECHANISMS: Final[Registry[type[AdditiveMechanism]]] = Registry(
+MECHANISMS: "Final[Registry[type[AdditiveMechanism]]]" = Registry(
     "mechanism",
     {
         "gaussian": Lazy("reticent.mechanisms.gaussian:Gaussian"),

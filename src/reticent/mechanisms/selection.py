@@ -7,8 +7,7 @@ import numpy as np
 from scipy import special
 
 from reticent.arrays import ArrayLike, Floats, Integers
-from reticent.guarantee import BoundedRangeEvent, Sensitivity
-from reticent.guarantee.rounding import up
+from reticent.guarantee import BoundedRangeEvent, Sensitivity, rounding
 from reticent.mechanisms.mechanism import Mechanism
 from reticent.mechanisms.profiles import logistic, pure
 from reticent.mechanisms.pure import PureMechanism
@@ -89,7 +88,7 @@ class Exponential(SelectionMechanism):
 
     def event(self) -> BoundedRangeEvent:
         """One choice, as an accountant sees it."""
-        return BoundedRangeEvent(epsilon=up(self.pure_epsilon))
+        return BoundedRangeEvent(epsilon=rounding.up(self.pure_epsilon))
 
     def log_probabilities(self, scores: ArrayLike) -> Floats:
         """log softmax(scores/scale): the chance of each candidate."""

@@ -7,8 +7,6 @@ Proofs in docs/theory.md, H. A symmetric matrix is released as the vector of its
 row by row (``upper_triangle``, ``from_upper_triangle``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

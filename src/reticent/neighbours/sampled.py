@@ -13,9 +13,7 @@ from sklearn.base import clone
 
 from reticent.arrays import ArrayLike, Floats, Integers
 from reticent.guarantee import Grade, Relation, Sensitivity
-from reticent.neighbours import random_dp
-from reticent.neighbours.head_sensitivity import Measured, as_measured, enough_records, l1_of
-from reticent.neighbours.leave_one_out import LeaveOneOut
+from reticent.neighbours import head_sensitivity, leave_one_out, random_dp
 from reticent.parallel import map_tasks
 from reticent.randomness import seeded
 from reticent.training.softmax_head import SoftmaxHead
@@ -153,7 +151,7 @@ def sampled_head_pairs(  # noqa: PLR0913 - a pool and the private records are tw
     draws: Draws,
     *,
     private: ArrayLike | None = None,
-    measured: Measured = "weights",
+    measured: head_sensitivity.Measured = "weights",
     jobs: int | None = None,
 ) -> SampledPairs:
     """Both heads of each pair by the leave-one-out solver, from one fit on their union.
@@ -167,15 +165,15 @@ def sampled_head_pairs(  # noqa: PLR0913 - a pool and the private records are tw
         refuse_overlap(rows, float_rows("private", private))
     if head.classes is None or head.records is None:
         raise InputError("classes and records of the head must be given, got neither or one")
-    enough_records(draws.size, len(head.classes))
-    as_measured(measured)
+    head_sensitivity.enough_records(draws.size, len(head.classes))
+    head_sensitivity.as_measured(measured)
 
     def sizes(drawn: Integers) -> Sizes:
-        solver = LeaveOneOut(
+        solver = leave_one_out.LeaveOneOut(
             clone(head).fit(rows[drawn], labels[drawn]), rows[drawn], labels[drawn], threads=1
         )
         norms = solver.distances([[draws.size - 1, draws.size]])
-        return float(l1_of(norms, measured)[0]), float(norms.l2[0])
+        return float(head_sensitivity.l1_of(norms, measured)[0]), float(norms.l2[0])
 
     return _measured(sizes, len(rows), draws, jobs)
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reticent.arrays import ArrayLike, Floats, Integers
+from reticent.arrays import Array, ArrayLike, Floats, Integers
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.neighbours.differences import Differences, Norms
 from reticent.neighbours.head_sensitivity import Measured, as_measured, largest_of
@@ -132,7 +131,7 @@ def worst_built(solver: LeaveOneOut, most: int, *, copies: int = 1) -> Differenc
     return solver.with_each(rows[ranked], labels[ranked], copies=copies)
 
 
-def built_records(solver: LeaveOneOut, most: int) -> tuple[Floats, NDArray[np.generic]]:
+def built_records(solver: LeaveOneOut, most: int) -> tuple[Floats, Array]:
     """Rows of the largest norm in the domain, along directions of little curvature and against W.
 
     Each takes the label that the head finds least likely there, and the second least.

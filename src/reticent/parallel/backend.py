@@ -1,7 +1,5 @@
 """Which backend tasks go to: processes of this machine, or a cluster that was named."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +15,10 @@ BACKENDS: Final = ("loky", "ray")
 RETRIES: Final = 3
 """How often a task is done again whose worker was killed."""
 _ADDRESS: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
-_clusters: list[Cluster] = []
+_clusters: "list[Cluster]" = []
 
 
-def current_cluster() -> Cluster | None:
+def current_cluster() -> "Cluster | None":
     """The cluster that tasks go to; None where they stay on this machine."""
     return _clusters[-1] if _clusters else None
 

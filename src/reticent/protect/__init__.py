@@ -38,12 +38,13 @@ if TYPE_CHECKING:
         encoder_from,
         release_encoder,
         use_encoder,
+        use_start,
     )
     from reticent.protect.signing import make_keys, read_public_key, read_signer
     from reticent.protect.table import ReleaseRequest, release_table
     from reticent.protect.terms import Source, Terms
     from reticent.protect.training_progress import follow_training
-    from reticent.protect.used_encoder import UsedEncoder
+    from reticent.protect.used_encoder import UsedEncoder, UsedStart
     from reticent.protect.weights import release_weights
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "Step",
     "Terms",
     "UsedEncoder",
+    "UsedStart",
     "Verification",
     "calibrated_answers",
     "charge_answers",
@@ -90,6 +92,7 @@ __all__ = [
     "save",
     "set_answer_budget",
     "use_encoder",
+    "use_start",
     "verify",
 ]
 

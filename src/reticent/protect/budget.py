@@ -10,9 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from reticent.guarantee import Sensitivity
-from reticent.mechanisms import AdditiveMechanism, Gaussian
-from reticent.mechanisms.additive import CoordinatewiseMechanism
-from reticent.mechanisms.mechanism import SCALE_SLACK
+from reticent.mechanisms import AdditiveMechanism, Gaussian, additive, mechanism
 from reticent.mechanisms.profiles import conversions, gaussian
 from reticent.validation import InputError, positive, probability
 
@@ -63,7 +61,7 @@ class _Rho(Currency):
     def scale(
         self, kind: type[AdditiveMechanism], sensitivity: Sensitivity, amount: float
     ) -> float:
-        assert issubclass(kind, CoordinatewiseMechanism)
+        assert issubclass(kind, additive.CoordinatewiseMechanism)
         return sensitivity.require_l2(kind.name) / kind.profile.shift_l2(amount)
 
     def spent(self, noise: AdditiveMechanism) -> float:
@@ -87,7 +85,7 @@ def currencies_of(kind: type[AdditiveMechanism], delta: float) -> list[Currency]
     """In what releases with this noise add up at this δ; the first is the usual one."""
     if issubclass(kind, Gaussian):
         return [_SquaredMu()]
-    if issubclass(kind, CoordinatewiseMechanism) and delta > 0:
+    if issubclass(kind, additive.CoordinatewiseMechanism) and delta > 0:
         return [_Rho(), _Epsilon()]
     return [_Epsilon()]
 
@@ -128,7 +126,7 @@ def noise_for_budget_share(
     currency = currencies_of(kind, delta)[0]
     amount = currency.total(epsilon, delta) * share * _SLACK
     scale = currency.scale(kind, sensitivity, amount)
-    return kind(scale=scale * (1 + SCALE_SLACK), sensitivity=sensitivity)
+    return kind(scale=scale * (1 + mechanism.SCALE_SLACK), sensitivity=sensitivity)
 
 
 def spent_share(noise: AdditiveMechanism, *, epsilon: float, delta: float) -> float:

@@ -6,7 +6,7 @@ guarantee that must follow from them by the accountants' word.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -21,8 +21,10 @@ from reticent.guarantee.rounding import upper_text
 from reticent.guarantee.weakness import weaknesses
 from reticent.mechanisms.registry import MECHANISMS
 from reticent.mechanisms.rounded.grid import LARGEST_CELL
+from reticent.protect.checked_start import start_misfits
 from reticent.protect.feature_names import checked_names
 from reticent.protect.noise_scales import composed_epsilon, event_of, with_scales
+from reticent.protect.noisy_query import own_stated
 from reticent.protect.plain_values import class_names
 from reticent.protect.public_facts import SCHEMA, document_of_schema, misfits, schema_of_document
 from reticent.protect.recipe import Plan, Recipe
@@ -31,7 +33,6 @@ from reticent.protect.release import Release, claim_of, shape_misfits
 from reticent.protect.sealed_pair import Pair, Paths, read_pair, write_pair
 from reticent.protect.signing import Signer
 from reticent.protect.terms import Terms
-from reticent.training.public_step import is_public_step
 from reticent.validation import InputError, describe, positive
 from reticent.version import INSTALLED
 
@@ -176,7 +177,7 @@ def _verified(pair: Pair, claims: _Claims) -> Verification:
         problems += _other_lines(claim_of(recipe, terms, plan, facts), claim)
         problems += _off_grid(recipe, pair.tensors, plan)
     problems += _other_grade(claims)
-    problems += _other_encoder(terms)
+    problems += used_problems(recipe, terms, claims.classes)
     if claims.formula not in (None, list(recipe.formula)):
         problems.append("the formula is not that of the recipe")
     return Verification(
@@ -203,27 +204,29 @@ def _computed(claims: _Claims) -> tuple[float, Plan]:
 
 def event_in(document: Mapping[str, Any]) -> Event:
     """The event of a certificate's release, as an accountant sees it."""
-    claims = _claims(Pair(claims=document, tensors={}, problems=()), "the encoder")
+    claims = _claims(Pair(claims=document, tensors={}, problems=()), "the earlier release")
     plan = with_scales(claims.recipe, claims.scales, claims.terms)
     return event_of(plan, relation=claims.terms.relation, delta=claims.terms.delta)
 
 
-def _other_encoder(terms: Terms) -> list[str]:
-    """Where the certificate of the encoder below does not follow from its own numbers."""
-    if terms.encoder is None:
+def used_problems(recipe: Recipe, terms: Terms, classes: list[Any]) -> list[str]:
+    """Where the certificate of an earlier release does not follow from its own numbers, or fit."""
+    used = terms.used
+    if used is None:
         return []
-    pair = Pair(claims=terms.encoder.document, tensors={}, problems=())
-    claims = _claims(pair, "the encoder")
-    if claims.recipe.task != "encoding":
+    claims = _claims(Pair(claims=used.document, tensors={}, problems=()), f"the {used.noun}")
+    own, facts = claims.terms, () if claims.schema is None else claims.schema.stated
+    if terms.start is None and claims.recipe.task != "encoding":
         return [f"the encoder is a {claims.recipe.task}"]
-    own = claims.terms
     problems = [*claims.recipe.misfits(own), *_other_terms(claims.recipe, own, claims.guarantee)]
+    if terms.start is not None:
+        problems += start_misfits(recipe, claims.recipe, claims.classes, classes)
     epsilon, plan = _computed(claims)
     if not epsilon <= claims.guarantee.epsilon:
         problems.append(f"the noise gives epsilon = {upper_text(epsilon)}")
     elif not problems:
-        problems += _other_lines(claim_of(claims.recipe, own, plan), claims.guarantee)
-    return [f"of the encoder: {one}" for one in [*problems, *_other_grade(claims)]]
+        problems += _other_lines(claim_of(claims.recipe, own, plan, facts), claims.guarantee)
+    return [f"of the {used.noun}: {one}" for one in [*problems, *_other_grade(claims)]]
 
 
 def _other_lines(own: Guarantee, claim: Guarantee) -> list[str]:
@@ -232,21 +235,30 @@ def _other_lines(own: Guarantee, claim: Guarantee) -> list[str]:
     Both lists are computed anew; behind the stated ones stand the steps that were fitted on public
     data, and nothing else.
     """
-    problems = []
+    problems, stated = [], own_stated(claim)
     if claim.checked != own.checked:
         problems.append("the lines under checked are not those of the recipe")
-    if missing := [line for line in own.stated if line not in claim.stated]:
+    if missing := [line for line in own.stated if line not in stated]:
         return [*problems, f"the lines under stated lack: {missing[0]}"]
-    known, more = claim.stated[: len(own.stated)], claim.stated[len(own.stated) :]
-    if known != own.stated or len(set(more)) < len(more) or not all(map(is_public_step, more)):
+    known, more = stated[: len(own.stated)], stated[len(own.stated) :]
+    if known != own.stated or len(set(more)) < len(more) or not _are_public_steps(more):
         problems.append("the lines under stated are not those of the recipe")
     return problems
+
+
+def _are_public_steps(lines: Sequence[str]) -> bool:
+    if not lines:
+        return True
+    from reticent.training.public_step import is_public_step  # scikit-learn, for few certificates
+
+    return all(map(is_public_step, lines))
 
 
 def _other_grade(claims: _Claims) -> list[str]:
     """A grade that no release of this recipe on these terms can have."""
     possible = {str(Grade.DECLARED)}
-    if is_own(claims.recipe) and not claims.terms.inferred:
+    proven = is_own(claims.recipe) and not claims.terms.inferred and not claims.recipe.unproven
+    if proven:
         possible.add(str(Grade.PROVEN))
     if claims.grade in possible and not claims.guarantee.composed_of:
         return []

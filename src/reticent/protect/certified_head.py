@@ -6,26 +6,18 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from reticent.guarantee import Relation
-from reticent.protect.noisy_query import is_minted
-from reticent.protect.release import Release
+from reticent.protect import noisy_query, release
 from reticent.protect.terms import Terms
-from reticent.training import SigmoidHead, SoftmaxHead
+from reticent.training import SigmoidHead, SoftmaxHead, public_step
 from reticent.training.linear_head import CertifiedFit, LinearHead
-from reticent.training.public_step import steps_before
 from reticent.validation import InputError, describe
-
-NO_SEARCH = (
-    "no search over settings (GridSearchCV, cross-validation, early stopping) and no choice of "
-    "features or learners used the private rows, in this process or another"
-)
-"""What cannot be seen from inside, in the words of those who do it."""
 
 
 def head_of(model: object) -> tuple[Any, tuple[str, ...]]:
     """The head at the end of a pipeline, and what its steps oblige the user to state."""
     if not isinstance(model, Pipeline):
         return model, ()
-    before = steps_before(model)
+    before = public_step.steps_before(model)
     if before.problem is not None:
         raise InputError(before.problem)
     return model.steps[-1][1], before.stated
@@ -73,7 +65,7 @@ def certified_fit(head: LinearHead, steps: tuple[str, ...]) -> tuple[CertifiedFi
 
 
 def refuse_other_mean(
-    head: LinearHead, mean: Release | None, terms: Terms, mechanism: str | None = None
+    head: LinearHead, mean: release.Release | None, terms: Terms, mechanism: str | None = None
 ) -> None:
     """The mean must be the very one that the head was centred by, under the same terms.
 
@@ -81,8 +73,8 @@ def refuse_other_mean(
     """
     if mean is None:
         return
-    own = type(mean) is Release and mean.recipe.name == "mean"
-    if not own or not (is_minted(mean.guarantee) or mean.terms.inferred):
+    own = type(mean) is release.Release and mean.recipe.name == "mean"
+    if not own or not (noisy_query.is_minted(mean.guarantee) or mean.terms.inferred):
         raise InputError("mean must be as release_mean returned it, got a changed one")
     centre = None if head.centre is None else np.asarray(head.centre, dtype=np.float64)
     if centre is None or centre.tobytes() != mean.tensors["mean"].tobytes():

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from reticent.arrays import Floats
-from reticent.protect.network_run import WeightsRun
-from reticent.protect.noisy_query import is_replaced
+from reticent.protect import network_run, noisy_query
 from reticent.protect.recipe import Tensors
 from reticent.protect.recipes.exact_rows import unit_rows
-from reticent.training.contrastive.networks import (
-    contrastive_network,
-    example_rows,
-    image_shape,
-    views_of,
-)
+from reticent.training.contrastive import networks
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.training.gradients import SharedGradientSum, check_outputs
 from reticent.validation import InputError
@@ -32,21 +26,19 @@ _EXAMPLES: Final = 64
 _SLOTS: Final = (64, 32, 16, 8, 1)
 """Rows that are encoded at a time: the first number at which no bit depends on the others."""
 _SMALL: Final = 300_000
-_AUDITED: Final[dict[ContrastiveRecipe, SharedGradientSum]] = {}
-"""The last that an audit or a shadow ran: what it runs again is not checked again."""
 
 
-class ContrastiveRun(WeightsRun):
+class ContrastiveRun(network_run.WeightsRun):
     """What training changes, and how the sum of a step is found."""
 
     gradients: SharedGradientSum
 
     def __init__(self, recipe: ContrastiveRecipe) -> None:
         model = recipe.network()
-        self.views = views_of(recipe.augmentation, recipe.features, recipe.image)
+        self.views = networks.views_of(recipe.augmentation, recipe.features, recipe.image)
         self.draws = recipe.draws(self.views)
         count = _EXAMPLES if recipe.exact else 6
-        rows, uniforms = example_rows(recipe.features, self.draws, count)
+        rows, uniforms = networks.example_rows(recipe.features, self.draws, count)
         example = self.views.inputs(rows), uniforms, *recipe.example(count)
         gradients = SharedGradientSum(
             model,
@@ -57,13 +49,11 @@ class ContrastiveRun(WeightsRun):
             example=example,
             physical=recipe.physical,
             exact=recipe.exact,
-            like=_AUDITED.get(recipe) if is_replaced() else None,
+            like=network_run.checked_before(recipe),
         )
-        if is_replaced():
-            _AUDITED.clear()
-            _AUDITED[recipe] = gradients
+        network_run.keep_checked(recipe, gradients)
         super().__init__(model, gradients, recipe)
-        if not is_replaced():
+        if not noisy_query.is_replaced():
             recipe.check_machine(self, example)
 
     def encoder_tensors(self) -> Tensors:
@@ -95,7 +85,9 @@ def encoded_rows(recipe: ContrastiveRecipe, tensors: Mapping[str, Floats], rows:
     encoder = recipe.network().encoder.eval()
     encoder.load_state_dict({name: torch.tensor(one) for name, one in tensors.items()})
     slots = _encoding_slots(recipe.architecture, recipe.features, recipe.shape)
-    inputs = views_of(recipe.augmentation, recipe.features, recipe.image).inputs(float32_rows(rows))
+    inputs = networks.views_of(recipe.augmentation, recipe.features, recipe.image).inputs(
+        float32_rows(rows)
+    )
     found = np.zeros((len(rows), recipe.width))
     filled = torch.zeros(slots, *inputs.shape[1:])
     with torch.no_grad(), _OneThread(encoder):
@@ -109,12 +101,12 @@ def encoded_rows(recipe: ContrastiveRecipe, tensors: Mapping[str, Floats], rows:
 @lru_cache(maxsize=16)
 def _encoding_slots(architecture: str, features: int, shape: str) -> int:
     """The largest number of rows at which a row's features do not depend on the others."""
-    image = image_shape(shape, features)
-    network = contrastive_network(architecture, features, image, width=1, seed=0)
+    image = networks.image_shape(shape, features)
+    network = networks.contrastive_network(architecture, features, image, width=1, seed=0)
     encoder = network.encoder.eval()
-    rows, _ = example_rows(features, 0, _EXAMPLES)
+    rows, _ = networks.example_rows(features, 0, _EXAMPLES)
     if image is not None:
-        rows = views_of("natural", features, image).inputs(rows)
+        rows = networks.views_of("natural", features, image).inputs(rows)
     with _OneThread(encoder):
         for slots in _SLOTS:
             with suppress(InputError):

@@ -10,10 +10,9 @@ import numpy as np
 
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.mechanisms.registry import MECHANISMS
+from reticent.protect import release, weights
 from reticent.protect.recipes.weights import CENTRE, COORDINATES
-from reticent.protect.release import Release
 from reticent.protect.terms import Terms
-from reticent.protect.weights import weights_recipe
 from reticent.training import SoftmaxHead
 from reticent.validation import InputError, describe
 
@@ -26,7 +25,7 @@ def release_estimated(
     delta: float,
     mechanism: str = "gaussian",
     max_records_per_person: int | None = None,
-) -> Release:
+) -> release.Release:
     """Noise on a fitted head's coordinates, calibrated to a sensitivity of these coordinates.
 
     The grade of the guarantee is the sensitivity's; a proven one belongs to ``release_weights``.
@@ -54,11 +53,11 @@ def release_estimated(
         head.certified(),
         MECHANISMS.named(mechanism).calibrate(sensitivity, epsilon=epsilon, delta=delta),
     )
-    recipe = weights_recipe(fit.numbers, terms, mechanism, centred=head.centre is not None)
+    recipe = weights.weights_recipe(fit.numbers, terms, mechanism, centred=head.centre is not None)
     tensors = {COORDINATES: noise.release(head.coordinates_)}
     if head.centre is not None:
         tensors[CENTRE] = np.array(head.centre, dtype=np.float64)
-    return Release(
+    return release.Release(
         recipe=recipe,
         terms=terms.with_sources(recipe.public_numbers),
         scales={COORDINATES: noise.scale},

@@ -6,7 +6,7 @@ recipe's (``protect.recipes``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from reticent.protect.recipes.network import NetworkRecipe
 from reticent.protect.recipes.noisy_gradient import GradientRecipe
 from reticent.protect.recipes.pure_class_means import PureClassMeansRecipe
 from reticent.protect.recipes.regression import RegressionRecipe
+from reticent.protect.terms import Terms
 from reticent.training.records import real_targets, without_private_values
 
 
@@ -136,13 +137,13 @@ class PrivateNetwork(Learner):
 
     Args:
         architecture: "mlp", "conv"; "minilm-lora", "minilm-lora-last", "minilm-head",
-            "efficientnet-lite0-last" or a folder of transformers, which start from public weights;
-            or ``package.module:function`` of a function that is called with the shape of a record
-            and the number of classes and returns a torch module. Texts become rows by
+            "efficientnet-lite0-last" or a folder of transformers or timm, which start from public
+            weights; or ``package.module:function`` of a function that is called with the shape of a
+            record and the number of classes and returns a torch module. Texts become rows by
             ``reticent.training.networks.token_encoder``.
         shape: Of a record, as "1x28x28"; one vector where nothing is said.
-        batch: How many of N records a step sees on average: by default 512, or all of them where
-            the relation or persons with several records rule samples out.
+        batch: How many of N records a step sees on average, at most N: by default 512, or all of
+            them where the relation or persons with several records rule samples out.
         epochs: How many times N records are seen.
         clip: The norm to which each record's gradient is clipped.
         learning_rate: Of the optimiser.
@@ -153,6 +154,11 @@ class PrivateNetwork(Learner):
         physical: How many records are computed at a time; by default 64, or 8 where training
             starts from public weights.
         seed: Of the public first weights.
+        head_share: Warm start: this share of the budget learns a head on frozen features first, by
+            noisy gradients, and training starts from it; 0 for none.
+        start: The path of a released head on such features to start from instead: both guarantees
+            stand in the certificate, and ``composed_guarantee_`` is that of both.
+        start_people: Whose records made it: "same" (both guarantees add up) or "other".
 
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
@@ -182,6 +188,14 @@ class PrivateNetwork(Learner):
     exact: bool = True
     physical: int | None = None
     seed: int = 0
+    head_share: float = 0.0
+    start: str | None = None
+    start_people: str | None = None
+
+    def _terms(self) -> Terms:
+        from reticent.protect.released_encoder import use_start
+
+        return replace(super()._terms(), start=use_start(self.start, self.start_people))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -4,8 +4,6 @@ What is exported computes the release's formula (``Recipe.formula``) in float64.
 up in another order there, so scores agree to rounding, and answers but for ties.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

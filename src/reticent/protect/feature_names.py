@@ -1,7 +1,5 @@
 """The names of a release's features: by them the columns of a query find their places."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -13,13 +13,11 @@ from typing import Any, Self
 import numpy as np
 
 from reticent import bounds
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.rounding import up
+from reticent.guarantee import Relation, Sensitivity, rounding
 from reticent.protect.terms import checked_each, countable, records_touched, unit_of
+from reticent.training import sigmoid_head, softmax
 from reticent.training.features import NORMS
 from reticent.training.linear_head import HeadNumbers, least_tolerance
-from reticent.training.sigmoid_head import SigmoidObjective
-from reticent.training.softmax import SoftmaxObjective
 from reticent.validation import InputError, count, describe, non_negative, positive
 
 
@@ -43,7 +41,7 @@ class CertifiedNumbers(HeadNumbers):
         l2 = proven_l2.require_l2("release")
         p = self.shape[0] * self.shape[1]
         return Sensitivity(
-            l1=up(math.sqrt(p) * l2),
+            l1=rounding.up(math.sqrt(p) * l2),
             l2=l2,
             relation=relation,
             source=f"{proven_l2.source}; L1 = √{p}·L2",
@@ -64,9 +62,11 @@ class CertifiedNumbers(HeadNumbers):
         }
         if self.outputs == "sigmoid":
             targets = np.broadcast_to(0.0, (0, self.shape[0]))
-            return least_tolerance(SigmoidObjective(rows=nothing, targets=targets, **public))
+            return least_tolerance(
+                sigmoid_head.SigmoidObjective(rows=nothing, targets=targets, **public)
+            )
         return least_tolerance(
-            SoftmaxObjective(
+            softmax.SoftmaxObjective(
                 rows=nothing,
                 labels=np.zeros(0, dtype=np.int64),
                 basis=np.broadcast_to(0.0, (self.classes, self.shape[0])),

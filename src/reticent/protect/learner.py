@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from reticent.arrays import Array, Floats
-from reticent.guarantee import Guarantee, Relation
-from reticent.guarantee.grade import as_relation
+from reticent.arrays import Array, ArrayLike, Floats
+from reticent.guarantee import Guarantee, Relation, grade
 from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect.recipe import Recipe
 from reticent.protect.registry import is_own
@@ -106,7 +104,16 @@ class ReleasingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> Array:
         """What the released model predicts for each row."""
-        return self._released().predict(self._encoded(X))
+        return self._released().predict(self._queries(X))
+
+    def _queries(self, X: ArrayLike) -> ArrayLike:
+        """Features of rows to answer; a frame must have the columns of fit, in their order."""
+        fitted, columns = getattr(self, "feature_names_in_", None), getattr(X, "columns", None)
+        if fitted is not None and columns is not None and list(columns) != list(fitted):
+            raise InputError(
+                f"X must have the columns of fit in their order, got others: take X[{list(fitted)}]"
+            )
+        return self._encoded(X)
 
     def _encoded(self, X: ArrayLike) -> ArrayLike:
         """Features of rows by the released encoder, each row by itself; the rows without one."""
@@ -125,7 +132,7 @@ class ReleasingEstimator(BaseEstimator):  # type: ignore[misc]
         return Terms(
             epsilon=self.epsilon,
             delta=self.delta,
-            relation=as_relation(self.relation),
+            relation=grade.as_relation(self.relation),
             max_records_per_person=self.max_records_per_person,
             sources=inferred_sources(self.inferred),
             encoder=use_encoder(_opened_encoder(self.encoder), self.encoder_people),
@@ -201,11 +208,11 @@ class Learner(ClassifierMixin, ReleasingEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability of each class by the released model."""
-        return self._released().predict_proba(self._encoded(X))
+        return self._released().predict_proba(self._queries(X))
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """The scores of the released model; of two classes their difference."""
-        return self._released().decision_function(self._encoded(X))
+        return self._released().decision_function(self._queries(X))
 
     def _set_classes(self, classes: Array) -> None:
         self.classes_ = classes

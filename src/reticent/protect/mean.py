@@ -6,14 +6,11 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.guarantee import Relation
-from reticent.guarantee.grade import as_relation
+from reticent.guarantee import Relation, grade
+from reticent.protect import release, terms, used_encoder
 from reticent.protect.noise_scales import composed_epsilon
 from reticent.protect.recipe import PlannedStep
 from reticent.protect.recipes.mean import MEAN, MeanRecipe, mean_noise
-from reticent.protect.release import Charge, Release, released_by
-from reticent.protect.terms import Terms, inferred_sources
-from reticent.protect.used_encoder import UsedEncoder
 from reticent.validation import float_rows
 
 
@@ -29,9 +26,9 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
     mechanism: str = "gaussian",
     max_records_per_person: int | None = None,
     inferred: Collection[str] = (),
-    charge: Charge | None = None,
-    encoder: UsedEncoder | None = None,
-) -> Release:
+    charge: release.Charge | None = None,
+    encoder: used_encoder.UsedEncoder | None = None,
+) -> release.Release:
     """The sum of the rows, clipped to ``bound``, with noise, over the public ``records``.
 
     It spends ``share`` of the budget (ε, δ) (of μ² for Gaussian noise, of ρ or ε for other noise);
@@ -47,12 +44,12 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
     >>> mean.guarantee.grade, bool(abs(mean.tensors["mean"][0] - 1.0) < 0.15)
     (<Grade.PROVEN: 'proven'>, True)
     """
-    budget = Terms(
+    budget = terms.Terms(
         epsilon=epsilon,
         delta=delta,
-        relation=as_relation(relation),
+        relation=grade.as_relation(relation),
         max_records_per_person=max_records_per_person,
-        sources=inferred_sources(inferred),
+        sources=terms.inferred_sources(inferred),
         encoder=encoder,
     )
     rows = float_rows("X", X)
@@ -61,7 +58,7 @@ def release_mean(  # noqa: PLR0913 - one argument for each public number
     )
     plan = {MEAN: PlannedStep(noise=mean_noise(recipe, budget, share=share))}
     spent = composed_epsilon(plan, relation=budget.relation, delta=budget.delta)
-    return released_by(
+    return release.released_by(
         lambda: recipe.learn(rows, np.zeros(0), plan),
         recipe=recipe,
         terms=dataclasses.replace(budget, epsilon=spent),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from reticent.arrays import Array, Floats
 from reticent.protect.noisy_query import is_replaced
+from reticent.protect.recipe import Recipe
+from reticent.training import optimisers
 from reticent.training.encoders.torch_extra import functional, nn, torch
 from reticent.training.fine_tuning.partly import PartlyTrained, example_batches, grouped
 from reticent.training.gradients import GradientSum, random_batch
@@ -22,8 +24,16 @@ Records = tuple[GradientSum, torch.Tensor, torch.Tensor, torch.Tensor]
 _EXAMPLES: Final = 64
 _SPREAD: Final = 3
 """Random records for the checks, and between which powers of two their sizes are."""
-_AUDITED: Final[dict[tuple[NetworkRecipe, tuple[int, ...]], GradientSum]] = {}
-"""The last that an audit or a shadow ran: what it runs again is not checked again. Whatever is
+_OF_TRAINING: Final = frozenset(
+    {
+        *("records", "batch", "epochs", "clip", "learning_rate", "momentum", "optimiser"),
+        *("average", "mechanism", "head_share", "start", "start_sha256"),
+    }
+)
+"""Numbers of a recipe that change neither its network nor how a gradient is computed."""
+_KEPT: Final = 64
+_AUDITED: Final[dict[Hashable, GradientSum]] = {}
+"""Those that audits and shadows ran: what they run again is not checked again. Whatever is
 released is."""
 
 
@@ -55,9 +65,9 @@ class WeightsRun:
         rate, kept = recipe.learning_rate, recipe.momentum
         parameters = gradients.clipper.parameters
         self.optimiser: torch.optim.Optimizer = (
-            torch.optim.SGD(parameters, lr=rate, momentum=kept)
+            optimisers.SGD(parameters, lr=rate, momentum=kept)
             if recipe.optimiser == "sgd"
-            else torch.optim.Adam(parameters, lr=rate, betas=(kept, 0.999))
+            else optimisers.Adam(parameters, lr=rate, betas=(kept, 0.999))
         )
         self.decay, self.rate = recipe.average, rate
         self.averages = {name: one.clone() for name, one in self._weights().items()}
@@ -90,20 +100,27 @@ class WeightsRun:
         return found
 
     def restore(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Go back to a saved state."""
+        """Go back to a saved state; tensors of other shapes are a ``RuntimeError``."""
         with torch.no_grad():
             for name, one in self._weights().items():
-                one.copy_(state[f"weights.{name}"])
-                self.averages[name].copy_(state[f"averages.{name}"])
+                one.copy_(_shaped(state[f"weights.{name}"], one))
+                self.averages[name].copy_(_shaped(state[f"averages.{name}"], one))
         for place, parameter in enumerate(self.gradients.clipper.parameters):
             prefix = f"optimiser.{place}."
             for key in (one for one in state if one.startswith(prefix)):
-                self.optimiser.state[parameter][key.removeprefix(prefix)] = state[key]
+                kept = state[key] if state[key].ndim == 0 else _shaped(state[key], parameter)
+                self.optimiser.state[parameter][key.removeprefix(prefix)] = kept
 
     def _weights(self) -> dict[str, torch.Tensor]:
         return {
             name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad
         }
+
+
+def _shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    if value.shape != like.shape:
+        raise RuntimeError("a saved tensor must have the shape of its weight")
+    return value
 
 
 class NetworkRun(WeightsRun):
@@ -121,13 +138,12 @@ class NetworkRun(WeightsRun):
                 example=example,
                 physical=recipe.slots,
                 exact=recipe.exact,
-                like=_AUDITED.get((recipe, shape)) if is_replaced() else None,
+                like=checked_before(recipe, shape),
             )
             for shape, example in _examples(recipe, model).items()
         }
-        if is_replaced():
-            _AUDITED.clear()
-            _AUDITED.update({(recipe, shape): one for shape, one in self.sums.items()})
+        for shape, one in self.sums.items():
+            keep_checked(recipe, one, shape)
         super().__init__(model, next(iter(self.sums.values())), recipe)
         if self.gradients.size != recipe.size:
             raise InputError(f"{recipe.architecture} must build one network, got two sizes")
@@ -148,6 +164,28 @@ class NetworkRun(WeightsRun):
             rows = np.flatnonzero(np.isin(places.numpy(), taken))
             total += gradients.of((inputs[rows], labels[rows]))
         return total
+
+
+def checked_before(recipe: Recipe, shape: tuple[int, ...] = ()) -> GradientSum | None:
+    """In an audit: the sum of the same network on records of this shape that was checked before."""
+    return _AUDITED.get(_checked_numbers(recipe, shape)) if is_replaced() else None
+
+
+def keep_checked(recipe: Recipe, gradients: GradientSum, shape: tuple[int, ...] = ()) -> None:
+    """In an audit: what was checked now serves the next pair."""
+    if not is_replaced():
+        return
+    while len(_AUDITED) >= _KEPT:
+        del _AUDITED[next(iter(_AUDITED))]
+    _AUDITED[_checked_numbers(recipe, shape)] = gradients
+
+
+def _checked_numbers(recipe: Recipe, shape: tuple[int, ...]) -> Hashable:
+    """All that the checks before the first step depend on."""
+    numbers = recipe.to_dict()
+    from_head = bool(numbers.get("head_share") or numbers.get("start"))
+    kept = repr({name: one for name, one in numbers.items() if name not in _OF_TRAINING})
+    return type(recipe), from_head, kept, shape
 
 
 def _examples(recipe: NetworkRecipe, model: nn.Module) -> dict[tuple[int, ...], Any]:

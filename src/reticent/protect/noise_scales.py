@@ -4,8 +4,6 @@
 of the plan, and ``composed_epsilon`` their word on it: the ε of every certificate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 from functools import lru_cache
@@ -22,9 +20,7 @@ from reticent.guarantee import (
     Sensitivity,
 )
 from reticent.guarantee.rounding import up
-from reticent.mechanisms import AdditiveMechanism
-from reticent.mechanisms.additive import CoordinatewiseMechanism
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms import AdditiveMechanism, additive, registry
 from reticent.protect.budget import share_scales
 from reticent.protect.noisy_query import FixedSize
 from reticent.protect.recipe import Plan, PlannedStep, Recipe, Step
@@ -81,7 +77,7 @@ def with_scales(recipe: Recipe, scales: Mapping[str, float], terms: Terms) -> Pl
 def kinds_of(recipe: Recipe, terms: Terms) -> dict[str, type[AdditiveMechanism]]:
     """The noise of each step: its own where it says one, else the recipe's."""
     return {
-        name: MECHANISMS.named(step.mechanism or recipe.mechanism)
+        name: registry.MECHANISMS.named(step.mechanism or recipe.mechanism)
         for name, step in recipe.steps(terms).items()
     }
 
@@ -151,7 +147,7 @@ def _events(plan: Plan) -> list[Event]:
     """The event of a plan; where the noise is known in both norms, one for each of them."""
     noises = [step.noise for step in plan.values()]
     events = [_event(plan, by_l2=False)]
-    if all(isinstance(noise, CoordinatewiseMechanism) for noise in noises) and all(
+    if all(isinstance(noise, additive.CoordinatewiseMechanism) for noise in noises) and all(
         noise.sensitivity.l2 is not None for noise in noises
     ):
         events.append(_event(plan, by_l2=True))

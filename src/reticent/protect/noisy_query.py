@@ -61,6 +61,7 @@ class FixedSize(float):
 
 
 _FUNCTION: ContextVar[NoiseFunction | None] = ContextVar("noise function", default=None)
+_REPLACEMENTS: ContextVar[int] = ContextVar("times that noise was replaced", default=0)
 _RATE: ContextVar[float] = ContextVar("sampling rate", default=1.0)
 _SAMPLE: ContextVar[int] = ContextVar("number of samples drawn", default=0)
 
@@ -233,6 +234,7 @@ def with_sampler(sampler: Sampler) -> Iterator[None]:
 @contextmanager
 def with_noise_function(function: NoiseFunction) -> Iterator[None]:
     """Until it is left, every noisy query of this thread is answered by ``function``."""
+    _REPLACEMENTS.set(_REPLACEMENTS.get() + 1)  # and never back: see ``minted``
     before, samples = _FUNCTION.set(function), _SAMPLE.set(0)
     try:
         yield
@@ -241,15 +243,32 @@ def with_noise_function(function: NoiseFunction) -> Iterator[None]:
         _SAMPLE.reset(samples)
 
 
-def minted(claim: Guarantee) -> Guarantee:
-    """The claim graded proven; declared, and saying why, where the noise was not its own."""
-    return proven(claim) if _FUNCTION.get() is None else _unproven(claim)
+def replacements() -> int:
+    """How often noise was replaced here so far, by audits that are over too."""
+    return _REPLACEMENTS.get()
+
+
+def minted(claim: Guarantee, *, since: int | None = None) -> Guarantee:
+    """The claim graded proven; declared, and saying why, where the noise was not its own.
+
+    ``since`` is what ``replacements`` said before the first query of the claim: a callback may have
+    replaced noise in between, and put it back.
+    """
+    own = _FUNCTION.get() is None and since in (None, _REPLACEMENTS.get())
+    return proven(claim) if own else _unproven(claim)
 
 
 def is_minted(claim: Guarantee) -> bool:
     """Whether a claim was minted; under an audit, whether it would have been."""
     audited = _FUNCTION.get() is not None and REPLACED in claim.stated
     return audited or claim.grade is Grade.PROVEN
+
+
+def own_stated(claim: Guarantee) -> tuple[str, ...]:
+    """The stated lines of a claim; within an audit without the one that the audit added."""
+    if _FUNCTION.get() is None:
+        return claim.stated
+    return tuple(line for line in claim.stated if line != REPLACED)
 
 
 def still_minted(claim: Guarantee) -> Guarantee:

@@ -7,8 +7,7 @@ penalty put the standard deviation of the noise on one logit at about 0.3, whate
 
 import math
 
-from reticent.guarantee import Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
+from reticent.guarantee import Relation, Sensitivity, grade
 from reticent.mechanisms.profiles import gaussian
 from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect.terms import records_touched
@@ -52,7 +51,7 @@ def public_penalty(  # noqa: PLR0913 - one argument for each public number
     p = count("coordinates", coordinates)
     unit = Sensitivity(l1=math.sqrt(p), l2=1.0)
     noise = MECHANISMS.named(mechanism).calibrate(unit, epsilon=epsilon, delta=delta)
-    touched = 1 if as_relation(relation) is Relation.ADD_REMOVE else 2
+    touched = 1 if grade.as_relation(relation) is Relation.ADD_REMOVE else 2
     moved = touched * records_touched(max_records_per_person) * positive("residual", residual)
     scale = positive("radius", radius) ** 2 * noise.std_in(p)
     return moved * scale / (LOGIT_NOISE * count("records", records))

@@ -31,6 +31,13 @@ def type_name(kind: Any) -> str:
     return kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
 
 
+def is_plain(recipe: Any) -> bool:
+    """Whether each number of a recipe is of Python's own types: what it says is what it is."""
+    values = [getattr(recipe, one.name) for one in fields(recipe)]
+    parts = [part for value in values for part in (value if type(value) is tuple else (value,))]
+    return all(type(part) in (int, float, str, bool, type(None)) for part in parts)
+
+
 def plain(value: Any) -> Any:
     """A field's value as JSON has it."""
     return list(value) if isinstance(value, tuple) else value

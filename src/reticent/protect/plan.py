@@ -11,21 +11,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reticent.bounds.structured import MOST_RECORDS
-from reticent.guarantee import Relation
-from reticent.guarantee.grade import as_relation
+from reticent.guarantee import Relation, grade
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.noise_scales import noise_plan
 from reticent.protect.plan_pure import LEARNERS, RULE, PureSignals
+from reticent.protect.recipes import noisy_gradient, preconditioner, statistics, weights
 from reticent.protect.recipes.class_means import ClassMeansRecipe
-from reticent.protect.recipes.noisy_gradient import GRADIENT, GradientRecipe
-from reticent.protect.recipes.preconditioner import UNKNOWN_SPREAD
-from reticent.protect.recipes.statistics import STATISTICS
-from reticent.protect.recipes.weights import WeightsRecipe
 from reticent.protect.terms import Terms, checked_each, records_touched
 from reticent.validation import InputError, count, open_probability, positive, probability
 
-NOISY_GRADIENT, CLASS_MEANS = GradientRecipe.name, ClassMeansRecipe.name
-WEIGHTS = WeightsRecipe.name
+NOISY_GRADIENT, CLASS_MEANS = noisy_gradient.GradientRecipe.name, ClassMeansRecipe.name
+WEIGHTS = weights.WeightsRecipe.name
 
 PROTOTYPE_SIGNAL = 2.5
 """Where labels are clusters of the features: the signal above which class means are better."""
@@ -113,7 +109,7 @@ class Situation:
         positive("epsilon", self.epsilon)
         probability("delta", self.delta)
         positive("bound", self.bound)
-        as_relation(self.relation)
+        grade.as_relation(self.relation)
         self._check_share()
 
     def _check_share(self) -> None:
@@ -135,14 +131,14 @@ class Situation:
         return Terms(
             epsilon=self.epsilon,
             delta=self.delta,
-            relation=as_relation(self.relation),
+            relation=grade.as_relation(self.relation),
             max_records_per_person=self.max_records_per_person,
         )
 
     @property
     def moved(self) -> int:
         """How many terms of a sum one neighbour step touches."""
-        touched = 1 if as_relation(self.relation) is Relation.ADD_REMOVE else 2
+        touched = 1 if grade.as_relation(self.relation) is Relation.ADD_REMOVE else 2
         return touched * records_touched(self.max_records_per_person)
 
     @property
@@ -310,9 +306,9 @@ def _advice(
 
 def _gradient_noise(situation: Situation) -> float:
     """By the recipe that the learner will follow; whitened rows may spread over all directions."""
-    recipe = GradientRecipe.planned(situation.terms, **_numbers(situation))
-    noise = noise_plan(recipe, situation.terms)[GRADIENT].noise
-    spread = situation.features if recipe.preconditioned else UNKNOWN_SPREAD
+    recipe = noisy_gradient.GradientRecipe.planned(situation.terms, **_numbers(situation))
+    noise = noise_plan(recipe, situation.terms)[noisy_gradient.GRADIENT].noise
+    spread = situation.features if recipe.preconditioned else preconditioner.UNKNOWN_SPREAD
     std = noise.std_in(situation.features * situation.classes)
     gathered = recipe.gathered(std, records=situation.records, spread=spread)
     return recipe.step_length(gathered) * gathered
@@ -322,10 +318,10 @@ def _class_means_noise(situation: Situation) -> float:
     """σ·C/N on a mean of one class, over the variance that scores are divided by."""
     numbers = _numbers(situation)
     recipe = ClassMeansRecipe.planned(situation.terms, **numbers)
-    noise = noise_plan(recipe, situation.terms)[STATISTICS].noise
+    noise = noise_plan(recipe, situation.terms)[statistics.STATISTICS].noise
     size = (situation.features + 1) * situation.classes
     std = noise.std_in(size) / recipe.sums * situation.classes / situation.records
-    return std * min(UNKNOWN_SPREAD, situation.features)
+    return std * min(preconditioner.UNKNOWN_SPREAD, situation.features)
 
 
 def _numbers(situation: Situation) -> dict[str, Any]:

@@ -5,16 +5,13 @@ features: the signal N·μ/(C·√d) falls with their square root. Its part of t
 what ``--bound`` and the noise on an optimum follow from.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from reticent.data import Schema
-from reticent.guarantee import Relation
-from reticent.guarantee.grade import as_relation
+from reticent.guarantee import Relation, grade
 from reticent.protect.plan import LossRange, Situation, predicted_loss
 
 LARGE_LOSS: Final = 0.1
@@ -87,7 +84,7 @@ def what_would_help(situation: Situation, columns: tuple[ColumnCost, ...] = ()) 
             (f"a public encoder or projection to {ENCODED} features in place of {features:,}",
              {"features": ENCODED})
         )  # fmt: skip
-    if as_relation(situation.relation) is Relation.REPLACE_ONE:
+    if grade.as_relation(situation.relation) is Relation.REPLACE_ONE:
         asked.append(("add-remove in place of replace-one", {"relation": "add-remove"}))
     if (situation.max_records_per_person or 1) > 1:
         each = situation.max_records_per_person

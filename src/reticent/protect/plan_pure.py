@@ -12,21 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.protect.noise_scales import noise_plan
-from reticent.protect.recipes.class_means import ClassMeansRecipe
+from reticent.protect.recipes import class_means, preconditioner, pure_class_means, weights
 from reticent.protect.recipes.matrix_lda import JOINT, MOMENT, MatrixLDARecipe
 from reticent.protect.recipes.matrix_lda import SUMS as WEIGHT_OF_SUMS
-from reticent.protect.recipes.preconditioner import UNKNOWN_SPREAD
-from reticent.protect.recipes.pure_class_means import SUMS, PureClassMeansRecipe
-from reticent.protect.recipes.weights import WeightsRecipe
 
 if TYPE_CHECKING:
     from reticent.protect.plan import Situation
 
-MATRIX_LDA, PURE_MEANS = MatrixLDARecipe.name, PureClassMeansRecipe.name
-CLASS_MEANS, WEIGHTS = ClassMeansRecipe.name, WeightsRecipe.name
+MATRIX_LDA, PURE_MEANS = MatrixLDARecipe.name, pure_class_means.PureClassMeansRecipe.name
+CLASS_MEANS, WEIGHTS = class_means.ClassMeansRecipe.name, weights.WeightsRecipe.name
 LEARNERS: Final = {
     MATRIX_LDA: MatrixLDARecipe.noises[0],
-    PURE_MEANS: PureClassMeansRecipe.noises[0],
+    PURE_MEANS: pure_class_means.PureClassMeansRecipe.noises[0],
     CLASS_MEANS: "laplace",
     WEIGHTS: "l2-laplace",
 }
@@ -58,8 +55,8 @@ class PureSignals:
         matrix = MatrixLDARecipe.planned(situation.terms, **numbers)
         size = matrix.order * (matrix.order + 1) // 2
         joint = noise_plan(matrix, situation.terms)[JOINT].noise.std_in(size) / WEIGHT_OF_SUMS
-        means = PureClassMeansRecipe.planned(situation.terms, **numbers)
-        sums = noise_plan(means, situation.terms)[SUMS].noise.std_in(
+        means = pure_class_means.PureClassMeansRecipe.planned(situation.terms, **numbers)
+        sums = noise_plan(means, situation.terms)[pure_class_means.SUMS].noise.std_in(
             situation.classes * situation.features
         )
         return cls(
@@ -86,7 +83,7 @@ class PureSignals:
         if learner == MATRIX_LDA:
             return situation.classes * MOMENT / (WEIGHT_OF_SUMS * math.sqrt(self.directions))
         width = situation.features
-        return min(UNKNOWN_SPREAD, width) / (self.means * math.sqrt(width))
+        return min(preconditioner.UNKNOWN_SPREAD, width) / (self.means * math.sqrt(width))
 
 
 @dataclass(frozen=True, kw_only=True)

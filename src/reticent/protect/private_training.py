@@ -12,8 +12,6 @@ The loop has the records in its hands, so its guarantee is declared; ``PrivateNe
 loop, and its releases are proven.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,8 +29,11 @@ from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import IDEAL_NOISE
 from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect.noisy_query import noisy_query, noisy_query_float32
+from reticent.protect.recipes.sampled_gradients import batch_of
+from reticent.protect.terms import RESUMED
+from reticent.protect.training_progress import read_state
 from reticent.randomness import secret_sample
-from reticent.training.encoders.torch_encoder import read_sealed, write_sealed
+from reticent.training.encoders.torch_encoder import write_sealed
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.training.gradients import GradientSum, random_batch
 from reticent.training.gradients.check import Loss
@@ -115,8 +116,9 @@ class PrivateTraining:
         self.model, self.optimiser, self.loss = model, optimiser, loss
         self.epsilon, self.delta = positive("epsilon", epsilon), probability("delta", delta)
         self.relation = as_relation(relation)
-        self.records, self.batch = count("records", records), count("batch", batch)
-        self.rate = min(1.0, self.batch / self.records)
+        self.records = count("records", records)
+        self.batch = batch_of(batch, self.records, otherwise=self.records)
+        self.rate = self.batch / self.records
         self.steps = max(1, math.ceil(positive("epochs", epochs) / self.rate))
         self.clip, self.exact, self.physical = positive("clip", clip), exact, physical
         if self.rate < 1 and self.relation is not Relation.ADD_REMOVE:
@@ -125,16 +127,17 @@ class PrivateTraining:
                 " add-remove, or a batch of all records"
             )
         self.taken = 0
+        self._resumed = False
         self._example, self._charge, self._charged = example, charge, charge is None
         self._gradients: GradientSum | None = None
         self._total: Floats | None = None
         """Memory of the exact sum, as private as the records; used again by each step."""
         self._pending: tuple[Any, ...] | None = None
+        _refuse_other_parameters(optimiser, self._trained())
         self.noise = self._calibrated(mechanism)
         self._decay = None if average is None else probability("average", average)
         self.averages = {name: one.detach().clone() for name, one in self._trained().items()}
         """The moving average of the weights, where one was asked for."""
-        _refuse_other_parameters(optimiser, self._trained())
 
     @property
     def guarantee(self) -> Guarantee:
@@ -143,7 +146,11 @@ class PrivateTraining:
             epsilon=self.epsilon,
             delta=self.delta,
             relation=self.relation,
-            stated=_STATED if self.exact else (*_STATED, *_FAST),
+            stated=(
+                *_STATED,
+                *(() if self.exact else _FAST),
+                *((RESUMED,) if self._resumed else ()),
+            ),
         )
 
     def event(self, steps: int | None = None) -> Event:
@@ -220,11 +227,15 @@ class PrivateTraining:
                 else:
                     scalars[key] = value
         document = {"plan": self._plan(), "taken": self.taken, "scalars": scalars}
-        write_sealed(Path(path), tensors, document, format=FORMAT)
+        write_sealed(Path(path), tensors, document, format=FORMAT, private=True)
 
     def resume(self, path: Path | str) -> None:
-        """Go on from a saved state of the same plan; nothing is charged again."""
-        document, tensors = read_sealed(Path(path), format=FORMAT)
+        """Go on from a saved state of the same plan; nothing is charged again.
+
+        The file must be one that its owner alone may write; that nobody changed it is stated by the
+        guarantee from then on.
+        """
+        document, tensors = read_state(Path(path), format=FORMAT)
         if document.get("plan") != self._plan():
             raise InputError(f"{path} must be of the same plan, got another")
         self.model.load_state_dict(_below("model.", tensors))
@@ -239,7 +250,7 @@ class PrivateTraining:
             state.setdefault(int(place), {})[name] = scalar
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
-        self.taken, self._charged = int(document["taken"]), True
+        self.taken, self._charged, self._resumed = int(document["taken"]), True, True
 
     def _plan(self) -> dict[str, Any]:
         return {
@@ -303,6 +314,8 @@ class PrivateTraining:
 def _refuse_other_parameters(
     optimiser: torch.optim.Optimizer, trained: dict[str, nn.Parameter]
 ) -> None:
+    if not trained:
+        raise InputError("model must have parameters to train, got none that requires a gradient")
     held = {id(one) for group in optimiser.param_groups for one in group["params"]}
     for name, one in trained.items():
         if id(one) not in held:

@@ -4,14 +4,11 @@
 says, or does not hold.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, Final
 
-from reticent.data.schema import Schema
+from reticent.data.schema import Schema, kinds
 from reticent.data.schema.column import is_private
-from reticent.data.schema.kinds import check_range
 from reticent.data.schema.schema import digest_of
 from reticent.guarantee import Relation
 from reticent.protect.recipe import Recipe
@@ -100,7 +97,7 @@ def target_options(low: float, high: float) -> dict[str, float]:
     >>> target_options(0.0, 100.0)
     {'target_bound': 50.0, 'target_centre': 50.0}
     """
-    check_range(low, high)
+    kinds.check_range(low, high)
     return {"target_bound": high / 2 - low / 2, "target_centre": high / 2 + low / 2}
 
 

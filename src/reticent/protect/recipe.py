@@ -5,8 +5,6 @@ one of its steps. From the steps follow the noise, the event that the accountant
 word, the ε of every certificate (``noise_scales``).
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,9 +15,7 @@ from scipy import special
 
 from reticent.arrays import Array, Floats
 from reticent.guarantee import Event, GaussianEvent, ObjectiveEvent, Sensitivity
-from reticent.mechanisms import AdditiveMechanism
-from reticent.mechanisms.additive import CoordinatewiseMechanism
-from reticent.mechanisms.registry import DEFAULT_NOISE
+from reticent.mechanisms import AdditiveMechanism, additive, registry
 from reticent.protect.noisy_query import (
     ImplicitQuery,
     NoiseFunction,
@@ -29,8 +25,11 @@ from reticent.protect.noisy_query import (
 )
 from reticent.protect.plain_values import checked, fields, plain, type_name
 from reticent.protect.terms import Terms
-from reticent.training import SoftmaxHead
+from reticent.protect.used_encoder import UsedStart
 from reticent.validation import InputError, count
+
+if TYPE_CHECKING:  # scikit-learn, which a certificate can do without
+    from reticent.training import SoftmaxHead
 
 Tensors = dict[str, Floats]
 Task = Literal["classification", "regression", "statistic", "encoding"]
@@ -58,7 +57,7 @@ class Step:
     sampling_rate: float = 1.0
     sample: str = ""
     mechanism: str | None = None
-    implicit: Curved | None = None
+    implicit: "Curved | None" = None
     """Where the noise is in a loss that is minimised: what a record does to the curvature."""
 
 
@@ -159,7 +158,7 @@ class Recipe(ABC):
         records: int,
         features: int,
         classes: int = 0,
-        mechanism: str = DEFAULT_NOISE,
+        mechanism: str = registry.DEFAULT_NOISE,
         **options: Any,
     ) -> Self:
         """The recipe for these terms: constants that depend on them are fixed here."""
@@ -180,7 +179,7 @@ class Recipe(ABC):
         """
         if not cls.noises or asked in cls.noises:
             return asked
-        if asked != DEFAULT_NOISE:
+        if asked != registry.DEFAULT_NOISE:
             covered = " or ".join(cls.noises)
             raise InputError(
                 f"mechanism must be {covered} for {cls.name}, got {asked!r}: leave it out"
@@ -241,7 +240,7 @@ class Recipe(ABC):
 
     def convex_head(
         self, tensors: Mapping[str, Floats], classes: Array | None
-    ) -> SoftmaxHead | None:
+    ) -> "SoftmaxHead | None":
         """The certified head whose optimum was noised, before its fit; None where it is none."""
         del tensors, classes
         return None
@@ -257,6 +256,14 @@ class Recipe(ABC):
     def unproven(self) -> tuple[str, ...]:
         """What no theorem covers in the way these numbers ask for; with any, it is declared."""
         return ()
+
+    @property
+    def start_width(self) -> int | None:
+        """The features that a released head must read for this to start from it; None for none."""
+        return None
+
+    def refuse_other_start(self, start: UsedStart) -> None:  # noqa: B027 - most start from nothing
+        """Raise where the head that this starts from is not the one whose certificate is here."""
 
     def refuse_foreign_code(self) -> None:  # noqa: B027 - most recipes run no code but their own
         """Raise where these numbers, read from a file, name code that nobody here asked to run."""
@@ -322,7 +329,7 @@ def tensors_of(recipe: Recipe, numbers: Floats) -> Tensors:
 
 
 def _event_by_l2(noise: AdditiveMechanism) -> Event:
-    assert isinstance(noise, CoordinatewiseMechanism)
+    assert isinstance(noise, additive.CoordinatewiseMechanism)
     return noise.event_l2()
 
 

@@ -7,7 +7,7 @@ with real noise, and mints. The grade follows from the terms: nothing changes it
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import numpy as np
@@ -20,6 +20,8 @@ from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.mechanism import FRESH_SECURE_NOISE
 from reticent.notebook_html import SHOWN, block, folded, more, pairs
+from reticent.protect.checked_records import checked_records
+from reticent.protect.checked_start import refuse_other_start
 from reticent.protect.feature_names import checked_names, columns_of, feature_names, in_order
 from reticent.protect.noise_scales import (
     composed_epsilon,
@@ -29,14 +31,17 @@ from reticent.protect.noise_scales import (
     scales_of,
     with_scales,
 )
-from reticent.protect.noisy_query import minted
-from reticent.protect.plain_values import class_names
+from reticent.protect.noisy_query import minted, replacements
+from reticent.protect.plain_values import class_names, is_plain
 from reticent.protect.public_facts import followed_by, misfits
 from reticent.protect.recipe import Plan, Recipe, Tensors
 from reticent.protect.registry import is_own
 from reticent.protect.terms import Terms
-from reticent.training.public_step import Enclosing, enclosing
+from reticent.protect.training_progress import resumptions
 from reticent.validation import InputError, float_rows
+
+if TYPE_CHECKING:  # scikit-learn, which reading a release can do without
+    from reticent.training.public_step import Enclosing
 
 Charge = Callable[[Event], object]
 """Called with the event of a release before its noise is drawn; if it raises, nothing leaves."""
@@ -174,7 +179,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
     classes: ArrayLike = (),
     charge: Charge | None = None,
     stated: tuple[str, ...] = (),
-    around: Enclosing | None = None,
+    around: "Enclosing | None" = None,
     schema: Schema | None = None,
 ) -> Release:
     """One release by a recipe on private records.
@@ -182,7 +187,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
     Args:
         recipe: What is learned, planned from public numbers.
         terms: What is promised.
-        rows: The private features, float64.
+        rows: The private features, finite.
         labels: The place of each record's label among the classes, or its target.
         classes: In the order of these places; empty for a regression or a statistic.
         charge: Called with the event of the whole release before a query is formed.
@@ -190,6 +195,9 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
         around: What stands around the release, where an estimator of ours has looked already.
         schema: By which the rows were prepared from a raw table.
     """
+    recipe = plain_recipe(recipe)
+    if is_own(recipe):
+        rows, labels = checked_records(recipe, rows, labels)
     plan = noise_plan(recipe, terms)
     return released_by(
         lambda: recipe.learn(rows, labels, plan),
@@ -204,6 +212,14 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
     )
 
 
+def plain_recipe(recipe: Recipe) -> Recipe:
+    """The same numbers, each read once: one of another type may count as 100 and run 5,000 times.
+
+    A plug-in's are its author's.
+    """
+    return type(recipe).from_dict(recipe.to_dict()) if is_own(recipe) else recipe
+
+
 def released_by(  # noqa: PLR0913 - as above
     learn: Callable[[], Tensors],
     *,
@@ -214,19 +230,22 @@ def released_by(  # noqa: PLR0913 - as above
     charge: Charge | None = None,
     charged: Event | None = None,
     stated: tuple[str, ...] = (),
-    around: Enclosing | None = None,
+    around: "Enclosing | None" = None,
     schema: Schema | None = None,
 ) -> Release:
     """Check, claim, charge, learn, mint: the one place where a release is made.
 
     ``charged`` is the event where it is not that of the whole plan (a mean was charged before).
     """
+    from reticent.training.public_step import enclosing  # scikit-learn, as above
+
     around = enclosing() if around is None else around
     if around.problem is not None:
         raise InputError(around.problem)
     terms = followed_by(terms.with_sources(recipe.public_numbers), schema, recipe)
     names = _class_array(classes)
     _refuse_other_numbers(recipe, terms, plan, len(names))
+    refuse_other_start(recipe, terms, names.tolist())
     if problems := misfits(schema, recipe, list(map(str, names.tolist())), terms):
         raise InputError(f"schema must be that of the records, got: {problems[0]}")
     known = () if schema is None else schema.stated
@@ -235,17 +254,22 @@ def released_by(  # noqa: PLR0913 - as above
     if charge is not None:
         whole = event_of(plan, relation=terms.relation, delta=terms.delta)
         charge(whole if charged is None else charged)
+    before, resumed = replacements(), resumptions()
+    tensors = learn()
+    if resumptions() != resumed:
+        terms = dataclasses.replace(terms, resumed=True)
+        claim = claim_of(recipe, terms, plan, stated)
     found = Release(
         recipe=recipe,
         terms=terms,
         scales=scales_of(plan),
-        tensors=learn(),
+        tensors=tensors,
         guarantee=claim,
         classes_=names,
         schema=schema,
     )
     if is_own(recipe) and not terms.inferred and not recipe.unproven:
-        object.__setattr__(found, "guarantee", minted(claim))
+        object.__setattr__(found, "guarantee", minted(claim, since=before))
     if charge is not None:
         _CHARGED.add(found)
     return found
@@ -297,7 +321,7 @@ def _class_array(classes: ArrayLike) -> Array:
 def _refuse_other_numbers(recipe: Recipe, terms: Terms, plan: Plan, classes: int) -> None:
     """Before anything is charged: numbers that the recipe does not plan, or another's noise."""
     problems = recipe.misfits(terms) if is_own(recipe) else []
-    if type(recipe).from_dict(recipe.to_dict()) != recipe:
+    if not is_plain(recipe) or type(recipe).from_dict(recipe.to_dict()) != recipe:
         problems.append("its numbers are not plain values")
     problems += _other_noise(recipe, terms, plan)
     expected = recipe.classes if recipe.task == "classification" else 0

@@ -2,7 +2,7 @@
 
 ``release_encoder`` makes one, ``encoder_from`` opens one by the path that it was saved under (as
 well as every public encoder by its name), and ``use_encoder`` puts it into the terms of a later
-release.
+release. ``composed_guarantee`` is what a release and the one below it promise together.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from reticent.data.dataset import Dataset
 from reticent.guarantee import Composed, Guarantee
 from reticent.guarantee.composition import composed, parallel
 from reticent.guarantee.rounding import up
-from reticent.protect.certificate import FORMAT, document_of, event_in, load
+from reticent.protect.certificate import FORMAT, document_of, event_in, load, used_problems
 from reticent.protect.noisy_query import is_minted, minted
-from reticent.protect.registry import ENCODING, encoders
+from reticent.protect.registry import ENCODING, encoders, is_own
 from reticent.protect.release import Charge, Release, release_records
 from reticent.protect.sealed_pair import paths_of
 from reticent.protect.table import ReleaseRequest, rows_kept
-from reticent.protect.used_encoder import People, UsedEncoder, as_people
+from reticent.protect.used_encoder import People, UsedEncoder, UsedStart, as_people
 from reticent.read_limit import bounded_bytes
 from reticent.strict_json import MOST_BYTES, parsed_object
 from reticent.training.encoders.base import Encoder
+from reticent.training.encoders.cache import one_by_one
 from reticent.training.encoders.named import encoder_of
 from reticent.validation import InputError, NotCoveredError, describe
 
@@ -63,13 +64,19 @@ class ReleasedEncoder:
         return hashlib.sha256(f"{own}; {self.below.fingerprint()}".encode()).hexdigest()
 
     def encode(self, inputs: Array) -> Floats32:
-        """Features (n, d) of images, texts or rows."""
-        rows = rows_of(inputs) if self.below is None else rows_of(self.below.encode(inputs))
+        """Features (n, d) of images, texts or rows, each of its own alone."""
+        rows = rows_of(inputs if self.below is None else one_by_one(self.below)(inputs))
         parts = [
             self.release.transform(rows[start : start + _CHUNK]).astype(np.float32)
             for start in range(0, len(rows), _CHUNK)
         ]
         return np.concatenate(parts or [self.release.transform(rows).astype(np.float32)])
+
+
+def looks_at_each_row(encoder: Encoder) -> bool:
+    """Whether batches of an encoder are safe: a release of our own makes each row by itself."""
+    held = release_of(encoder)
+    return held is not None and is_own(held.recipe)
 
 
 def rows_of(inputs: Array) -> Floats:
@@ -89,7 +96,7 @@ def release_encoder(
     if request.recipe not in encoders():
         known = ", ".join(encoders())
         raise InputError(f"method must be one of {known}, got {request.recipe!r}")
-    if request.terms.encoder is not None:
+    if request.terms.used is not None:
         raise InputError("encoder must be made of records, got the features of a released one")
     request = request.for_rows_of(data)
     kept = rows_kept(data, request.terms.max_records_per_person)
@@ -120,6 +127,12 @@ def encoder_from(text: str) -> Encoder:
     return ReleasedEncoder(found)
 
 
+def release_of(encoder: Encoder | Release | None) -> Release | None:
+    """The release that an encoder is or holds as ``release``; None for public encoders and none."""
+    held = encoder if type(encoder) is Release else getattr(encoder, "release", None)
+    return held if type(held) is Release else None
+
+
 def use_encoder(
     encoder: Encoder | Release | None, people: People | str | None
 ) -> UsedEncoder | None:
@@ -128,8 +141,8 @@ def use_encoder(
     None for public encoders, which need no guarantee; whose records a released one was made of must
     be said.
     """
-    release = encoder.release if isinstance(encoder, ReleasedEncoder) else encoder
-    if not isinstance(release, Release):
+    release = release_of(encoder)
+    if release is None:
         if people is not None:
             raise InputError(
                 "encoder_people must be said of a released encoder alone, got a public one or none"
@@ -141,25 +154,47 @@ def use_encoder(
             " the encoder's (both guarantees add up), other where nobody is"
         )
     release = ReleasedEncoder(release).release  # refuses what makes no features
-    return UsedEncoder.of(
+    used = UsedEncoder.of(
         as_people(people), fingerprint_of(release), document_of(release), release.guarantee
     )
+    object.__setattr__(used, "guarantee", release.guarantee)  # of the document, by one release
+    return used
+
+
+def use_start(path: str | Path | None, people: People | str | None) -> UsedStart | None:
+    """For ``Terms.start``: what a network that starts from this released head must say."""
+    if path is None:
+        if people is not None:
+            raise InputError("start_people must be said of a start, got none")
+        return None
+    if people is None:
+        raise InputError(
+            "start_people must be said: same where anybody of the private records may be among"
+            " those of the start (both guarantees add up), other where nobody is"
+        )
+    head = load(path)
+    if head.terms.used is not None:
+        raise InputError(f"start must be made of records alone, got {path}, which uses a release")
+    return UsedStart.of(people, fingerprint_of(head), document_of(head), head.guarantee)
 
 
 def composed_guarantee(release: Release) -> Guarantee | None:
-    """What a release and the encoder below it promise together; None where there is none.
+    """What a release and the one it builds on promise together; None where there is none.
 
     Of the same people by the accountants for both events, at the sum of both δ, or by the sum of
     both ε where that is less; of other people the larger of the two.
     """
-    encoder = release.terms.encoder
-    if encoder is None:
+    used = release.terms.used
+    if used is None:
         return None
-    parts = (encoder.guarantee, release.guarantee)
-    if encoder.people is People.OTHER:
+    classes = release.classes_.tolist()
+    if problems := used_problems(release.recipe, release.terms, classes):
+        raise InputError(f"{used.noun} must hold by its own numbers, got: {problems[0]}")
+    parts = (used.guarantee, release.guarantee)
+    if used.people is People.OTHER:
         return parallel(parts)
     both = composed(parts)
-    events = Composed(events=(event_in(encoder.document), release.event))
+    events = Composed(events=(event_in(used.document), release.event))
     try:
         sharp = up(account(events, relation=both.relation, delta=both.delta).epsilon)
     except NotCoveredError:

@@ -6,6 +6,7 @@ Who wrote them is said by a third file where there is one (``protect.signing``).
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,7 @@ def read_pair(path: str | Path, *, key: Ed25519PublicKey | None = None) -> Pair:
     With ``key`` it is a problem, too, if that key did not sign them.
     """
     places = paths_of(path)
+    _refuse_other(Path(path), places)
     document = bounded_bytes(places.certificate, most=MOST_BYTES)
     claims = parsed_object(document, source=str(places.certificate))
     content = bounded_bytes(places.weights)
@@ -102,6 +104,28 @@ def paths_of(path: str | Path) -> Paths:
     """The two files of a release: PATH.safetensors and PATH.json."""
     base = _base(path)
     return Paths(base.with_name(base.name + ".safetensors"), base.with_name(base.name + ".json"))
+
+
+def _refuse_other(path: Path, places: Paths) -> None:
+    """Whoever names the folder of a release, or a fit, is told what to name instead."""
+    if os.path.exists(places.certificate):
+        return
+    fit = path.with_name(f"{path.name}.fit.safetensors")
+    if os.path.isfile(fit):
+        raise InputError(f"{path} must be a release, got a fit: reticent protect --fit {path}")
+    if os.path.isfile(places.weights):
+        raise InputError(
+            f"{path} must have its certificate beside it, got no {places.certificate.name}: without"
+            " one nothing is promised (an encoder of public images has none)"
+        )
+    if not os.path.isdir(path):
+        return
+    pairs = [file.with_suffix("") for file in sorted(path.glob("*.safetensors"))]
+    there = [str(pair) for pair in pairs if paths_of(pair).certificate.is_file()]
+    hint = f"name the release in it: {', '.join(there[:3])}" if there else "there is none in it"
+    raise InputError(
+        f"{path} must be a release (PATH.json, PATH.safetensors), got a folder: {hint}"
+    )
 
 
 def signature_path(path: str | Path) -> Path:

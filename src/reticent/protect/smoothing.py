@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
-from reticent.arrays import Array, Floats
+from reticent.arrays import Array, ArrayLike, Floats
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms import Gaussian
 from reticent.validation import InputError, count, float_rows, open_probability, positive

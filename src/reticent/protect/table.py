@@ -19,7 +19,7 @@ from reticent.protect.public_facts import target_options
 from reticent.protect.recipe import Recipe
 from reticent.protect.recipes.weights import WeightsRecipe
 from reticent.protect.registry import CLASSIFICATION, MULTILABEL, RECIPES, REGRESSION, learner_named
-from reticent.protect.release import Charge, Release, released_by, with_names
+from reticent.protect.release import Charge, Release, plain_recipe, released_by, with_names
 from reticent.protect.terms import Terms, checked_each
 from reticent.training import SoftmaxHead
 from reticent.training.features import Norms, doubles
@@ -188,7 +188,7 @@ def release_table(
     request = request.for_labels_of(data)
     looked_at = _block_rows if RECIPES.is_own(request.recipe) else kept_rows
     rows, labels = looked_at(data, terms.max_records_per_person)
-    recipe = request.planned(rows.shape[1], len(data.classes))
+    recipe = plain_recipe(request.planned(rows.shape[1], len(data.classes)))
     recipe.refuse_other_layout(data.inputs.shape[1:])
     plan = noise_plan(recipe, terms)
     options: dict[str, Any] = {}

@@ -4,28 +4,13 @@ The noise follows from the recipe, and with how many records it would be small. 
 predicted was fitted on public tables (``task_loss``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from reticent.data.schema import Schema
-from reticent.protect.noise_scales import noise_plan
-from reticent.protect.penalty import LOGIT_NOISE
-from reticent.protect.plan import LossRange
-from reticent.protect.public_facts import target_options
-from reticent.protect.recipes.regression import TARGETS, RegressionRecipe
-from reticent.protect.recipes.statistics import STATISTICS
-from reticent.protect.recipes.weights import WeightsRecipe
-from reticent.protect.registry import REGRESSION
-from reticent.protect.task_loss import (
-    HELD,
-    LARGEST_RATIO,
-    labels_ratio,
-    predicted_task_loss,
-    regression_ratio,
-)
+from reticent.protect import noise_scales, penalty, plan, public_facts, registry, task_loss
+from reticent.protect.recipes import regression, statistics, weights
 from reticent.protect.terms import Terms
 from reticent.validation import InputError
 
@@ -46,21 +31,25 @@ class TaskAdvice:
     """Noise to signal, ρ of ``task_loss``."""
 
     @property
-    def loss(self) -> LossRange | None:
+    def loss(self) -> plan.LossRange | None:
         """The share of R², or of what is learnt beyond the commoner answers, that is lost."""
-        return predicted_task_loss(self.task, self.ratio)
+        return task_loss.predicted_task_loss(self.task, self.ratio)
 
     @property
     def loss_line(self) -> str:
         """The prediction in one line, with what it rests on; or why there is none."""
-        what = "R²" if self.task == REGRESSION else "what is learnt beyond the commoner answers"
+        what = (
+            "R²"
+            if self.task == registry.REGRESSION
+            else "what is learnt beyond the commoner answers"
+        )
         told = f"noise to signal {self.ratio:.2g}"
         if self.loss is None:
             return (
-                f"loss: no prediction, for the {told} is above {LARGEST_RATIO:g}, beyond what was"
-                f" measured; expect to lose most of {what}"
+                f"loss: no prediction, for the {told} is above {task_loss.LARGEST_RATIO:g}, beyond"
+                f" what was measured; expect to lose most of {what}"
             )
-        inside, all_cells = HELD[self.task]
+        inside, all_cells = task_loss.HELD[self.task]
         return (
             f"loss: {self.loss} of {what}, at {told}; a range fitted without its own table held in"
             f" {inside} of {all_cells} measured cells"
@@ -93,11 +82,13 @@ def plan_task(schema: Schema, terms: Terms, records: int) -> TaskAdvice:
 def _regression(schema: Schema, terms: Terms, numbers: dict[str, Any]) -> TaskAdvice:
     target = schema.target
     assert target is not None
-    recipe = RegressionRecipe.planned(terms, **numbers | target_options(target.low, target.high))
+    recipe = regression.RegressionRecipe.planned(
+        terms, **numbers | public_facts.target_options(target.low, target.high)
+    )
     width = recipe.features
-    noise = noise_plan(recipe, terms)[STATISTICS].noise
+    noise = noise_scales.noise_plan(recipe, terms)[statistics.STATISTICS].noise
     std = noise.std_in(width * (width + 1) // 2 + width + 1)
-    level = recipe.target_bound * std / (TARGETS * recipe.records)
+    level = recipe.target_bound * std / (regression.TARGETS * recipe.records)
     ridge = std * math.sqrt(width) / recipe.records
     unit = f" {target.unit}" if target.unit else ""
     needed = math.ceil(recipe.records * level / (SMALL * recipe.target_bound))
@@ -112,13 +103,13 @@ def _regression(schema: Schema, terms: Terms, numbers: dict[str, Any]) -> TaskAd
             f" {ridge:.2g}; directions in which features vary less than that are not learnt",
         ),
         figures={"level_noise": level, "moment_noise": ridge, "records_for_level": needed},
-        ratio=regression_ratio(schema, recipe, terms),
+        ratio=task_loss.regression_ratio(schema, recipe, terms),
     )
 
 
 def _several(schema: Schema, terms: Terms, numbers: dict[str, Any]) -> TaskAdvice:
     labels = len(schema.classes)
-    recipe = WeightsRecipe.planned(terms, classes=labels, outputs="sigmoid", **numbers)
+    recipe = weights.WeightsRecipe.planned(terms, classes=labels, outputs="sigmoid", **numbers)
     each = numbers["records"] / labels
     return TaskAdvice(
         task=schema.task,
@@ -128,8 +119,12 @@ def _several(schema: Schema, terms: Terms, numbers: dict[str, Any]) -> TaskAdvic
             f"one record touches all {labels} labels: its sensitivity is √{labels} times that of"
             " one label",
             f"penalty {recipe.penalty:.3g}, by which the noise on a logit has a std of about"
-            f" {LOGIT_NOISE:g}: the larger the penalty, the less is learnt",
+            f" {penalty.LOGIT_NOISE:g}: the larger the penalty, the less is learnt",
         ),
-        figures={"penalty": recipe.penalty, "logit_noise": LOGIT_NOISE, "records_per_label": each},
-        ratio=labels_ratio(schema, recipe),
+        figures={
+            "penalty": recipe.penalty,
+            "logit_noise": penalty.LOGIT_NOISE,
+            "records_per_label": each,
+        },
+        ratio=task_loss.labels_ratio(schema, recipe),
     )

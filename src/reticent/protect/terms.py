@@ -16,7 +16,7 @@ from reticent.arrays import FrozenMapping
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
 from reticent.guarantee.guarantee import ONE_RECORD
-from reticent.protect.used_encoder import UsedEncoder
+from reticent.protect.used_encoder import UsedEncoder, UsedRelease, UsedStart
 from reticent.validation import InputError, count, describe, positive, probability
 
 RECORDS: Final = "records"
@@ -28,6 +28,17 @@ ASK_FOR_RECORDS: Final = (
     "read off the data N would tell the number of records, which add-remove is to hide (rounded,"
     " too: neighbours at an edge would get different noise)"
 )
+NO_SEARCH: Final = (
+    "no search over settings (GridSearchCV, cross-validation, early stopping) and no choice of "
+    "features or learners used the private rows, in this process or another"
+)
+"""What cannot be seen from inside, in the words of those who do it."""
+
+RESUMED: Final = (
+    "the training was stopped and went on from its state file, which this program had written and"
+    " nobody has changed since"
+)
+_USED: Final = (UsedEncoder, UsedStart)
 
 
 class Source(StrEnum):
@@ -50,7 +61,9 @@ class Terms:
     ``max_records_per_person`` is the most rows of a person that are kept, None where no persons are
     named: with persons the guarantee is user-level (group privacy over a person's rows), at one
     row each too. ``sources`` has public numbers by name; those that it leaves out were said.
-    ``encoder`` is the released encoder that made the features, where one did.
+    ``encoder`` is the released encoder that made the features, where one did, and ``start`` the
+    released head that a network starts from. ``resumed`` says that a training was stopped and went
+    on from a state file; a release sets it by itself.
 
     >>> read_off = {"records": "inferred"}
     >>> terms = Terms(epsilon=1.0, delta=1e-5, relation="add-remove", sources=read_off)
@@ -64,6 +77,8 @@ class Terms:
     max_records_per_person: int | None = None
     sources: Mapping[str, Source] = field(default_factory=dict)
     encoder: UsedEncoder | None = None
+    start: UsedStart | None = None
+    resumed: bool = False
 
     def __init_subclass__(cls) -> None:
         """A subclass could say another unit or hide a number that was inferred."""
@@ -81,16 +96,26 @@ class Terms:
         )
         named = {_name(name): _source(name, value) for name, value in self.sources.items()}
         object.__setattr__(self, "sources", FrozenMapping(named))
-        if self.encoder is not None:
-            if type(self.encoder) is not UsedEncoder:
-                raise InputError(f"encoder must be a UsedEncoder, got {describe(self.encoder)}")
-            if problem := self.encoder.misfit(self.relation, self.unit):
-                raise InputError(problem)
+        for kind in _USED:
+            value = getattr(self, kind.noun)
+            if value is not None and type(value) is not kind:
+                raise InputError(f"{kind.noun} must be a {kind.__name__}, got {describe(value)}")
+        if type(self.resumed) is not bool:
+            raise InputError(f"resumed must be true or false, got {describe(self.resumed)}")
+        if self.encoder is not None and self.start is not None:
+            raise InputError("start must not be given beside a released encoder, got both")
+        if self.used is not None and (problem := self.used.misfit(self.relation, self.unit)):
+            raise InputError(problem)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As its fields: a read-only mapping has no pickle of its own."""
         values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
         return _restored, (values | {"sources": dict(self.sources)},)
+
+    @property
+    def used(self) -> UsedRelease | None:
+        """The earlier release that this one builds on, where there is one."""
+        return self.encoder or self.start
 
     @property
     def unit(self) -> str:
@@ -109,19 +134,20 @@ class Terms:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """What the terms oblige to state: inferred numbers, capped rows, the encoder's claim."""
+        """What the terms oblige to state: inferred numbers, capped rows, an earlier claim."""
         inferred = tuple(
             f"{name}: read from the private data, not declared" for name in self.inferred
         )
         told = (TELLS_RECORDS,) if RECORDS in self.inferred else ()
         persons = stated_of_persons(self.max_records_per_person)
-        return (*inferred, *told, *persons, *self._encoder_stated)
+        resumed = (RESUMED,) if self.resumed else ()
+        return (*inferred, *told, *persons, *self._used_stated, *resumed)
 
     @property
-    def _encoder_stated(self) -> tuple[str, ...]:
-        if self.encoder is None:
+    def _used_stated(self) -> tuple[str, ...]:
+        if self.used is None:
             return ()
-        return (self.encoder.stated(epsilon=self.epsilon, delta=self.delta),)
+        return (self.used.stated(epsilon=self.epsilon, delta=self.delta),)
 
     def with_sources(self, names: Iterable[str]) -> Terms:
         """The same with the source of each of these numbers written out."""
@@ -136,20 +162,23 @@ class Terms:
             "relation": str(self.relation),
             "max_records_per_person": self.max_records_per_person,
             "sources": {name: str(source) for name, source in self.sources.items()},
-            **({} if self.encoder is None else {"encoder": self.encoder.to_dict()}),
+            **({} if self.used is None else {self.used.noun: self.used.to_dict()}),
+            **({"resumed": True} if self.resumed else {}),
         }
 
     @classmethod
     def from_dict(cls, values: object) -> Terms:
         """From plain values; what is missing, unknown or out of range is refused."""
-        names = {one.name for one in dataclasses.fields(cls)} - {"encoder"}
-        if not isinstance(values, Mapping) or set(values) - {"encoder"} != names:
+        used = {kind.noun: kind for kind in _USED}
+        later = {*used, "resumed"}
+        names = {one.name for one in dataclasses.fields(cls)} - later
+        if not isinstance(values, Mapping) or set(values) - later != names:
             raise InputError(f"terms must have {', '.join(sorted(names))}, got others")
         if not isinstance(values["sources"], Mapping):
             raise InputError(f"sources must be a JSON object, got {describe(values['sources'])}")
-        given: dict[str, Any] = {name: values[name] for name in names}
-        if "encoder" in values:
-            given["encoder"] = UsedEncoder.from_dict(values["encoder"])
+        given: dict[str, Any] = {name: values[name] for name in {*names, "resumed"} & set(values)}
+        for noun in set(used) & set(values):
+            given[noun] = used[noun].from_dict(values[noun])
         return cls(**given)
 
 

@@ -4,15 +4,19 @@
 after a stop. The file holds the plan and the steps taken; it is as private as a model that was
 never released, because a step that is taken again after a stop is taken with fresh noise: only
 a run that came to its end may be published.
-"""
 
-from __future__ import annotations
+Whoever can write the file decides what is gone on from: weights that no noise was added to, say. No
+key could tell such a file from a true one, since whoever writes the owner's files reads the owner's
+keys as well. So a file of another owner, or one that others may write, is refused, and what is made
+by going on from a state says under *stated* that the file was not changed (``terms.RESUMED``).
+"""
 
 import fcntl
 import hashlib
 import hmac
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,8 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from reticent.arrays import Array, Floats
-from reticent.protect.noise_scales import scales_of
-from reticent.protect.noisy_query import is_replaced
+from reticent.protect import noise_scales, noisy_query
 from reticent.protect.recipe import Plan, Recipe
 from reticent.validation import InputError
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from reticent.training.encoders.torch_extra import torch
 
 FORMAT: Final = "reticent-training-1"
+_WRITTEN_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _SAVES = 50
 """How often a whole training is saved, beside its first moment."""
 
@@ -38,10 +42,10 @@ _SAVES = 50
 class Run(Protocol):
     """A training whose state can be saved after a step and restored to go on from it."""
 
-    def state(self) -> dict[str, torch.Tensor]:
+    def state(self) -> "dict[str, torch.Tensor]":
         """All that the next step depends on beside the records."""
 
-    def restore(self, state: dict[str, torch.Tensor]) -> None:
+    def restore(self, state: "dict[str, torch.Tensor]") -> None:
         """Go back to a saved state."""
 
 
@@ -56,6 +60,7 @@ class Follower(NamedTuple):
 
 
 _NOBODY: Final = Follower()
+_RESUMED: ContextVar[int] = ContextVar("trainings gone on with", default=0)
 _FOLLOWER: ContextVar[Follower | None] = ContextVar("follower of training", default=None)
 
 
@@ -81,11 +86,36 @@ def follow_training(
         _FOLLOWER.reset(before)
 
 
-def note_in(path: Path) -> dict[str, Any]:
-    """The note in a checkpoint."""
+def resumptions() -> int:
+    """How often a training was gone on with from a state file here so far."""
+    return _RESUMED.get()
+
+
+def read_state(path: Path, *, format: str) -> "tuple[dict[str, Any], dict[str, torch.Tensor]]":
+    """The document and the tensors of a state file that its owner alone may write, and reads."""
     from reticent.training.encoders.torch_encoder import read_sealed
 
-    document, _ = read_sealed(path, format=FORMAT)
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise InputError(f"{path} must be a readable file, got: {error.strerror}") from None
+    try:
+        status = os.fstat(file)  # of the file that is read, whatever the path names by then
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            raise InputError(f"{path} must be your own file, got one of another owner or kind")
+        if status.st_mode & _WRITTEN_BY_OTHERS:
+            raise InputError(
+                f"{path} must be writable by you alone, got mode {stat.S_IMODE(status.st_mode):o}:"
+                " others may have changed it; begin anew without it"
+            )
+        return read_sealed(Path(f"/dev/fd/{file}"), format=format, name=path)
+    finally:
+        os.close(file)
+
+
+def note_in(path: Path) -> dict[str, Any]:
+    """The note in a checkpoint."""
+    document, _ = read_state(path, format=FORMAT)
     note = document.get("note")
     return note if isinstance(note, dict) else {}
 
@@ -99,6 +129,8 @@ class TrainingProgress:
 
     def steps(self, planned: int) -> Iterator[int]:
         """The steps that are still to be taken; each counts when the next is asked for."""
+        if self.taken > planned:
+            raise InputError(f"the state must be of at most {planned} steps, got {self.taken}")
         every = max(1, planned // _SAVES)
         if self.taken == 0:
             self._save(planned)
@@ -119,9 +151,7 @@ class TrainingProgress:
 
     def restore(self, path: Path, fingerprint: Callable[[bytes], str]) -> None:
         """From the file of an earlier run of the same plan on the same records."""
-        from reticent.training.encoders.torch_encoder import read_sealed
-
-        document, tensors = read_sealed(path, format=FORMAT)
+        document, tensors = read_state(path, format=FORMAT)
         key = bytes.fromhex(str(document.get("key", "")))
         same = document.get("run") == self._identity["run"]
         if not same or document.get("records") != fingerprint(key):
@@ -130,8 +160,16 @@ class TrainingProgress:
                 " another: remove it, or give the settings and records it was made with"
             )
         self._identity |= {"key": document["key"], "records": document["records"]}
-        self._run.restore(tensors)
-        self.taken = int(document["taken"])
+        taken = document.get("taken")
+        if type(taken) is not int or taken < 0:
+            raise InputError(f"{path} must say how many steps were taken, got another file")
+        if taken:  # before the first step there is nothing to go on from
+            _RESUMED.set(_RESUMED.get() + 1)
+            try:
+                self._run.restore(tensors)
+            except (KeyError, RuntimeError):
+                raise InputError(f"{path} must hold the weights of its plan, got others") from None
+        self.taken = taken
 
     def _save(self, planned: int) -> None:
         path = self._follower.checkpoint
@@ -141,8 +179,7 @@ class TrainingProgress:
 
         steps = {"taken": self.taken, "planned": planned}
         document = {**self._identity, **steps, "note": dict(self._follower.note)}
-        write_sealed(path, self._run.state(), document, format=FORMAT)
-        os.chmod(path, 0o600)
+        write_sealed(path, self._run.state(), document, format=FORMAT, private=True)
 
 
 @contextmanager
@@ -151,7 +188,7 @@ def training_progress(
 ) -> Iterator[TrainingProgress]:
     """The progress of one training, restored where a checkpoint is there; one process at a time."""
     follower = _FOLLOWER.get() or _NOBODY
-    if is_replaced():  # a state that an audit's noise led to must never be gone on from
+    if noisy_query.is_replaced():  # a state that an audit's noise led to must never be gone on from
         follower = Follower()
     key = secrets.token_bytes(32)
 
@@ -163,7 +200,11 @@ def training_progress(
             digest.update(whole.tobytes())
         return digest.hexdigest()
 
-    public = {"recipe": recipe.name, "numbers": recipe.to_dict(), "scales": scales_of(plan)}
+    public = {
+        "recipe": recipe.name,
+        "numbers": recipe.to_dict(),
+        "scales": noise_scales.scales_of(plan),
+    }
     path = follower.checkpoint
     if path is None:
         yield TrainingProgress(follower, run, {"run": public})

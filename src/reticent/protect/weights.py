@@ -7,24 +7,13 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from reticent.data.schema import Schema
-from reticent.guarantee import Relation
-from reticent.guarantee.grade import as_relation
-from reticent.protect.budget import spent_share
-from reticent.protect.certified_head import (
-    certified_fit,
-    head_of,
-    refuse_other_mean,
-    refuse_unproven,
-)
-from reticent.protect.head_numbers import fields_of
-from reticent.protect.noise_scales import event_of, noise_plan
+from reticent.guarantee import Relation, grade
+from reticent.protect import budget, certified_head, head_numbers, noise_scales, used_encoder
 from reticent.protect.recipes.mean import MEAN
 from reticent.protect.recipes.weights import COORDINATES, WeightsRecipe
 from reticent.protect.release import Charge, Release, released_by, was_charged
 from reticent.protect.terms import Terms, inferred_sources
-from reticent.protect.used_encoder import UsedEncoder
-from reticent.training import SigmoidHead, SoftmaxHead
-from reticent.training.linear_head import HeadNumbers
+from reticent.training import SigmoidHead, SoftmaxHead, linear_head
 from reticent.validation import InputError
 
 
@@ -39,7 +28,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
     mean: Release | None = None,
     inferred: Collection[str] = (),
     charge: Charge | None = None,
-    encoder: UsedEncoder | None = None,
+    encoder: used_encoder.UsedEncoder | None = None,
     schema: Schema | None = None,
 ) -> Release:
     """Noise on a certified head's coordinates, (ε, δ)-DP, graded proven.
@@ -54,24 +43,24 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
     terms = Terms(
         epsilon=epsilon,
         delta=delta,
-        relation=as_relation(relation),
+        relation=grade.as_relation(relation),
         max_records_per_person=max_records_per_person,
         sources=inferred_sources(inferred),
         encoder=encoder,
     )
-    final, steps = head_of(head)
-    refuse_unproven(final, terms)
-    fit, steps = certified_fit(final, steps)
-    refuse_other_mean(final, mean, terms, mechanism)
+    final, steps = certified_head.head_of(head)
+    certified_head.refuse_unproven(final, terms)
+    fit, steps = certified_head.certified_fit(final, steps)
+    certified_head.refuse_other_mean(final, mean, terms, mechanism)
     centre = None if final.centre is None else np.array(final.centre, dtype=np.float64)
     terms = _with_mean_sources(terms, mean)
     recipe = weights_recipe(fit.numbers, terms, mechanism, mean=mean, centred=centre is not None)
     given = {} if mean is None else {MEAN: mean.noises[MEAN]}
-    plan = noise_plan(recipe, terms, given=given)
+    plan = noise_scales.noise_plan(recipe, terms, given=given)
     charged = None
     if mean is not None and was_charged(mean):  # else the ledger is told of both now
         own = {COORDINATES: plan[COORDINATES]}
-        charged = event_of(own, relation=terms.relation, delta=terms.delta)
+        charged = noise_scales.event_of(own, relation=terms.relation, delta=terms.delta)
     return released_by(
         lambda: recipe.noised(fit, centre, plan),
         recipe=recipe,
@@ -87,7 +76,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
 
 
 def weights_recipe(
-    numbers: HeadNumbers,
+    numbers: linear_head.HeadNumbers,
     terms: Terms,
     mechanism: str,
     *,
@@ -96,15 +85,17 @@ def weights_recipe(
 ) -> WeightsRecipe:
     """The recipe of a head's numbers, and of the noisy mean that it was centred by."""
     if mean is None:
-        return WeightsRecipe(**fields_of(numbers), mechanism=mechanism, centred=centred)
-    share = spent_share(mean.noises[MEAN], epsilon=terms.epsilon, delta=terms.delta)
+        return WeightsRecipe(
+            **head_numbers.fields_of(numbers), mechanism=mechanism, centred=centred
+        )
+    share = budget.spent_share(mean.noises[MEAN], epsilon=terms.epsilon, delta=terms.delta)
     if not share < 1:
         raise InputError(
             f"epsilon must be more than the mean alone has spent, got {terms.epsilon} at delta ="
             f" {terms.delta}"
         )
     return WeightsRecipe(
-        **fields_of(numbers),
+        **head_numbers.fields_of(numbers),
         mechanism=mechanism,
         centred=True,
         mean_bound=float(mean.recipe.to_dict()["bound"]),

@@ -6,17 +6,16 @@ with them; ``public`` leaves them out, and all that no guarantee covers.
 
 import shlex
 from collections.abc import Iterable
+from typing import Final
 
 from reticent.audit import ceiling
 from reticent.audit.lower_bound import percent
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.guarantee.weakness import weaknesses
-from reticent.report import wording
+from reticent.report import publication, recall_lines, wording
 from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import analytic_of, delta_of, epsilon_of, scale_of
-from reticent.report.publication import publishable, signature_of
-from reticent.report.recall_lines import public_measures, public_recalls, recalls
 from reticent.results import Attack, Audit, Claim, Interval
 
 _MOST_NAMES = 50
@@ -31,7 +30,7 @@ def card(evidence: Evidence, *, public: bool = False, utility: str | None = None
     ``utility`` says what the release costs, where that is no accuracy of classes.
     """
     if public:
-        evidence = publishable(evidence)
+        evidence = publication.publishable(evidence)
     parts = [
         "## Privacy",
         f"> {wording.LEFT_OUT if public else wording.INTERNAL}",
@@ -69,7 +68,7 @@ def guarantee(evidence: Evidence) -> str:
         f"**Neighbours:** {wording.NEIGHBOURS.get(claim.relation, escaped(claim.relation))}",
     ]
     if evidence.certificate is not None:
-        lines.append(f"**Whose word:** {signature_of(evidence)}.")
+        lines.append(f"**Whose word:** {publication.signature_of(evidence)}.")
     return bullets(lines)
 
 
@@ -207,10 +206,10 @@ def cost(evidence: Evidence, *, public: bool) -> list[str]:
     if public:
         shown = evidence.covered
         if evidence.covered_measures:
-            return ["### Utility", *public_measures(evidence)]
+            return ["### Utility", *recall_lines.public_measures(evidence)]
         if shown is None:
             return []
-        return ["### Utility", bullets([covered(shown)]), *public_recalls(evidence)]
+        return ["### Utility", bullets([covered(shown)]), *recall_lines.public_recalls(evidence)]
     own = None if found is None else found.kept
     lines = [] if own is None else [f"**Accuracy of the released model:** {measured(own)}"]
     if found is not None:
@@ -224,7 +223,7 @@ def cost(evidence: Evidence, *, public: bool) -> list[str]:
             f"**Utility loss** (1 − accuracy/accuracy without protection): {measured(found.loss)},"
             f" over {found.draws:,} draws of the noise",
         ]
-    return ["### Utility", bullets(lines), *recalls(evidence)] if lines else []
+    return ["### Utility", bullets(lines), *recall_lines.recalls(evidence)] if lines else []
 
 
 def covered(figure: Interval) -> str:
@@ -332,3 +331,28 @@ def _chosen(evidence: Evidence) -> list[str]:
         more = "" if needed is None else f" At least {needed:,} on each side are needed."
         lines.append(f"**Too few records** for attacks to show a leak worth naming.{more}")
     return lines
+
+
+_PIPELINES: Final = {"regression": "tabular-regression"}
+_TAGS: Final = ("differential-privacy", "privacy", "tabular", "safetensors")
+
+
+def model_card(evidence: Evidence, *, utility: str | None = None) -> str:
+    """A README.md for a model repository: the header that Hugging Face reads, and the public card.
+
+    Licence and data sets are for its publisher to add.
+    Every word of the header is fixed: nothing of a document could become YAML. ``utility`` as in
+    ``card``.
+    """
+    header, title = _header(evidence), escaped(publication.publishable(evidence).title)
+    section = card(evidence, public=True, utility=utility)
+    return f"---\n{header}---\n\n# {title}\n\n{section}"
+
+
+def _header(evidence: Evidence) -> str:
+    pipeline = next(
+        (name for kind, name in _PIPELINES.items() if kind in evidence.learner),
+        "tabular-classification",
+    )
+    tags = "".join(f"- {tag}\n" for tag in _TAGS)
+    return f"library_name: reticent\npipeline_tag: {pipeline}\ntags:\n{tags}"

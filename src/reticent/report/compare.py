@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from reticent.guarantee.rounding import upper_text
 from reticent.report.markdown import plain
 from reticent.report.numbers import NOTHING, measured_of
-from reticent.results import Attack, ByClass, Claim, Interval, ReleaseRow, Results
-from reticent.results.by_class import lost_classes
+from reticent.results import Attack, ByClass, Claim, Interval, ReleaseRow, Results, by_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +44,7 @@ def compared(one: Results, other: Results) -> Comparison:
     """Facts, recommended release, claim, accuracy, loss, attacks and audits."""
     rows = (*_facts(one, other), *_promised(one, other), *_figures(one, other))
     lost = {
-        name: lost_classes(run.unprotected.by_class, run.recommended.by_class)
+        name: by_class.lost_classes(run.unprotected.by_class, run.recommended.by_class)
         for name, run in (("first", one), ("second", other))
     }
     return Comparison(

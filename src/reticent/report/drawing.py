@@ -4,8 +4,6 @@ Figures are made without ``pyplot``, so that nothing global is left behind. Name
 records are untrusted text: formulas in them are not read, and they reach a file escaped.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import warnings
@@ -123,7 +121,7 @@ class Canvas:
         axes.plot([x], [y], linestyle="none", gid=key, **(look.point | more))
         self.hovers[key] = hover
 
-    def done(self, *, title: str, caption: str, alt: str) -> Drawing:
+    def done(self, *, title: str, caption: str, alt: str) -> "Drawing":
         """The figure with its words."""
         return Drawing(
             name=self.name,

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reticent.protect import Release
+from reticent.protect import Release, sealed_pair
 from reticent.protect.certificate import load_verified, verify_release
-from reticent.protect.sealed_pair import paths_of
 from reticent.results import Attack, Audit, ByClass, Claim, Interval, ReleaseRow, Results
 from reticent.results.conversions import claim_of
 from reticent.results.steps import AttackStep, AuditStep
@@ -170,7 +169,10 @@ def checked(released: Release | str | Path) -> Checked:
         if not found.holds:
             raise InputError(f"the release must be what it claims, got: {found.problems[0]}")
     else:
-        (model, found), file = load_verified(released), paths_of(released).certificate.stem
+        (model, found), file = (
+            load_verified(released),
+            sealed_pair.paths_of(released).certificate.stem,
+        )
     return Checked(
         epsilon=found.epsilon,
         claim=claim_of(model.guarantee),

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from reticent.files import write_atomic
+from reticent.report import numbers, rendering
 from reticent.report.drawing import Canvas, Drawing, Look, shortened, styled
-from reticent.report.numbers import decimal_range
 from reticent.report.palette import DARK, LIGHT, MARKERS, SERIES, declarations
-from reticent.report.rendering import environment
 from reticent.report.table import INTERVAL, Column, Table
 from reticent.results.protections import RECALLS, Protection, Protections
 
@@ -55,7 +54,7 @@ def draw_protections(found: Protections) -> Drawing:
 
 def protections_table(found: Protections) -> Table:
     """All rows, the most useful first."""
-    interval = {"show": decimal_range, "numeric": True, "parts": INTERVAL}
+    interval = {"show": numbers.decimal_range, "numeric": True, "parts": INTERVAL}
     columns = (
         Column(name="protection"),
         Column(name="noise"),
@@ -102,7 +101,7 @@ def protections_page(found: Protections) -> str:
     with styled():
         figures = {NAME: draw_protections(found)}
         return (
-            environment()
+            rendering.environment()
             .get_template("protections.html.j2")
             .render(
                 found=found,

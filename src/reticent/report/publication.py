@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reticent.protect.sealed_pair import paths_of
-from reticent.protect.terms import RECORDS
+from reticent.protect import sealed_pair, terms
 from reticent.report.evidence import Checked, Evidence
-from reticent.results import Attack, ByClass, Claim, Results
-from reticent.results.allowed import attack_allowance
-from reticent.results.task_results import MEASURES, Measure, TaskResults
+from reticent.results import Attack, ByClass, Claim, Results, allowed, task_results
 from reticent.validation import InputError
 
 UNSIGNED: Final = (
@@ -52,10 +49,13 @@ def _of_its_classes(found: ByClass | None, classes: tuple[str, ...]) -> ByClass 
     return found if known else None
 
 
-def _of_its_labels(found: tuple[Measure, ...], own: Checked) -> tuple[Measure, ...]:
+def _of_its_labels(
+    found: tuple[task_results.Measure, ...], own: Checked
+) -> tuple[task_results.Measure, ...]:
     """Measures of known names, of the certificate's own labels, in the unit of its schema."""
     known = all(
-        one.name in MEASURES and (not one.label or one.label in own.classes) for one in found
+        one.name in task_results.MEASURES and (not one.label or one.label in own.classes)
+        for one in found
     )
     units = all(one.unit in ("", own.unit) for one in found)
     return found if known and units else ()
@@ -69,12 +69,12 @@ def signature_of(evidence: Evidence) -> str:
     return f"signed by the holder of the Ed25519 key {own.signed_by}; the files do not say who"
 
 
-def release_beside(document: Path, results: Results | TaskResults) -> Path:
+def release_beside(document: Path, results: Results | task_results.TaskResults) -> Path:
     """The release that a run wrote beside its document, by its name alone: no other folder."""
     kept = results.recommended.file
     name = "" if kept is None else Path(kept).name
     found = document.parent / (name or "released")
-    if not name or not all(path.is_file() for path in paths_of(found)):
+    if not name or not all(path.is_file() for path in sealed_pair.paths_of(found)):
         raise InputError(
             f"{found} must be the release of {document}, with its certificate, got none: a public"
             " text says what the certificate says (--released)"
@@ -99,7 +99,7 @@ def _refuse_unpublishable(evidence: Evidence) -> None:
             " (--released)"
         )
     if own.inferred:
-        tells = "; N tells the number of records" if RECORDS in own.inferred else ""
+        tells = "; N tells the number of records" if terms.RECORDS in own.inferred else ""
         raise InputError(
             f"a public text must rest on numbers that were said, got {', '.join(own.inferred)} read"
             f" off the private data{tells}"
@@ -111,7 +111,7 @@ def _refuse_unpublishable(evidence: Evidence) -> None:
     judged = _Judged(
         claim=own.claim, mechanism=own.mechanism, attacks=evidence.attacks(protected=True)
     )
-    if _forbidden(evidence) or attack_allowance(judged).broken:
+    if _forbidden(evidence) or allowed.attack_allowance(judged).broken:
         raise InputError(
             "a public text must be of a release that may be published, got the verdict: do not"
             " publish"

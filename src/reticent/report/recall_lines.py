@@ -1,11 +1,9 @@
 """What a card says of each class, and of measures that are no accuracy of classes."""
 
+from reticent.report import numbers, wording
 from reticent.report.evidence import Evidence
 from reticent.report.markdown import escaped, table
-from reticent.report.numbers import figure_text
-from reticent.report.wording import ON_PUBLIC_RECORDS
-from reticent.results import Recall
-from reticent.results.by_class import lost_classes
+from reticent.results import Recall, by_class
 
 
 def recalls(evidence: Evidence) -> list[str]:
@@ -15,7 +13,7 @@ def recalls(evidence: Evidence) -> list[str]:
     after = None if run is None else run.recommended.by_class
     if before is None or after is None:
         return []
-    lost, loss = lost_classes(before, after), after.balanced_loss
+    lost, loss = by_class.lost_classes(before, after), after.balanced_loss
     rows = [
         (escaped(one.label), f"{one.test:,}", _recall(before.of(one.label)), _recall(one),
          "–" if one.loss is None else str(one.loss))
@@ -38,16 +36,18 @@ def public_recalls(evidence: Evidence) -> list[str]:
     rows = [(escaped(one.label), f"{one.test:,}", str(one.recall)) for one in found.recalls]
     return [
         f"**Balanced accuracy** (the mean recall of the classes): {found.balanced_accuracy},"
-        f" {ON_PUBLIC_RECORDS}.",
+        f" {wording.ON_PUBLIC_RECORDS}.",
         table(["class", "test records", "recall"], rows),
     ]
 
 
 def public_measures(evidence: Evidence) -> list[str]:
     """RMSE, MAE and R², or accuracy and F1 of each label, of the released model alone."""
-    rows = [(escaped(one.words), figure_text(one.figure)) for one in evidence.covered_measures]
+    rows = [
+        (escaped(one.words), numbers.figure_text(one.figure)) for one in evidence.covered_measures
+    ]
     return [
-        f"The released model (figures with their 95 % intervals), {ON_PUBLIC_RECORDS}:",
+        f"The released model (figures with their 95 % intervals), {wording.ON_PUBLIC_RECORDS}:",
         table(["measure", "figure"], rows),
     ]
 

@@ -12,14 +12,10 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reticent.guarantee.rounding import upper_text
-from reticent.report import numbers
-from reticent.report.drawing import Drawing
+from reticent.report import drawing, numbers, palette, publication, wording
 from reticent.report.evidence import Evidence
-from reticent.report.palette import DARK, LIGHT, declarations
-from reticent.report.publication import signature_of
 from reticent.report.tables import public_tables, tables
 from reticent.report.verdict import verdict
-from reticent.report.wording import NEIGHBOURS, NOT_COVERED, ON_PUBLIC_RECORDS
 from reticent.results import VERSION, Claim, Results
 from reticent.validation import printable
 
@@ -30,7 +26,7 @@ _SAID: Final = (
 )  # fmt: skip
 
 
-def rendered(results: Results, figures: Mapping[str, Drawing]) -> str:
+def rendered(results: Results, figures: Mapping[str, drawing.Drawing]) -> str:
     """The internal page around figures that are drawn already."""
     claim = results.recommended.claim
     return page_from(
@@ -44,7 +40,7 @@ def rendered(results: Results, figures: Mapping[str, Drawing]) -> str:
     )
 
 
-def rendered_public(evidence: Evidence, figures: Mapping[str, Drawing]) -> str:
+def rendered_public(evidence: Evidence, figures: Mapping[str, drawing.Drawing]) -> str:
     """The page that goes out with a model, of what ``publishable`` has left of the evidence.
 
     No part of a document is at hand here, so none can be shown.
@@ -55,22 +51,24 @@ def rendered_public(evidence: Evidence, figures: Mapping[str, Drawing]) -> str:
         figures,
         evidence=evidence,
         accuracy=evidence.covered,
-        anybody=_plain(ON_PUBLIC_RECORDS),
-        signature=signature_of(evidence),
+        anybody=_plain(wording.ON_PUBLIC_RECORDS),
+        signature=publication.signature_of(evidence),
         tables=public_tables(evidence),
         version=VERSION,
     )
 
 
-def page_from(template: str, claim: Claim, figures: Mapping[str, Drawing], **more: Any) -> str:
+def page_from(
+    template: str, claim: Claim, figures: Mapping[str, drawing.Drawing], **more: Any
+) -> str:
     """A template around a claim and its figures."""
     context = {
         "claim": claim,
         "figures": figures,
-        "light": declarations(LIGHT),
-        "dark": declarations(DARK),
-        "neighbours": _plain(NEIGHBOURS.get(claim.relation, "")),
-        "not_covered": [_plain(line) for line in NOT_COVERED],
+        "light": palette.declarations(palette.LIGHT),
+        "dark": palette.declarations(palette.DARK),
+        "neighbours": _plain(wording.NEIGHBOURS.get(claim.relation, "")),
+        "not_covered": [_plain(line) for line in wording.NOT_COVERED],
     }
     return environment().get_template(template).render(context | more)
 

@@ -21,6 +21,8 @@ class Column:
     show: Callable[[Any], str] = str
     numeric: bool = False
     parts: tuple[str, ...] = ()
+    below: bool = False
+    """Printed in a line under the row, over the whole width: long words, and what is looked up."""
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -54,12 +56,24 @@ class Table:
     """Rows on the page; all of them are in the file."""
 
     @property
-    def printed(self) -> list[list[tuple[Column, str]]]:
-        """Cells as the page shows them, each with its column."""
-        return [
-            [(column, column.shown(cell)) for column, cell in zip(self.columns, row, strict=True)]
-            for row in self.rows[: self.most]
+    def across(self) -> tuple[Column, ...]:
+        """The columns that stand side by side on the page."""
+        return tuple(column for column in self.columns if not column.below)
+
+    @property
+    def printed(self) -> list[tuple[list[tuple[Column, str]], list[tuple[str, str]]]]:
+        """Rows as the page shows them: cells with their columns, and names and texts below."""
+        return [self._printed(row) for row in self.rows[: self.most]]
+
+    def _printed(self, row: tuple[Any, ...]) -> tuple[list[tuple[Column, str]], list[Any]]:
+        cells = list(zip(self.columns, row, strict=True))
+        across = [(column, column.shown(cell)) for column, cell in cells if not column.below]
+        below = [
+            (column.name, column.shown(cell))
+            for column, cell in cells
+            if column.below and cell is not None
         ]
+        return across, below
 
     def csv(self) -> str:
         """All values with all digits."""

@@ -3,13 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from reticent.report import numbers
+from reticent.report import numbers, series
 from reticent.report.evidence import Evidence
 from reticent.report.figures.audits import audited
-from reticent.report.series import attack_on
 from reticent.report.table import INTERVAL, Column, Table, places
-from reticent.results import Attack, ByClass, Features, Interval, ReleaseRow, Results
-from reticent.results.task_results import Measure
+from reticent.results import Attack, ByClass, Features, Interval, ReleaseRow, Results, task_results
 
 NAMES: Final = (
     "attacks", "every-attack", "releases", "audits", "sensitivities", "features", "exposed",
@@ -67,10 +65,11 @@ def attacks(results: Results) -> Table:
             _share(f"{rate} after"),
             Column(name="before"),
             Column(name="after"),
-            Column(name="sees and knows"),
+            Column(name="sees and knows", below=True),
         ),
         rows=tuple(
-            _pair_row(attack_on(before, name), attack_on(after, name), fpr) for name in names
+            _pair_row(series.attack_on(before, name), series.attack_on(after, name), fpr)
+            for name in names
         ),
         marked=places(name == results.conclusion.attack for name in names),
     )
@@ -113,10 +112,10 @@ def releases(results: Results) -> Table:
             _share("utility loss"),
             _auc(f"AUC of {chosen}"),
             Column(name="audit"),
-            Column(name="learner"),
-            Column(name="mechanism"),
-            Column(name="draws", numeric=True),
-            Column(name="file"),
+            Column(name="learner", below=True),
+            Column(name="mechanism", below=True),
+            Column(name="draws", below=True),
+            Column(name="file", below=True),
         ),
         rows=tuple(_release_row(one, chosen) for one in results.releases),
         marked=places(one.name == results.conclusion.recommended for one in results.releases),
@@ -140,11 +139,11 @@ def audits(results: Results) -> Table:
             Column(name="confidence", show=numbers.surety, numeric=True),
             Column(name="worst pair found", show=numbers.analytic_of, parts=("analytic", "exact")),
             Column(name="verdict"),
-            Column(name="by"),
-            Column(name="pair"),
-            Column(name="distance ÷ sensitivity", show=numbers.small, numeric=True),
-            Column(name="runs in each world", numeric=True),
-            Column(name="notes"),
+            Column(name="refuted by", below=True),
+            Column(name="pair", below=True),
+            Column(name="distance ÷ sensitivity", show=numbers.small, below=True),
+            Column(name="runs in each world", below=True),
+            Column(name="notes", below=True),
         ),
         rows=tuple(
             (row.name, row.claim, row.audit, row.audit.measured.confidence, row.audit,
@@ -166,7 +165,7 @@ def sensitivities(results: Results) -> Table:
             *(Column(name=name, show=numbers.small, numeric=True) for name in ("L1", "L2", "γ")),
             Column(name="what may be promised"),
             Column(name="neighbours"),
-            Column(name="from"),
+            Column(name="from", below=True),
         ),
         rows=tuple(
             (row.grade, row.l1, row.l2, row.gamma, row.verdict, row.relation, row.source)
@@ -236,7 +235,7 @@ def recalls(results: Results) -> Table:
     )
 
 
-def public_measures(covered: Sequence[Measure]) -> Table:
+def public_measures(covered: Sequence[task_results.Measure]) -> Table:
     """Of a number, or of several labels: those of the released model alone."""
     return Table(
         name="measures",
@@ -329,7 +328,7 @@ def _share(name: str) -> Column:
 
 
 def _release_row(release: ReleaseRow, attack: str) -> tuple[Any, ...]:
-    found = attack_on(release.attacks, attack)
+    found = series.attack_on(release.attacks, attack)
     return (
         release.name,
         release.claim,

@@ -1,7 +1,5 @@
 """The page and the card of a run that predicts a number, or several labels at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -44,7 +42,7 @@ def write_task_report(
     return write_contents(contents_of(drawn, public=public), folder, public=public)
 
 
-def _drawn(results: TaskResults) -> Drawn:
+def _drawn(results: TaskResults) -> "Drawn":
     from reticent.report.writing import Drawn, drawing_modules
 
     _, rendering = drawing_modules()
@@ -152,7 +150,7 @@ def _figure(name: str) -> Column:
     return Column(name=name, show=figure_text, numeric=True, parts=INTERVAL)
 
 
-def task_evidence(results: TaskResults, released: Path) -> Evidence:
+def task_evidence(results: TaskResults, released: Path) -> "Evidence":
     """What a card is written from: the certificate, the attacks and the audit of the run."""
     from dataclasses import replace
 

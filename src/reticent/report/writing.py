@@ -11,11 +11,9 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.protect import Release
-    from reticent.report.drawing import Drawing
+    from reticent.report import drawing, table
     from reticent.report.evidence import Evidence
-    from reticent.report.table import Table
-    from reticent.results import Results
-    from reticent.results.task_results import TaskResults
+    from reticent.results import Results, task_results
 
 NEEDED: Final = ("matplotlib", "jinja2")
 
@@ -95,8 +93,8 @@ class Drawn(NamedTuple):
     """The page with its parts."""
 
     page: str
-    figures: dict[str, Drawing]
-    tables: dict[str, Table]
+    figures: dict[str, drawing.Drawing]
+    tables: dict[str, table.Table]
 
 
 def _drawn(results: Results, *, public: bool, released: Release | str | Path | None) -> Drawn:
@@ -111,7 +109,7 @@ def _drawn(results: Results, *, public: bool, released: Release | str | Path | N
     return public_drawn(of_results(results, released), results)
 
 
-def public_drawn(evidence: Evidence, results: Results | TaskResults) -> Drawn:
+def public_drawn(evidence: Evidence, results: Results | task_results.TaskResults) -> Drawn:
     """The public page of a run, of what may be published of this evidence."""
     drawings, rendering = drawing_modules()
     from reticent.report.publication import publishable
@@ -122,7 +120,7 @@ def public_drawn(evidence: Evidence, results: Results | TaskResults) -> Drawn:
     return Drawn(rendering.rendered_public(shown, figures), figures, made)
 
 
-def _certified(results: Results | TaskResults, evidence: Evidence) -> Any:
+def _certified(results: Results | task_results.TaskResults, evidence: Evidence) -> Any:
     """The document with the claim of the certificate: public figures are drawn from that alone."""
     row = results.recommended.model_copy(update={"claim": evidence.claim})
     return results.model_copy(update={"releases": (row,)})

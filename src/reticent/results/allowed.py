@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
@@ -42,7 +42,7 @@ def allowed_auc(release: Attacked, *, steps: int = 1) -> float:
     """
     epsilon, delta = release.claim.epsilon, release.claim.delta
     if release.mechanism == "gaussian":
-        return float(stats.norm.cdf(steps * gaussian.shift(epsilon, delta) / math.sqrt(2)))
+        return float(special.ndtr(steps * gaussian.shift(epsilon, delta) / math.sqrt(2)))
     if steps > 1 and delta > 0:
         delta = min(delta * (1 + math.exp(min(epsilon, 700.0))), 1.0)
     bend = (1 - delta) * float(special.expit(-steps * epsilon))

@@ -1,7 +1,5 @@
 """What one attack found on one model."""
 
-from __future__ import annotations
-
 from pydantic import Field, model_validator
 
 from reticent.results.value import Value
@@ -37,7 +35,7 @@ class Curve(Value):
     tpr: tuple[float, ...]
 
     @model_validator(mode="after")
-    def _of_one_length(self) -> Curve:
+    def _of_one_length(self) -> "Curve":
         if len(self.fpr) != len(self.tpr):
             raise ValueError("fpr and tpr must have as many points")
         return self

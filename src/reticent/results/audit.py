@@ -4,8 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from reticent.guarantee import Grade
-from reticent.guarantee.guarantee import claim_line
+from reticent.guarantee import Grade, guarantee
 from reticent.results.value import Value
 
 _FIGURES: Final = ("epsilon", "delta", "grade", "relation", "unit", "gamma")
@@ -32,7 +31,7 @@ class Claim(Value):
     def _computed(cls, typed: str, found: ValidationInfo) -> str:
         """A line beside its own figures could contradict them; where one is wrong, it is named."""
         figures = {name: found.data[name] for name in _FIGURES if name in found.data}
-        return claim_line(**figures) if len(figures) == len(_FIGURES) else typed
+        return guarantee.claim_line(**figures) if len(figures) == len(_FIGURES) else typed
 
 
 class Bound(Value):

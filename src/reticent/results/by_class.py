@@ -4,8 +4,6 @@ A rare class hardly counts in an accuracy: at 80/15/5 a model that never answers
 class loses 5 points at most. Its recall says it.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pydantic import Field

@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from reticent.arrays import Flags, Floats
 from reticent.attacks import Scores
 from reticent.attacks.targets import Access
-from reticent.audit import AttackReport, Measured, UtilityLoss, roc
+from reticent.audit import AttackReport, Measured, UtilityLoss, release, release_audit, roc
 from reticent.audit.attack_run import Attacked
 from reticent.audit.lower_bound import LowerBound
-from reticent.audit.release import ClaimsAudit
-from reticent.audit.release_audit import ReleaseAudit, TranscriptAudit
 from reticent.guarantee import Guarantee
 from reticent.results.attack import GUESSING, Attack, Curve, Interval, Rate
 from reticent.results.audit import Audit, Bound, Claim
@@ -51,10 +49,12 @@ def bound_of(bound: LowerBound) -> Bound:
     )
 
 
-def audit_of(audit: ReleaseAudit | TranscriptAudit, *, pair: str, **more: Any) -> Audit:
+def audit_of(
+    audit: release_audit.ReleaseAudit | release_audit.TranscriptAudit, *, pair: str, **more: Any
+) -> Audit:
     """Both figures of an audit and its verdict; ``more`` are fields that its caller knows."""
     notes: tuple[str, ...] = ()
-    if isinstance(audit, ReleaseAudit):
+    if isinstance(audit, release_audit.ReleaseAudit):
         notes = () if audit.fresh is None else tuple(audit.fresh.figures)
     else:
         more["could_refute"] = audit.could_refute
@@ -74,7 +74,7 @@ def audit_of(audit: ReleaseAudit | TranscriptAudit, *, pair: str, **more: Any) -
     )
 
 
-def audit_steps(found: ClaimsAudit) -> AuditStep | AuditSteps:
+def audit_steps(found: release.ClaimsAudit) -> AuditStep | AuditSteps:
     """Audits of releases as ``audit --json`` prints them: one, or several with their β."""
     steps = tuple(_audit_step(name, audit) for name, audit in found.audits.items())
     if len(steps) == 1:
@@ -117,7 +117,7 @@ def accuracy_of(hits: Sequence[Flags], *, confidence: float = CONFIDENCE) -> Int
 
 def wilson_limits(share: float, records: int, confidence: float) -> tuple[float, float]:
     """The shares of which so many records would show this one at the confidence's edge."""
-    squared = float(stats.norm.ppf((1 + confidence) / 2)) ** 2
+    squared = float(special.ndtri((1 + confidence) / 2)) ** 2
     middle = share + squared / (2 * records)
     half = math.sqrt(squared * (share * (1 - share) + squared / (4 * records)) / records)
     return (middle - half) / (1 + squared / records), (middle + half) / (1 + squared / records)
@@ -128,7 +128,7 @@ def moved_by_draws(means: Floats, confidence: float) -> float:
     draws = len(means)
     if draws == 1:
         return 0.0
-    wide = float(stats.t.ppf((1 + confidence) / 2, draws - 1))
+    wide = float(special.stdtrit(draws - 1, (1 + confidence) / 2))
     return wide * float(means.std(ddof=1)) / math.sqrt(draws)
 
 

@@ -4,8 +4,6 @@ Accuracies and attacks are computed from private records without noise: the docu
 as they are. Only what stands in ``ReleaseRow.claim`` is covered by a guarantee.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final, Literal
 
@@ -206,7 +204,7 @@ class Results(Value):
     outlier: Outlier | None = None
 
     @model_validator(mode="after")
-    def _of_one_piece(self) -> Results:
+    def _of_one_piece(self) -> "Results":
         names = [release.name for release in self.releases]
         if len(set(names)) < len(names):
             raise ValueError("releases must have names that differ")

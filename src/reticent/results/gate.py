@@ -20,14 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError, finite, open_probability
 
 if TYPE_CHECKING:
     from reticent.audit.attack_run import Attacked
-    from reticent.results import ReleaseRow, Results
+    from reticent.results import ReleaseRow, Results, task_results
 
 OPTION: Final = "--fail-above"
 TPR: Final = "tpr"
@@ -247,3 +247,23 @@ def _above_epsilon(limit: Limit, release: ReleaseRow) -> list[Excess]:
     elif claim.epsilon <= limit.most:
         return []
     return [Excess(limit=limit, of=release.name, shown=shown)]
+
+
+OF_TASKS: Final = ("auc", "balanced-accuracy", "leakage", TPR, LOSS, EPSILON)
+
+
+def refuse_other_limits(limits: Sequence[Limit]) -> None:
+    """Refuses limits on figures of classes: a run on a number or several labels has none."""
+    if other := [limit for limit in limits if limit.figure not in OF_TASKS]:
+        raise InputError(f"{OPTION} must be of {', '.join(OF_TASKS)} here, got {other[0].figure}")
+
+
+def exceeded_by_task(
+    results: task_results.TaskResults, limits: Sequence[Limit]
+) -> tuple[Excess, ...]:
+    """What is above the limits, of a run on a number or several labels.
+
+    ``loss`` is the relative change of its first measure (RMSE, or the mean accuracy of all labels).
+    """
+    refuse_other_limits(limits)
+    return exceeded(cast(Any, results), limits)

@@ -1,29 +1,25 @@
 """The document of one comparison: every place for noise on one data set, at one (ε, δ)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final, Literal
 
+from reticent.results import audit, reading, value
 from reticent.results.attack import Attack, Interval
-from reticent.results.audit import Claim
 from reticent.results.by_class import ByClass, lost_classes
-from reticent.results.reading import read_value
 from reticent.results.table import Table
-from reticent.results.value import Value
 
 RECALLS: Final = ("balanced", "lowest recall")
 """Columns: the mean recall of the classes, and the class that is found least often."""
 
 
-class Protection(Value):
+class Protection(value.Value):
     """One way to a protected model: what it promises, how useful it is, what was tried on it."""
 
     recipe: str
     mechanism: str
     place: str
     """Where the noise goes."""
-    claim: Claim
+    claim: audit.Claim
     accuracy: Interval
     """Mean over the draws; records and draws both count for its limits."""
     by_class: ByClass | None = None
@@ -45,7 +41,7 @@ class Protection(Value):
         return max(self.attacks, key=lambda attack: attack.auc.value)
 
 
-class Protections(Value):
+class Protections(value.Value):
     """All of them, beside the head without protection."""
 
     version: Literal["reticent-protections/1"] = "reticent-protections/1"
@@ -113,4 +109,4 @@ def _recalls(found: ByClass | None) -> tuple[str, str]:
 
 def read_protections(path: Path) -> Protections:
     """The comparison of a file; grades that a file says are declared at most."""
-    return read_value(Protections, path, "a comparison of protections")
+    return reading.read_value(Protections, path, "a comparison of protections")

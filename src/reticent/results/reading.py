@@ -5,6 +5,7 @@ most, as ``Guarantee.from_dict`` has it, and the page of a file says so. The pag
 just ended holds the minted release itself.
 """
 
+import os
 import re
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -28,6 +29,8 @@ def read_value(kind: type[Kind], path: Path, what: str) -> Kind:
 
 def read_json(path: Path, what: str) -> Any:
     """The plain values of a file: texts that may be shown, grades that a file may have."""
+    if os.path.isfile(inside := Path(path) / "results.json"):
+        raise InputError(f"{path} must be {what}, got a folder: name {inside}")
     content = bounded_bytes(Path(path), most=MOST_BYTES)
     return as_read(parsed(content, source=f"{path}, {what},"))
 

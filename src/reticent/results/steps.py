@@ -8,14 +8,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from reticent.results.attack import Attack
+from reticent.results import attack, reading, value
 from reticent.results.audit import Audit, Claim
-from reticent.results.reading import read_json, read_value, value_of
-from reticent.results.value import Value
 from reticent.validation import InputError
 
 
-class AttackStep(Value):
+class AttackStep(value.Value):
     """What ``reticent attack --json`` prints."""
 
     kind: Literal["attack"] = "attack"
@@ -23,7 +21,7 @@ class AttackStep(Value):
     """What was attacked, in words."""
     claim: Claim | None = None
     """What the target promises, where it is a release; at most declared, as read from its file."""
-    attacks: tuple[Attack, ...] = Field(min_length=1)
+    attacks: tuple[attack.Attack, ...] = Field(min_length=1)
     left_out: dict[str, str] = Field(default_factory=dict)
     """Attacks that were not possible, and why."""
     notes: tuple[str, ...] = ()
@@ -39,7 +37,7 @@ class AttackStep(Value):
     too_small_slices: tuple[str, ...] = ()
 
 
-class AuditStep(Value):
+class AuditStep(value.Value):
     """``reticent audit --json`` of one release."""
 
     kind: Literal["audit"] = "audit"
@@ -51,7 +49,7 @@ class AuditStep(Value):
     """Everything else that this kind of audit found."""
 
 
-class AuditSteps(Value):
+class AuditSteps(value.Value):
     """``reticent audit --json`` of several releases: β is divided over them."""
 
     kind: Literal["audits"] = "audits"
@@ -63,16 +61,16 @@ class AuditSteps(Value):
 
 def read_attack(path: Path) -> AttackStep:
     """A file that ``reticent attack --json`` wrote."""
-    return read_value(AttackStep, path, _printed("attack"))
+    return reading.read_value(AttackStep, path, _printed("attack"))
 
 
 def read_audit(path: Path, release: str) -> AuditStep:
     """A file that ``reticent audit --json`` wrote; of several audits, that of the named release."""
     what = _printed("audit")
-    values = read_json(path, what)
+    values = reading.read_json(path, what)
     if not isinstance(values, dict) or values.get("kind") != "audits":
-        return value_of(AuditStep, values, path, what)
-    audits = value_of(AuditSteps, values, path, what).audits
+        return reading.value_of(AuditStep, values, path, what)
+    audits = reading.value_of(AuditSteps, values, path, what).audits
     own = [audit for audit in audits if Path(audit.release).stem == release]
     if len(own) != 1:
         raise InputError(f"{path} must hold one audit of {release}, got {len(own)}")

@@ -5,8 +5,6 @@ in the label's units, or accuracy and F1 of each label. Measures and attacks are
 private records without noise: only the claim of a release is covered by a guarantee.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Final, Literal
@@ -136,7 +134,7 @@ class TaskResults(Value):
     releases: tuple[TaskRelease, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _of_one_piece(self) -> TaskResults:
+    def _of_one_piece(self) -> "TaskResults":
         names = [release.name for release in self.releases]
         if len(set(names)) < len(names):
             raise ValueError("releases must have names that differ")

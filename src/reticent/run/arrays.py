@@ -5,17 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Array
+from reticent.arrays import Array, ArrayLike
 from reticent.attacks.context import ProgressCallback
-from reticent.data import Dataset
-from reticent.data.cells import plain_cells
+from reticent.data import Dataset, cells
 from reticent.guarantee import Relation
-from reticent.protect.feature_names import columns_of
-from reticent.protect.release import with_names
-from reticent.protect.table import kept_each
-from reticent.protect.terms import ASK_FOR_RECORDS
+from reticent.protect import feature_names, release, table, terms
 from reticent.run.job import Finished, run_job
 from reticent.run.spec import RunData, RunSpec, counted, longest_row
 from reticent.run.string_labels import is_fitted, with_string_labels
@@ -67,18 +62,20 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
         **settings: More fields of ``RunSpec``: draws, shadows, epsilons, seed, jobs, ….
     """
     if records is None and relation == Relation.ADD_REMOVE and not records_from_data:
-        raise InputError(f"records must be said (or records_from_data=True): {ASK_FOR_RECORDS}")
+        raise InputError(
+            f"records must be said (or records_from_data=True): {terms.ASK_FOR_RECORDS}"
+        )
     own = _labels("y", y)
     names = np.unique(own) if classes is None else _labels("classes", list(classes))
     if classes is not None and not has_type(y):  # numpy's type of a list depends on all labels
-        own = np.array([str(label) for label in plain_cells(y)], dtype=np.str_)
+        own = np.array([str(label) for label in cells.plain_cells(y)], dtype=np.str_)
     spelled = dict(zip(names.astype(str).tolist(), names.tolist(), strict=True))
     data = _dataset(name, X, own, tuple(spelled), persons)
     data = dataclasses.replace(data, public_classes=classes is not None)
     around = None if public is None else _dataset("public", public)
     if public is not None and is_fitted(model):
         raise InputError("public must not be given with a fitted model, which saw other rows")
-    each = kept_each(data, settings.pop("max_records_per_person", None))
+    each = table.kept_each(data, settings.pop("max_records_per_person", None))
     roles = RunData.of(data, _test(test, data.classes), public=around, seed=settings.get("seed", 0))
     given = {"classes": classes, "bound": bound, "records": records}
     spec = RunSpec(
@@ -99,7 +96,9 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
 
 def _typed(finished: Finished, classes: Array) -> Finished:
     """The release predicts classes as the caller writes them; a run itself works on texts."""
-    return dataclasses.replace(finished, released=with_names(finished.released, classes=classes))
+    return dataclasses.replace(
+        finished, released=release.with_names(finished.released, classes=classes)
+    )
 
 
 def _test(test: tuple[ArrayLike, ArrayLike], classes: tuple[str, ...]) -> Dataset:
@@ -131,7 +130,7 @@ def _dataset(
 ) -> Dataset:
     rows = float_rows(name, X)
     if labels is None:
-        return Dataset(name=name, source="arrays", inputs=rows, columns=columns_of(X))
+        return Dataset(name=name, source="arrays", inputs=rows, columns=feature_names.columns_of(X))
     places = {label: place for place, label in enumerate(classes)}
     texts = labels.astype(str).tolist()
     if unknown := set(texts) - set(places):
@@ -140,7 +139,7 @@ def _dataset(
         name=name,
         source="arrays",
         inputs=rows,
-        columns=columns_of(X),
+        columns=feature_names.columns_of(X),
         labels=np.array([places[label] for label in texts], dtype=np.int64),
         classes=classes,
         persons=None if persons is None else _labels("persons", persons),

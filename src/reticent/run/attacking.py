@@ -1,21 +1,17 @@
 """The attacks of a run: which one is the strongest, and what all of them find on each model."""
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from reticent.attacks.context import AttackContext, ProgressCallback
-from reticent.attacks.released_weights import ReleasedWeightsAttack
-from reticent.audit import ceiling
-from reticent.audit.attack_plan import AttackPlan
+from reticent.attacks import context, released_weights
+from reticent.audit import attack_plan, ceiling
 from reticent.audit.attack_run import Attacked, adversary, attacked, checked_blindly, strengths
 from reticent.parallel import map_tasks
 from reticent.protect import Release
-from reticent.results import Attack, Exposed, Exposure
-from reticent.results.conversions import attacks_of
+from reticent.results import Attack, Exposed, Exposure, conversions
 from reticent.run.spec import RunData, RunSpec
 
 CANDIDATES: Final = ("loss", "alm", "lira-online", "rmia-online")
@@ -37,7 +33,7 @@ class Adversaries:
 
     data: RunData
     spec: RunSpec
-    tell: ProgressCallback
+    tell: context.ProgressCallback
 
     def on_unprotected(
         self, model: Any, attacks: tuple[str, ...] = CANDIDATES
@@ -50,7 +46,7 @@ class Adversaries:
 
     def on_releases(self, tasks: Sequence[Task]) -> list[tuple[Attack, ...]]:
         """What the attacks of each task find on its release."""
-        quiet = dataclasses.replace(self, tell=_silent, spec=dataclasses.replace(self.spec, jobs=1))
+        quiet = replace(self, tell=_silent, spec=replace(self.spec, jobs=1))
         return map_tasks(
             quiet.on_release,
             tasks,
@@ -63,13 +59,17 @@ class Adversaries:
         model, attacks = task
         plan = self._plan(attacks)
         if len(attacks) == 1:  # a point of a figure
-            plan = dataclasses.replace(plan, shadow_count=max(plan.shadow_count // 2, 10))
-        return attacks_of(attacked(self._adversary(model, plan), plan, self._inside))
+            plan = replace(plan, shadow_count=max(plan.shadow_count // 2, 10))
+        return conversions.attacks_of(attacked(self._adversary(model, plan), plan, self._inside))
 
     def exposure(self, model: Release, called: str) -> Exposure:
         """Which records the exact attack finds most easily; computed, not measured."""
         members = self.data.records("private")
-        powers = ReleasedWeightsAttack(known=members).influence(model, members).power(ALARMS)
+        powers = (
+            released_weights.ReleasedWeightsAttack(known=members)
+            .influence(model, members)
+            .power(ALARMS)
+        )
         claim = model.guarantee
         most = np.argsort(-powers, kind="stable")[:_LISTED]
         stood = np.arange(len(powers)) if self.data.kept is None else self.data.kept
@@ -92,13 +92,13 @@ class Adversaries:
         members = len(self.data.private)
         return np.arange(members + len(self.data.others)) < members
 
-    def _plan(self, attacks: tuple[str, ...]) -> AttackPlan:
+    def _plan(self, attacks: tuple[str, ...]) -> attack_plan.AttackPlan:
         spec = self.spec
-        return AttackPlan(
+        return attack_plan.AttackPlan(
             attacks=attacks, shadow_count=spec.shadows, seed=spec.seed, jobs=spec.jobs
         )
 
-    def _adversary(self, model: Any, plan: AttackPlan) -> AttackContext:
+    def _adversary(self, model: Any, plan: attack_plan.AttackPlan) -> context.AttackContext:
         return adversary(
             model,
             self.data.records("private"),

@@ -7,20 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from reticent.attacks.context import ProgressCallback
-from reticent.attacks.shadow_models import is_convex
-from reticent.audit.lower_bound import divided
+from reticent.attacks import context, shadow_models
+from reticent.audit import lower_bound, release_audit, transcripts
 from reticent.audit.many_runs import fewest_runs
 from reticent.audit.release import audit_release
-from reticent.audit.release_audit import TranscriptAudit
-from reticent.audit.transcripts import SHARE, audit_release_queries
 from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.neighbours.sampled import SampledPairs
 from reticent.parallel import map_tasks
-from reticent.protect import Release
-from reticent.protect.terms import records_touched
-from reticent.results import Audit
-from reticent.results.conversions import audit_of
+from reticent.protect import Release, terms
+from reticent.results import Audit, conversions
 from reticent.run.heads import Sensitivities
 from reticent.run.releases import Drawn
 from reticent.run.spec import RunData, RunSpec
@@ -38,11 +33,14 @@ def audits(
     data: RunData,
     spec: RunSpec,
     estimates: Sensitivities,
-    tell: ProgressCallback,
+    tell: context.ProgressCallback,
 ) -> dict[str, Audit]:
     """Of each release by name, each at its share of β."""
     auditor = _Auditor(
-        data=data, spec=spec, fresh=estimates.fresh, beta=divided(spec.beta, len(releases))
+        data=data,
+        spec=spec,
+        fresh=estimates.fresh,
+        beta=lower_bound.divided(spec.beta, len(releases)),
     )
     found = map_tasks(
         auditor,
@@ -56,7 +54,7 @@ def audits(
 def audited_by_record(spec: RunSpec) -> tuple[str, ...]:
     """Where the run is about persons: which claims are not, and were audited as they are made."""
     # With one record each a person is a record; without mechanisms no sensitivity is released.
-    if records_touched(spec.max_records_per_person) == 1 or not spec.mechanisms:
+    if terms.records_touched(spec.max_records_per_person) == 1 or not spec.mechanisms:
         return ()
     return (
         "Sampled and published sensitivities are about one record, and their releases were audited"
@@ -72,7 +70,7 @@ class _Auditor:
     beta: float
 
     def __call__(self, released: Release) -> Audit:
-        if is_convex(released):
+        if shadow_models.is_convex(released):
             sampled = released.guarantee.grade is Grade.SAMPLED
             by_record = released.terms.max_records_per_person is None
             found = audit_release(
@@ -85,11 +83,13 @@ class _Auditor:
             )
             # The theorem's sensitivity is not what a sampled or published release claims.
             proven = found.claim.grade in (Grade.PROVEN, Grade.DECLARED)
-            return audit_of(found, pair=found.pair, tightness=found.tightness if proven else None)
+            return conversions.audit_of(
+                found, pair=found.pair, tightness=found.tightness if proven else None
+            )
         pair = pair_in_words(released.terms.max_records_per_person)
-        return audit_of(self._transcripts(released), pair=pair)
+        return conversions.audit_of(self._transcripts(released), pair=pair)
 
-    def _transcripts(self, released: Release) -> TranscriptAudit:
+    def _transcripts(self, released: Release) -> release_audit.TranscriptAudit:
         """A claim about all data sets is tried on the hardest one known: a person alone, or nobody.
 
         Equal records of a person move every sum as many times as far as one of them.
@@ -100,13 +100,13 @@ class _Auditor:
         worlds = [(rows, np.repeat(names[:1], len(rows))) for rows in (opposite, owned)]
         size = sum(tensor.size for tensor in released.tensors.values())
         runs = transcripts_for(released.guarantee, size, self.beta)
-        return audit_release_queries(released, *worlds, runs=runs, beta=self.beta)
+        return transcripts.audit_release_queries(released, *worlds, runs=runs, beta=self.beta)
 
 
 def transcripts_for(claim: Guarantee, weights: int, beta: float) -> int:
     """As many as can refute the claim, where that takes seconds; else few."""
     most = min(max(_WEIGHTS // weights, FEWEST), MOST)
-    needed = fewest_runs(claim, beta=beta, counted=1 - SHARE, most=most)
+    needed = fewest_runs(claim, beta=beta, counted=1 - transcripts.SHARE, most=most)
     return FEWEST if needed is None else min(max(math.ceil(_SPARE * needed), FEWEST), most)
 
 

@@ -7,10 +7,7 @@ a random sample, or left out. All of it follows from public sizes and the seed, 
 said in one sentence: on the screen, and in the document.
 """
 
-from __future__ import annotations
-
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
@@ -92,7 +89,7 @@ def _sampled(data: RunData, spec: RunSpec) -> tuple[RunData, tuple[str, ...]]:
     if len(private) == len(data.private) and len(others) == len(data.others):
         return data, ()
     stood = private if data.kept is None else data.kept[private]
-    measured = dataclasses.replace(
+    measured = replace(
         data,
         private=data.private.take(private),
         others=data.others.take(others),
@@ -124,7 +121,7 @@ def _some(data: Dataset, most: int, seed: int, role: str) -> Integers:
 
 def _fewer(spec: RunSpec) -> tuple[RunSpec, tuple[str, ...]]:
     """Fewer repetitions, where nothing else than the usual was asked for."""
-    usual = {field.name: field.default for field in dataclasses.fields(spec)}
+    usual = {field.name: field.default for field in fields(spec)}
     changed: dict[str, object] = {}
     if spec.draws == usual["draws"]:
         changed["draws"] = DRAWS
@@ -143,4 +140,4 @@ def _fewer(spec: RunSpec) -> tuple[RunSpec, tuple[str, ...]]:
         "mechanisms": f"{MECHANISM} noise alone",
     }
     said = ", ".join(words[name] for name in changed)
-    return dataclasses.replace(spec, **changed), (f"Fewer repetitions: {said}.",)  # type: ignore[arg-type]
+    return replace(spec, **changed), (f"Fewer repetitions: {said}.",)  # type: ignore[arg-type]

@@ -6,15 +6,15 @@ from typing import Final
 from scipy import stats
 
 from reticent.guarantee.rounding import upper_text
-from reticent.results import Attack, Conclusion, Interval, ReleaseRow, Unprotected
+from reticent.results import Attack, Conclusion, Interval, ReleaseRow, Unprotected, document
 from reticent.results.allowed import AttackAllowance, allowed_auc, attack_allowance
 from reticent.results.audit import Audit
 from reticent.results.by_class import lost_classes
-from reticent.results.document import DO_NOT_PUBLISH
+from reticent.results.task_results import TaskRelease
 
 HALF_WIDTH: Final = 0.03
 """Of the AUC's interval: with a wider one the page says that records are too few."""
-_WHO: Final = "who was in its training data"
+WHO: Final = "who was in its training data"
 
 
 def concluded(
@@ -37,10 +37,10 @@ def concluded(
         attack_named(recommended.attacks, chosen),
     )
     left = attack_allowance(recommended)
-    enough = _half(after.auc) <= HALF_WIDTH or after.leaks  # a leak that is seen needs no more
-    needed = None if enough else records_for(HALF_WIDTH, after.auc.confidence)
+    needed = records_needed(after)
+    enough = needed is None
     return Conclusion(
-        headline=_fair(
+        headline=fair_headline(
             _with_lost(
                 _headline(unprotected.attacks, recommended, chosen, enough),
                 lost_classes(unprotected.by_class, recommended.by_class),
@@ -48,11 +48,11 @@ def concluded(
             two_kinds,
         ),
         sentences=(
-            _strength(chosen, strengths),
-            *_too_few(after, needed),
-            told("Without protection", before),
-            f"{told('The recommended release', after)} Its guarantee leaves no attack more than"
-            f" {upper_text(left.once, 3)}{left.about}.",
+            strongest(chosen, strengths),
+            *too_few(after),
+            attack_sentence("Without protection", before),
+            f"{attack_sentence('The recommended release', after)} Its guarantee leaves no attack"
+            f" more than {upper_text(left.once, 3)}{left.about}.",
             *filter(None, (left.note,)),
             *_found_by_others(recommended.attacks, chosen),
             _cost(unprotected, recommended),
@@ -61,8 +61,8 @@ def concluded(
             " record was read: to choose by these results would itself cost privacy.",
             f"Its guarantee: {recommended.claim.text}. It covers every attack, these and stronger"
             " ones, under the assumptions listed below.",
-            *_audited(recommended),
-            *(line for release in others for line in _audited(release)),
+            *audit_sentence(recommended),
+            *(line for release in others for line in audit_sentence(release)),
             *notes,
         ),
         enough=enough,
@@ -90,15 +90,22 @@ def records_for(half_width: float, confidence: float) -> int:
     return math.ceil(wide**2 / (6 * half_width**2))
 
 
+def records_needed(after: Attack) -> int | None:
+    """Records on each side for an interval that decides; None where there are enough."""
+    if _half(after.auc) <= HALF_WIDTH or after.leaks:  # a leak that is seen needs no more
+        return None
+    return records_for(HALF_WIDTH, after.auc.confidence)
+
+
 def _half(found: Interval) -> float:
     return (found.high - found.low) / 2
 
 
-def _fair(headline: str, two_kinds: str | None) -> str:
+def fair_headline(headline: str, two_kinds: str | None) -> str:
     """With the blind check before it; behind it where it says not to publish, which stays first."""
     if two_kinds is None:
         return headline
-    if headline.startswith(DO_NOT_PUBLISH):
+    if headline.startswith(document.DO_NOT_PUBLISH):
         return f"{headline} Not a fair test: {two_kinds}."
     return f"Not a fair test: {two_kinds}. Read with that: {headline}"
 
@@ -110,14 +117,14 @@ def _with_lost(headline: str, lost: str | None) -> str:
 
 def _headline(before: tuple[Attack, ...], release: ReleaseRow, chosen: str, enough: bool) -> str:
     """The first sentence that is true; any attack's leak is a leak, not the chosen one's alone."""
-    promise = f"the release with ε ≤ {upper_text(release.claim.epsilon)} ({release.claim.grade})"
+    promise = promise_of(release)
     left = attack_allowance(release)
-    if broken := _broken(release, promise, left):
-        return f"{DO_NOT_PUBLISH}: {broken}."
+    if broken := contradiction(release, promise, left):
+        return f"{document.DO_NOT_PUBLISH}: {broken}."
     told, still = (any(one.leaks for one in attacks) for attacks in (before, release.attacks))
     if still:
         less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low
-        rest = f"tells {_WHO}" if not told else "tells less" if less else "tells it too"
+        rest = f"tells {WHO}" if not told else "tells less" if less else "tells it too"
         rest = f"{promise} {rest}, within what its guarantee allows (AUC {left.limit})."
     elif not enough:
         rest = f"too few records to say what {promise} tells."
@@ -128,10 +135,17 @@ def _headline(before: tuple[Attack, ...], release: ReleaseRow, chosen: str, enou
             f"no leak was found, before protection or after it; {promise} holds against attacks"
             " that were not tried, too."
         )
-    return f"Published as it is, this model tells {_WHO}; {rest}" if told else _capital(rest)
+    return f"Published as it is, this model tells {WHO}; {rest}" if told else capitalised(rest)
 
 
-def _broken(release: ReleaseRow, promise: str, left: AttackAllowance) -> str | None:
+def promise_of(release: ReleaseRow | TaskRelease) -> str:
+    """A release by what it promises."""
+    return f"the release with ε ≤ {upper_text(release.claim.epsilon)} ({release.claim.grade})"
+
+
+def contradiction(
+    release: ReleaseRow | TaskRelease, promise: str, left: AttackAllowance
+) -> str | None:
     """What contradicts the guarantee; None where nothing does."""
     if release.audit is not None and release.audit.verdict == "refuted":
         return f"the audit refuted {promise}"
@@ -143,7 +157,8 @@ def _broken(release: ReleaseRow, promise: str, left: AttackAllowance) -> str | N
     return None
 
 
-def _capital(sentence: str) -> str:
+def capitalised(sentence: str) -> str:
+    """The sentence with a capital first."""
     return f"{sentence[0].upper()}{sentence[1:]}"
 
 
@@ -156,14 +171,17 @@ def _found_by_others(attacks: tuple[Attack, ...], chosen: str) -> tuple[str, ...
     return (f"On it {best.name} ({best.threat}) finds a leak: AUC {best.auc}.",)
 
 
-def _strength(chosen: str, strengths: dict[str, float]) -> str:
+def strongest(chosen: str, strengths: dict[str, float]) -> str:
+    """Which attack is judged by, and why."""
     return (
         f"Of {len(strengths)} black-box attacks {chosen} was the strongest on shadow targets (mean"
         f" AUC {strengths[chosen]:.3f}): it is the one that is judged by."
     )
 
 
-def _too_few(after: Attack, needed: int | None) -> tuple[str, ...]:
+def too_few(after: Attack) -> tuple[str, ...]:
+    """That the records are too few to say what an attack finds, where they are."""
+    needed = records_needed(after)
     if needed is None:
         return ()
     return (
@@ -173,7 +191,7 @@ def _too_few(after: Attack, needed: int | None) -> tuple[str, ...]:
     )
 
 
-def told(what: str, attack: Attack) -> str:
+def attack_sentence(what: str, attack: Attack) -> str:
     """What an attack found on a model, in one sentence."""
     verdict = "was not seen to do better than guessing"
     if attack.leaks:
@@ -210,7 +228,8 @@ def _balanced(unprotected: Unprotected, release: ReleaseRow) -> tuple[str, ...]:
     )
 
 
-def _audited(release: ReleaseRow) -> tuple[str, ...]:
+def audit_sentence(release: ReleaseRow | TaskRelease) -> tuple[str, ...]:
+    """What the audit of a release found, where there is one."""
     audit: Audit | None = release.audit
     if audit is None:
         return ()

@@ -7,10 +7,9 @@ of MNIST's test set; ``reticent reproduce beyond demonstration`` repeats them th
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +20,10 @@ from reticent.audit.one_outlier import one_outlier
 from reticent.data import Dataset, load, split
 from reticent.guarantee import Relation
 from reticent.parallel import begun
-from reticent.results import Features, Outlier
-from reticent.results.conversions import audit_of, claim_of
-from reticent.run import Finished, RunData, RunSpec, run_job
-from reticent.run.features import feature_row, row_of
+from reticent.results import Features, Outlier, Results, conversions
+from reticent.run import Finished, RunData, RunSpec, attacking, heads, releases, run_job
 from reticent.run.spec import whitened
-from reticent.training import PublicStep
-from reticent.training.public_step import PublicWhitening
+from reticent.training import PublicStep, public_step
 
 if TYPE_CHECKING:
     from reticent.training.contrastive import SimCLRSpec
@@ -65,7 +61,7 @@ class DemoSpec:
         from reticent.training.contrastive import SimCLRSpec
 
         sizes = {"public": 400, "private": 600, "others": 400, "own": 397}
-        run = dataclasses.replace(
+        run = replace(
             _run(sizes),
             epsilons=(1.0, 4.0),
             mechanisms=("gaussian", "logistic"),
@@ -75,7 +71,7 @@ class DemoSpec:
             sampled=10,
             audit_runs=2_000,
         )
-        encoder = dataclasses.replace(SimCLRSpec.digits(), epochs=10, width=16)
+        encoder = replace(SimCLRSpec.digits(), epochs=10, width=16)
         return cls(
             data="digits",
             sizes=sizes,
@@ -123,7 +119,7 @@ def demonstrate(
     results = finished.results.model_copy(
         update={"features": (rows[PIXELS], rows[ENCODED]), "outlier": outlier()}
     )
-    return dataclasses.replace(finished, results=results)
+    return replace(finished, results=results)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,7 +139,7 @@ class Prepared:
 
     def in_short(self, kind: str) -> Features:
         """The row of the other kind, made beside the whole job."""
-        alone = dataclasses.replace(self.spec.run, jobs=1)
+        alone = replace(self.spec.run, jobs=1)
         return feature_row(self.data(kind, _silent), alone, _silent)
 
 
@@ -175,20 +171,20 @@ def _encoded(
     )
     rows = {}
     for number, (role, data) in enumerate(images.items()):
-        rows[role] = dataclasses.replace(data, inputs=encoder.encode(data.images))
+        rows[role] = replace(data, inputs=encoder.encode(data.images))
         tell("encoding", number + 1, len(images))
     return rows
 
 
 def _state_name(spec: DemoSpec, public: Dataset) -> str:
-    settings = json.dumps(dataclasses.asdict(spec.encoder), sort_keys=True)
+    settings = json.dumps(asdict(spec.encoder), sort_keys=True)
     digest = hashlib.sha256(f"{settings}; {public.checksum}".encode()).hexdigest()
     return f"simclr-{digest[:32]}.state.safetensors"
 
 
 def _roles(kind: str, spec: DemoSpec, parts: dict[str, Dataset]) -> RunData:
     """Centred and whitened by the public records, whose labels only the sampler uses."""
-    step = PublicStep(PublicWhitening().fit(parts["public"].features))
+    step = PublicStep(public_step.PublicWhitening().fit(parts["public"].features))
     white = {role: whitened(data, step) for role, data in parts.items()}
     return RunData(
         name=spec.data,
@@ -204,7 +200,7 @@ def _roles(kind: str, spec: DemoSpec, parts: dict[str, Dataset]) -> RunData:
 
 
 def _together(one: Dataset, other: Dataset) -> Dataset:
-    return dataclasses.replace(
+    return replace(
         one,
         inputs=np.concatenate([one.inputs, other.inputs]),
         labels=np.concatenate([one.labels, other.labels]),
@@ -217,7 +213,41 @@ def _outlier(spec: DemoSpec) -> Outlier:
     audit = found.audit
     return Outlier(
         title=f"{found.records:,} digits, one of them a negative: Algorithm 2 misses it",
-        claim=claim_of(audit.claim),
-        audit=audit_of(audit, pair=audit.pair),
+        claim=conversions.claim_of(audit.claim),
+        audit=conversions.audit_of(audit, pair=audit.pair),
         text=found.words,
+    )
+
+
+def feature_row(data: RunData, spec: RunSpec, tell: ProgressCallback) -> Features:
+    """The same job in short, so that two kinds of features stand side by side."""
+    head = heads.unprotected_head(data, spec)
+    few = replace(spec, shadows=max(spec.shadows // 2, 10))
+    found, strengths = attacking.Adversaries(data=data, spec=few, tell=tell).on_unprotected(
+        head, ("lira-online", "rmia-online")
+    )
+    (release,) = releases.drawn(
+        [releases.recommended_kind(data, spec)], data, spec, head, lambda *_: None
+    )
+    return Features(
+        name=data.kind,
+        width=data.features,
+        unprotected=conversions.accuracy_of(
+            [releases.correct_predictions(head, *data.rows("test"))]
+        ),
+        released=release.accuracy,
+        loss=conversions.interval_of(release.loss),
+        strongest=conversions.interval_of(found.reports[next(iter(strengths))].auc),
+    )
+
+
+def row_of(results: Results) -> Features:
+    """The same of a job that is done."""
+    return Features(
+        name=results.facts.feature_kind,
+        width=results.facts.features,
+        unprotected=results.unprotected.accuracy,
+        released=results.recommended.accuracy,
+        loss=results.recommended.loss,
+        strongest=results.conclusion.before,
     )

@@ -5,8 +5,6 @@ Their factors were fitted to runs of other sizes (``make bench BENCH=run_time``)
 busy as it is, counts by the time of a fixed job that is measured when a run starts.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 import time
@@ -63,7 +61,7 @@ class Work:
     """Those that are attacked, each by one process."""
 
     @classmethod
-    def of(cls, data: RunData, plan: Bounded) -> Work:
+    def of(cls, data: RunData, plan: Bounded) -> "Work":
         """From public sizes and choices alone."""
         spec, seen = plan.spec, plan.measured
         kinds = 1 + (2 if plan.published else 1) * len(spec.mechanisms)

@@ -12,18 +12,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from reticent.audit.end_to_end.adversarial import LABEL, PERSON, Shape
+from reticent.audit.end_to_end import head_starts
+from reticent.audit.end_to_end.adversarial import LABEL, PERSON, TEXT, Shape
 from reticent.audit.end_to_end.releases import Audited, published, table_of
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.settings import Settings
 from reticent.audit.end_to_end.table import Table, Writing
-from reticent.data import Dataset
-from reticent.data.dataset import LabelTask
+from reticent.data import Dataset, dataset
 from reticent.files import partial_folder
 from reticent.guarantee import Guarantee
+from reticent.protect import load
 from reticent.protect.registry import RECIPES, classifiers
-from reticent.run.job import capped_run
-from reticent.run.releases import recommended_kind
+from reticent.run import job, releases
 from reticent.run.spec import RunData, RunSpec
 from reticent.run.tasks.models import drawing
 from reticent.validation import InputError
@@ -31,7 +31,7 @@ from reticent.validation import InputError
 _TEST_RECORDS: Final = 18
 _TRAINED_ON: Final = 2_000
 """The largest N of a training."""
-_OTHER_LABELS: Final[dict[LabelTask, str]] = {
+_OTHER_LABELS: Final[dict[dataset.LabelTask, str]] = {
     "regression": "adassp-regression",
     "multilabel": "weights",
 }
@@ -138,6 +138,53 @@ def _written(out: Path, printed: str) -> Published:
     return Published(claims=(Covered(claim),), outputs=content)
 
 
+def _train_from_a_head(settings: Settings) -> Release:
+    """``train --head-share``; it protects single records, whoever owns them."""
+    settings = _without_persons(head_starts.covered(settings))
+
+    def release(path: Path) -> Published:
+        share = ["--head-share", str(head_starts.head_share(settings))]
+        return protect_command([*_train(settings, path), *share])
+
+    return release
+
+
+def _train_from_a_released_head(settings: Settings) -> Release:
+    """``train --start``, with the line that says what both promise together."""
+    settings = _without_persons(head_starts.covered(settings))
+
+    def release(path: Path) -> Published:
+        data = head_starts.read_texts(path, settings)
+        with (
+            head_starts.saved_head(settings, data, path) as (head, place),
+            partial_folder("reticent-") as folder,
+        ):
+            out = Path(folder) / "out"
+            start = ["--start", str(place), "--start-people", "same", "--out", str(out)]
+            printed = command([*_train(settings, path), *start]).replace(str(out), "OUT")
+            return head_starts.both_published(head, load(out), printed.encode())
+
+    return release
+
+
+def _train(settings: Settings, path: Path) -> list[str]:
+    said: dict[str, Any] = {
+        "--text": TEXT,
+        "--model": head_starts.architecture_of(settings),
+        "--shape": settings.shape.width,
+        "--mechanism": settings.mechanism,
+        "--delta": settings.delta,
+        **{f"--{name}": settings.options("network")[name] for name in ("batch", "epochs")},
+    }
+    spoken = [text for option, value in said.items() for text in (option, str(value))]
+    return ["train", *_spoken(settings, path), *spoken]
+
+
+def _without_persons(settings: Settings) -> Settings:
+    shape = dataclasses.replace(settings.shape, persons=False)
+    return dataclasses.replace(settings, shape=shape, max_records_per_person=None)
+
+
 def _whole_job(settings: Settings) -> Release:
     """The release that ``reticent run`` and ``reticent.run.run`` hand over, without the attacks."""
 
@@ -147,7 +194,7 @@ def _whole_job(settings: Settings) -> Release:
             _public_test(settings),
             max_records_per_person=settings.max_records_per_person,
         )
-        data, spec = capped_run(
+        data, spec = job.capped_run(
             roles,
             RunSpec(
                 epsilon=settings.epsilon,
@@ -159,7 +206,7 @@ def _whole_job(settings: Settings) -> Release:
                 max_records_per_person=settings.max_records_per_person,
             ),
         )
-        return published(recommended_kind(data, spec).draw())
+        return published(releases.recommended_kind(data, spec).draw())
 
     return release
 
@@ -216,8 +263,10 @@ def _run_command(settings: Settings) -> Release:
 
 
 def commands() -> dict[str, Audited]:
-    """The whole job, and ``protect`` by every recipe that is registered now."""
+    """The whole job, ``protect`` by every recipe that is registered now, ``train`` from a head."""
     return {
+        "train from a head (command)": head_starts.of_texts(_train_from_a_head),
+        "train from a released head (command)": head_starts.of_texts(_train_from_a_released_head),
         "run": Audited(build=_whole_job, fewest=2),
         **{f"protect {name} (command)": Audited(build=_protect(name)) for name in classifiers()},
         "protect, schema (command)": Audited(build=_protect_raw("lda"), raw=True, embedded=False),

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from reticent.audit.end_to_end.encoders import ENCODER_RELEASES
-from reticent.audit.end_to_end.python_api import HOSTILE, PYTHON_RELEASES
+from reticent.audit.end_to_end import encoders, head_starts, python_api
 from reticent.audit.end_to_end.releases import Audited, releases
 from reticent.run.end_to_end_commands import RUN_COMMAND, commands
 
@@ -12,9 +11,10 @@ def every_release() -> dict[str, Audited]:
     """Recipes of the registry, plug-ins included; encoders, arrays, ways around, commands."""
     return {
         **releases(),
-        **ENCODER_RELEASES,
-        **PYTHON_RELEASES,
-        **HOSTILE,
+        **encoders.ENCODER_RELEASES,
+        **head_starts.HEAD_STARTS,
+        **python_api.PYTHON_RELEASES,
+        **python_api.HOSTILE,
         **commands(),
     }
 

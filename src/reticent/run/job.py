@@ -1,26 +1,19 @@
 """The whole job on anybody's features: tune, attack, release, attack again, audit, conclude."""
 
-import dataclasses
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from threadpoolctl import threadpool_limits
 
-from reticent.attacks.context import ProgressCallback
-from reticent.attacks.shadow_models import is_convex
+from reticent.attacks import context, shadow_models
 from reticent.audit.attack_run import Attacked
 from reticent.files import writable_folder
-from reticent.guarantee import Event, Grade
-from reticent.guarantee.weakness import weaknesses
-from reticent.protect import Release, save
-from reticent.protect.plan_help import LARGE_LOSS, help_sentence
+from reticent.guarantee import Event, Grade, weakness
+from reticent.protect import Release, plan_help, save, sealed_pair, signing, table
 from reticent.protect.release import with_names
-from reticent.protect.sealed_pair import signature_path
-from reticent.protect.signing import Signer
-from reticent.protect.table import cap_rows_per_person, kept_each
 from reticent.protect.terms import Terms
 from reticent.results import (
     Attack,
@@ -33,12 +26,9 @@ from reticent.results import (
 )
 from reticent.results.conversions import accuracy_of, attacks_of, claim_of, interval_of
 from reticent.results.recalls import by_class_of
+from reticent.run import auditing, conclusion, heads, provenance
 from reticent.run.attacking import CANDIDATES, EXACT, Adversaries
-from reticent.run.auditing import audited_by_record, audits
 from reticent.run.bounded import Bounded, bounded
-from reticent.run.conclusion import concluded
-from reticent.run.heads import Sensitivities, sensitivities, unprotected_head
-from reticent.run.provenance import facts_of, made_of
 from reticent.run.releases import (
     Drawn,
     Kind,
@@ -57,6 +47,14 @@ KEPT: Final = "released"
 """The name of the files of the release that is handed over."""
 
 
+def save_kept(released: Release, folder: str | Path, *, sign: signing.Signer | None) -> list[Path]:
+    """Write the files of the release; before their paths, that of the document beside them."""
+    target = writable_folder(Path(folder))
+    written = save(released, target / KEPT, sign=sign)
+    signature = [] if sign is None else [sealed_pair.signature_path(target / KEPT)]
+    return [target / "results.json", *written, *signature]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Finished:
     """What a run found, and the release that it hands over."""
@@ -67,14 +65,11 @@ class Finished:
     def _repr_html_(self) -> str:
         return self.results._repr_html_() + self.released._repr_html_()
 
-    def save(self, folder: str | Path, *, sign: Signer | None = None) -> list[Path]:
+    def save(self, folder: str | Path, *, sign: signing.Signer | None = None) -> list[Path]:
         """Write ``results.json`` and the released model with its certificate, signed with a key."""
-        target = writable_folder(Path(folder))
-        written = [*save(self.released, target / KEPT, sign=sign)]
-        if sign is not None:
-            written.append(signature_path(target / KEPT))
-        write_results(self.results, target / "results.json")
-        return [target / "results.json", *written]
+        written = save_kept(self.released, folder, sign=sign)
+        write_results(self.results, written[0])
+        return written
 
 
 def run_job(
@@ -83,7 +78,7 @@ def run_job(
     *,
     model: Any = None,
     command: str = "run(…)",
-    stage: ProgressCallback | None = None,
+    stage: context.ProgressCallback | None = None,
     charge: RunCharge | None = None,
 ) -> Finished:
     """All of it.
@@ -107,7 +102,7 @@ def _finished(
     spec: RunSpec,
     model: Any,
     command: str,
-    calls: tuple[ProgressCallback | None, RunCharge | None],
+    calls: tuple[context.ProgressCallback | None, RunCharge | None],
 ) -> Finished:
     started = time.monotonic()
     if len(data.private) == 0:  # attacks need some; a release of none is made by ``protect``
@@ -120,8 +115,8 @@ def _finished(
     kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
     results = Results(
         title=f"{data.name}: what its model tells, and what a private release tells",
-        facts=facts_of(job.data, spec),
-        conclusion=concluded(
+        facts=provenance.facts_of(job.data, spec),
+        conclusion=conclusion.concluded(
             job.unprotected,
             job.recommended,
             job.published,
@@ -133,7 +128,7 @@ def _finished(
         releases=tuple(job.rows.values()),
         sensitivities=job.estimates.rows(),
         exposure=job.exposure,
-        made=made_of(spec, command, time.monotonic() - started),
+        made=provenance.made_of(spec, command, time.monotonic() - started),
     )
     return Finished(results=results, released=kept)
 
@@ -146,8 +141,8 @@ def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
     schema = data.private.schema
     if schema is not None and schema.inferred and "schema" not in spec.inferred_from_data:
         inferred = (*spec.inferred_from_data, "schema")
-        spec = dataclasses.replace(spec, inferred_from_data=inferred)
-    persons, each = data.private.persons, kept_each(data.private, spec.max_records_per_person)
+        spec = replace(spec, inferred_from_data=inferred)
+    persons, each = data.private.persons, table.kept_each(data.private, spec.max_records_per_person)
     if each is None:
         return data, spec
     if persons is None:
@@ -155,10 +150,10 @@ def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
             f"persons must be given with max_records_per_person = {each}, one for each record, got"
             " none"
         )
-    kept = cap_rows_per_person(persons, each)
+    kept = table.cap_rows_per_person(persons, each)
     if len(kept) < len(persons):  # a copy of a large table is made only where it must be
-        data = dataclasses.replace(data, private=data.private.take(kept), kept=kept)
-    return data, dataclasses.replace(spec, max_records_per_person=each)
+        data = replace(data, private=data.private.take(kept), kept=kept)
+    return data, replace(spec, max_records_per_person=each)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -168,7 +163,7 @@ class Job:
     data: RunData
     plan: Bounded
     model: Any
-    tell: ProgressCallback
+    tell: context.ProgressCallback
     charge: RunCharge | None = None
 
     @property
@@ -181,7 +176,9 @@ class Job:
         """The model that would be published without protection."""
         if self.model is not None:
             return self.model
-        return unprotected_head(self.data, self.spec, tell=self.tell, chosen_on=self.plan.measured)
+        return heads.unprotected_head(
+            self.data, self.spec, tell=self.tell, chosen_on=self.plan.measured
+        )
 
     @cached_property
     def adversaries(self) -> Adversaries:
@@ -210,10 +207,10 @@ class Job:
         )
 
     @cached_property
-    def estimates(self) -> Sensitivities:
+    def estimates(self) -> heads.Sensitivities:
         """Three ways to say how far one record moves a head."""
         self.tell("sensitivities", 0, 1)
-        found = sensitivities(self.data, self.spec, published=self.plan.published)
+        found = heads.sensitivities(self.data, self.spec, published=self.plan.published)
         self.tell("sensitivities", 1, 1)
         return found
 
@@ -264,7 +261,9 @@ class Job:
     @cached_property
     def audited(self) -> dict[str, Audit]:
         """Verdicts by the name of the release."""
-        return audits(self.at_epsilon, self.plan.measured, self.spec, self.estimates, self.tell)
+        return auditing.audits(
+            self.at_epsilon, self.plan.measured, self.spec, self.estimates, self.tell
+        )
 
     @cached_property
     def rows(self) -> dict[str, ReleaseRow]:
@@ -282,7 +281,7 @@ class Job:
         return (
             *self.plan.notes,
             *self.estimates.notes,
-            *audited_by_record(self.spec),
+            *auditing.audited_by_record(self.spec),
             *(f"Warning: {line}." for line in self._weaknesses()),
             *(f"{note[0].upper()}{note[1:]}." for note in self._before[0].notes),
         )
@@ -296,13 +295,15 @@ class Job:
     @property
     def would_help(self) -> str | None:
         """What would lower a large loss, from public numbers; None where it is not large."""
-        if not self.recommended.loss.value > LARGE_LOSS:
+        if not self.recommended.loss.value > plan_help.LARGE_LOSS:
             return None
-        return help_sentence(situation_of(self.data, self.spec, self.spec.epsilon))
+        return plan_help.help_sentence(situation_of(self.data, self.spec, self.spec.epsilon))
 
     def _weaknesses(self) -> tuple[str, ...]:
         claim = self.kept.guarantee
-        return weaknesses(epsilon=claim.epsilon, delta=claim.delta, records=self.spec.records)
+        return weakness.weaknesses(
+            epsilon=claim.epsilon, delta=claim.delta, records=self.spec.records
+        )
 
     @property
     def recommended(self) -> ReleaseRow:
@@ -334,7 +335,7 @@ class Job:
 
 
 def _is_gaussian(found: Drawn) -> bool:
-    return is_convex(found.first) and found.first.mechanism == "gaussian"
+    return shadow_models.is_convex(found.first) and found.first.mechanism == "gaussian"
 
 
 def _graded(found: Drawn, *grades: Grade) -> bool:

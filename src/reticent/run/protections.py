@@ -4,8 +4,6 @@ The accuracies and attacks are computed from private records without noise: what
 private as they are. Each release is one of its own; nobody may publish several of them for one ε.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,16 +16,12 @@ from reticent.attacks import Records
 from reticent.audit.attack_plan import AttackPlan
 from reticent.audit.attack_run import adversary, attacked
 from reticent.data import Dataset
-from reticent.guarantee import Relation
-from reticent.guarantee.grade import as_relation
-from reticent.protect import Release, ReleaseRequest, Terms, release_table
+from reticent.guarantee import Relation, grade
+from reticent.protect import Release, ReleaseRequest, Terms, registry, release_table
 from reticent.protect.recipes.pate import public_text
-from reticent.protect.registry import classifiers
 from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
-from reticent.results import Attack, ByClass, Unprotected
-from reticent.results.conversions import accuracy_of, attacks_of, claim_of
+from reticent.results import Attack, ByClass, Unprotected, conversions, recalls
 from reticent.results.protections import Protection, Protections
-from reticent.results.recalls import by_class_of, with_losses
 from reticent.validation import InputError, count
 
 PLACES: Final = {
@@ -70,8 +64,8 @@ class ProtectionsSpec:
     def __post_init__(self) -> None:
         """Known names, and numbers in range."""
         for name in self.names:
-            if name not in classifiers():
-                known = ", ".join(classifiers())
+            if name not in registry.classifiers():
+                known = ", ".join(registry.classifiers())
                 raise InputError(f"protections must be among {known}, got {name!r}")
         if len(set(self.names)) < len(self.names):
             raise InputError("protections must be named once each, got one twice")
@@ -83,17 +77,19 @@ class ProtectionsSpec:
     @property
     def names(self) -> tuple[str, ...]:
         """The recipes that are compared."""
-        return self.protections or tuple(name for name in classifiers() if name not in LONGEST)
+        return self.protections or tuple(
+            name for name in registry.classifiers() if name not in LONGEST
+        )
 
     def terms(self, *, pure: bool, relation: Relation | None = None) -> Terms:
         """The terms of one release: δ = 0 if ``pure``, the asked relation unless one is said."""
         return Terms(
             epsilon=self.epsilon,
             delta=0.0 if pure else self.delta,
-            relation=relation or as_relation(self.relation),
+            relation=relation or grade.as_relation(self.relation),
         )
 
-    def asked(self) -> Iterator[tuple[str, bool]]:
+    def releases(self) -> Iterator[tuple[str, bool]]:
         """Each recipe, and whether at δ = 0."""
         for name in self.names:
             if self.delta > 0:
@@ -115,14 +111,14 @@ def compare_protections(
         progress: Called with the protections done and in all.
     """
     bench = Bench(private, test, spec)
-    wanted, rows, skipped = list(spec.asked()), [], {}
-    for done, (name, pure) in enumerate(wanted):
+    releases, rows, skipped = list(spec.releases()), [], {}
+    for done, (name, pure) in enumerate(releases):
         try:
             rows.append(bench.measured(name, pure=pure))
         except InputError as error:
             skipped[f"{name}, δ = 0" if pure else name] = str(error)
         if progress is not None:
-            progress(done + 1, len(wanted))
+            progress(done + 1, len(releases))
     return bench.compared(rows, skipped, bench.unprotected())
 
 
@@ -142,7 +138,7 @@ def _notes(spec: ProtectionsSpec) -> tuple[str, ...]:
 def _with_losses(row: Protection, before: ByClass | None) -> Protection:
     if row.by_class is None or before is None:
         return row
-    return row.model_copy(update={"by_class": with_losses(row.by_class, before)})
+    return row.model_copy(update={"by_class": recalls.with_losses(row.by_class, before)})
 
 
 class Bench:
@@ -178,8 +174,8 @@ class Bench:
             recipe=name,
             mechanism=request.mechanism,
             place=PLACES.get(name, SUMS),
-            claim=claim_of(first.guarantee),
-            accuracy=accuracy_of(hits),
+            claim=conversions.claim_of(first.guarantee),
+            accuracy=conversions.accuracy_of(hits),
             by_class=self._by_class(hits),
             draws=self.spec.draws,
             seconds=round(seconds / self.spec.draws, 3),
@@ -199,7 +195,7 @@ class Bench:
             classes=len(private.classes),
             epsilon=spec.epsilon,
             delta=spec.delta,
-            relation=str(as_relation(spec.relation)),
+            relation=str(grade.as_relation(spec.relation)),
             unprotected=free.accuracy,
             unprotected_attacks=free.attacks,
             unprotected_by_class=free.by_class,
@@ -223,14 +219,14 @@ class Bench:
         )
         return Unprotected(
             name="softmax head",
-            accuracy=accuracy_of([self._hits(head)]),
+            accuracy=conversions.accuracy_of([self._hits(head)]),
             by_class=self._by_class([self._hits(head)]),
             attacks=self._attacks(head),
         )
 
     def _request(self, name: str, *, pure: bool) -> ReleaseRequest:
         """Under the relation that was asked, or under the other one where that is not covered."""
-        asked = as_relation(self.spec.relation)
+        asked = grade.as_relation(self.spec.relation)
         both = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
         refusal: InputError | None = None
         for relation in sorted(both, key=lambda one: one is not asked):
@@ -266,10 +262,10 @@ class Bench:
     def _by_class(self, hits: Sequence[Flags]) -> ByClass:
         """Recalls by the names of the classes."""
         names = np.asarray(self.scored.labels).astype(np.str_)
-        return by_class_of(hits, names, [str(name) for name in self.private.classes])
+        return recalls.by_class_of(hits, names, [str(name) for name in self.private.classes])
 
     def _attacks(self, model: Release | Any) -> tuple[Attack, ...]:
         plan = AttackPlan(attacks=self.spec.attacks, seed=self.spec.seed)
         known = adversary(model, self.members, self.others, plan=plan)
         inside = np.arange(len(self.members) + len(self.others)) < len(self.members)
-        return attacks_of(attacked(known, plan, inside))
+        return conversions.attacks_of(attacked(known, plan, inside))

@@ -22,11 +22,9 @@ from reticent.protect.plan import Advice, Situation, plan
 from reticent.protect.table import WEIGHTS, HeadSpec
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
-from reticent.results import ByClass, Interval
-from reticent.results.conversions import accuracy_of
+from reticent.results import ByClass, Interval, conversions
 from reticent.results.recalls import by_class_of
-from reticent.run.heads import Sensitivities
-from reticent.run.kept_fits import fitted
+from reticent.run import heads, kept_fits
 from reticent.run.spec import RunData, RunSpec
 
 Draw = Callable[..., Release]
@@ -130,7 +128,7 @@ def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None)
     )
 
 
-def kinds(data: RunData, spec: RunSpec, estimates: Sensitivities) -> Iterator[Kind]:
+def kinds(data: RunData, spec: RunSpec, estimates: heads.Sensitivities) -> Iterator[Kind]:
     """The recommended learner over the grid, then weights by mechanism, ε and grade."""
     for epsilon in spec.epsilons:
         recommended = recommended_kind(data, spec, epsilon)
@@ -188,8 +186,8 @@ def drawn(
                 name=kind.name,
                 learner=kind.learner,
                 draws=draws,
-                accuracy=accuracy_of(hits),
-                first_accuracy=accuracy_of(hits[:1]),
+                accuracy=conversions.accuracy_of(hits),
+                first_accuracy=conversions.accuracy_of(hits[:1]),
                 loss=loss,
                 by_class=recalls(hits, before=before),
                 first_by_class=recalls(hits[:1], before=before),
@@ -214,12 +212,12 @@ def _request(spec: RunSpec, recipe: str, mechanism: str, epsilon: float) -> Rele
 def _weights(data: RunData, request: ReleaseRequest) -> Draw:
     """One fit, made with the first draw, and noised anew with each."""
     recipe = request.planned(data.features, len(data.private.classes))
-    head = cache(lambda: fitted(data.private, HeadSpec.of(recipe, request.terms)))
+    head = cache(lambda: kept_fits.fitted(data.private, HeadSpec.of(recipe, request.terms)))
     schema = data.private.schema
     return lambda **charged: release_weights(head(), **request.budget, schema=schema, **charged)
 
 
-def _estimated(estimates: Sensitivities, grade: Grade, request: ReleaseRequest) -> Draw:
+def _estimated(estimates: heads.Sensitivities, grade: Grade, request: ReleaseRequest) -> Draw:
     terms = request.terms
     return partial(
         release_estimated,

@@ -1,7 +1,5 @@
 """What a run is asked for, and the records that it is about."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 
@@ -10,15 +8,11 @@ import numpy as np
 from reticent.arrays import Array, Floats, Integers
 from reticent.attacks.records import Records
 from reticent.data import Dataset, split
-from reticent.guarantee import Relation
-from reticent.guarantee.grade import as_relation
-from reticent.protect.registry import classifier_named
-from reticent.protect.table import cap_rows_per_person, kept_each
+from reticent.guarantee import Relation, grade
+from reticent.protect import registry, table, used_encoder
 from reticent.protect.terms import Terms, checked_each, inferred_sources, unit_of
-from reticent.protect.used_encoder import UsedEncoder
-from reticent.training import PublicStep
+from reticent.training import PublicStep, public_step
 from reticent.training.features import Norms
-from reticent.training.public_step import PublicWhitening
 from reticent.validation import InputError, count, open_probability, positive, probability
 
 GRID = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -86,14 +80,14 @@ class RunSpec:
     seed: int = 0
     jobs: int = 1
     unbounded: bool = False
-    encoder: UsedEncoder | None = None
+    encoder: used_encoder.UsedEncoder | None = None
 
     def __post_init__(self) -> None:
         """Numbers in range; the grid holds the ε that is asked for."""
         positive("epsilon", self.epsilon)
         if not 0 < probability("delta", self.delta) < 1:
             raise InputError(f"delta must be in (0, 1) for a run, got {self.delta}")
-        object.__setattr__(self, "relation", as_relation(self.relation))
+        object.__setattr__(self, "relation", grade.as_relation(self.relation))
         for name in ("records", "pairs", "sampled"):
             count(name, getattr(self, name))
         checked_each(self.max_records_per_person)
@@ -102,7 +96,7 @@ class RunSpec:
         count("seed", self.seed, at_least=0)
         for name in ("bound", "penalty"):
             positive(name, getattr(self, name))
-        if self.learner is not None and classifier_named(self.learner).name == "network":
+        if self.learner is not None and registry.classifier_named(self.learner).name == "network":
             raise InputError("learner must be a linear one for a run, got network: use train")
         if not self.penalties:
             raise InputError("penalties must be at least one, got none")
@@ -132,7 +126,7 @@ class RunSpec:
     @property
     def neighbours(self) -> Relation:
         """The neighbouring relation (adjacency) that was asked for; an unknown one is refused."""
-        return as_relation(self.relation)
+        return grade.as_relation(self.relation)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,13 +161,13 @@ class RunData:
         public: Dataset | None = None,
         max_records_per_person: int | None = None,
         seed: int = 0,
-    ) -> RunData:
+    ) -> "RunData":
         """From a user's tables: two thirds of the test records are scored, a third is the enemy's.
 
         With public records all rows are centred and whitened by them. Where the test records say
         whose they are, attacks see as many of each person as of the private ones.
         """
-        scored = _first_rows(test, kept_each(private, max_records_per_person))
+        scored = _first_rows(test, table.kept_each(private, max_records_per_person))
         if len(scored) < 12:
             raise InputError(
                 f"test must have at least 12 records to attack with, got {len(scored)}"
@@ -183,7 +177,7 @@ class RunData:
         parts = split(len(scored), sizes=sizes, seed=seed)
         kind = "features"
         if public is not None:
-            step = PublicStep(PublicWhitening().fit(public.features))
+            step = PublicStep(public_step.PublicWhitening().fit(public.features))
             private, test, scored = (whitened(data, step) for data in (private, test, scored))
             kind = "features whitened by public records"
         return cls(
@@ -224,14 +218,16 @@ def longest_row(data: Dataset) -> float:
 def _first_rows(data: Dataset, max_records_per_person: int | None) -> Dataset:
     if data.persons is None or max_records_per_person is None:
         return data
-    return data.take(cap_rows_per_person(data.persons, max_records_per_person))
+    return data.take(table.cap_rows_per_person(data.persons, max_records_per_person))
 
 
 def counted(private: Dataset, max_records_per_person: int | None) -> int:
     """Records that are left when each person keeps so many, one where none is said."""
-    persons, each = private.persons, kept_each(private, max_records_per_person)
+    persons, each = private.persons, table.kept_each(private, max_records_per_person)
     return (
-        len(private) if persons is None or each is None else len(cap_rows_per_person(persons, each))
+        len(private)
+        if persons is None or each is None
+        else len(table.cap_rows_per_person(persons, each))
     )
 
 

@@ -1,15 +1,12 @@
 """Somebody's classifier behind classes that are texts, as the data of a run spell them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 
-from reticent.arrays import Array, Floats
+from reticent.arrays import Array, ArrayLike, Floats
 from reticent.validation import InputError
 
 Spelled = Mapping[str, Any]
@@ -23,7 +20,7 @@ def is_fitted(model: Any) -> bool:
 
 def with_string_labels(
     model: Any, spelled: Spelled, private: tuple[Floats, Array]
-) -> FixedClassifier | None:
+) -> "FixedClassifier | None":
     """The model as it is, or fitted on the private rows; None for none."""
     if model is None:
         return None

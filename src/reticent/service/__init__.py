@@ -3,8 +3,6 @@
 FastAPI and uvicorn (``pip install 'reticent[service]'``) are loaded with the first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from reticent.lazy import lazy_exports

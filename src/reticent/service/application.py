@@ -5,8 +5,6 @@ alone; then the model. FastAPI writes the OpenAPI document; bodies are read by `
 its own reading takes NaN, 1e999 and half characters into a failure, and texts for numbers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -22,7 +20,7 @@ from starlette.responses import Response
 from reticent.arrays import Floats
 from reticent.guarantee import Guarantee
 from reticent.ledger.clients import Scope
-from reticent.service import bodies, problems, schemas
+from reticent.service import bodies, problems, schemas, tensors
 from reticent.service.detector import Detector
 from reticent.service.door import Door
 from reticent.service.metrics import Metrics
@@ -30,7 +28,6 @@ from reticent.service.models import Answer, Model
 from reticent.service.operators import json_response, operators_routes
 from reticent.service.problems import Refused, documented
 from reticent.service.raw import EncodingQueue
-from reticent.service.tensors import InferRequest, forms_of, infer_request
 from reticent.validation import InputError
 from reticent.version import INSTALLED
 
@@ -72,14 +69,14 @@ def application(model: Model, door: Door, detector: Detector | None = None) -> A
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _unrouted)
     app.add_exception_handler(Exception, _failed)
-    asked = Asked(model, door, metrics, detector, EncodingQueue())
-    _native(app, asked)
-    _inference_protocol(app, asked)
+    handler = RequestHandler(model, door, metrics, detector, EncodingQueue())
+    _native(app, handler)
+    _inference_protocol(app, handler)
     operators_routes(app, model, door, metrics=metrics, detector=detector)
     return Guard(app, metrics)
 
 
-class Asked(NamedTuple):
+class RequestHandler(NamedTuple):
     """What the routes ask: a model, who may, and what is counted."""
 
     model: Model
@@ -131,8 +128,8 @@ class Asked(NamedTuple):
             LOG.warning("alarm: %s", alarm)
 
 
-def _native(app: FastAPI, asked: Asked) -> None:
-    model, door = asked.model, asked.door
+def _native(app: FastAPI, handler: RequestHandler) -> None:
+    model, door = handler.model, handler.door
 
     @app.post(
         "/v1/answers",
@@ -147,7 +144,7 @@ def _native(app: FastAPI, asked: Asked) -> None:
     )
     async def answers(request: Request) -> Response:
         """One answer for each row, all or none of them."""
-        answer = await asked.answer(request, partial(bodies.native_inputs, model=model))
+        answer = await handler.answer(request, partial(bodies.native_inputs, model=model))
         return json_response(_native_document(answer, model.each))
 
     @app.get(
@@ -186,8 +183,8 @@ def _native(app: FastAPI, asked: Asked) -> None:
         )
 
 
-def _inference_protocol(app: FastAPI, asked: Asked) -> None:
-    model, door = asked.model, asked.door
+def _inference_protocol(app: FastAPI, handler: RequestHandler) -> None:
+    model, door = handler.model, handler.door
     here = f"/v2/models/{model.name}"
 
     @app.get("/v2/health/live", responses=documented(405))
@@ -226,13 +223,13 @@ def _inference_protocol(app: FastAPI, asked: Asked) -> None:
     )
     async def infer(request: Request) -> Response:
         """One answer for each row of the tensors, all or none of them."""
-        found: list[InferRequest] = []
+        found: list[tensors.InferRequest] = []
 
         def inputs_of(document: dict[str, Any]) -> bodies.Inputs:
-            found.append(infer_request(document, model))
+            found.append(tensors.infer_request(document, model))
             return found[0].inputs
 
-        answer = await asked.answer(request, inputs_of)
+        answer = await handler.answer(request, inputs_of)
         named = {} if found[0].id is None else {"id": found[0].id}
         outputs = _outputs(answer, found[0].outputs or model.gives)
         return json_response(
@@ -265,7 +262,9 @@ def _metadata(model: Model) -> dict[str, Any]:
     return {
         "name": model.name,
         "platform": "reticent",
-        "inputs": [slot.described() for slots in forms_of(model).values() for slot in slots],
+        "inputs": [
+            slot.described() for slots in tensors.forms_of(model).values() for slot in slots
+        ],
         "outputs": [
             {"name": name, "datatype": types[name][0], "shape": types[name][1]}
             for name in sorted(model.gives)

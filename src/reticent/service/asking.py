@@ -1,7 +1,5 @@
 """A whole table asked of a service, in parts that it takes: raw where the model has a schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +8,7 @@ from typing import Any, Final
 from reticent.data import Schema, read_table
 from reticent.data.schema.file_cells import open_cells
 from reticent.data.schema.json_records import json_records
-from reticent.protect.feature_names import in_order
-from reticent.protect.public_facts import SCHEMA, schema_of_document
+from reticent.protect import feature_names, public_facts
 from reticent.service.client import Service, ServiceError
 from reticent.validation import InputError
 
@@ -42,7 +39,7 @@ def ask_table(url: str, queries: Path, *, key: str | None = None) -> AskedTable:
     charged = 0
     try:
         certificate = service.certificate()
-        schema = schema_of_document(certificate.get(SCHEMA))
+        schema = public_facts.schema_of_document(certificate.get(public_facts.SCHEMA))
         for reply in _replies(service, queries, schema, certificate):
             answers += reply["labels"] if reply["labels"] is not None else reply["values"]
             charged += reply["charged"]
@@ -65,7 +62,9 @@ def _replies(
         return
     data = read_table(queries, label=None)
     expected = tuple(map(str, certificate.get("columns", ())))
-    for part in _parts(in_order(data.features.astype("float64"), data.columns, expected)):
+    for part in _parts(
+        feature_names.in_order(data.features.astype("float64"), data.columns, expected)
+    ):
         yield service.ask(part)
 
 

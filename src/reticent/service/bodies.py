@@ -112,13 +112,12 @@ def _records(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def prepared_rows(records: list[dict[str, Any]], schema: Schema) -> Floats:
     """Rows of raw records, each prepared by the schema as ``predict`` does it."""
-    from reticent.data.schema.json_records import json_cells
-    from reticent.data.schema.prepare import prepared_cells
+    from reticent.data.schema import json_records, prepare
     from reticent.training.encoders.schema_texts import vectors_not_kept
 
     try:
-        cells = json_cells(records, schema.form)
-        data = prepared_cells(cells, schema, purpose="queries", encode=vectors_not_kept)
+        cells = json_records.json_cells(records, schema.form)
+        data = prepare.prepared_cells(cells, schema, purpose="queries", encode=vectors_not_kept)
     except InputError:  # its text may hold what was sent
         raise Refused(problems.WRONG_RECORDS) from None
     return data.features.astype(np.float64, copy=False)

@@ -1,7 +1,5 @@
 """A client in a few functions: ask a service, see what is left, read what it promises."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import secrets

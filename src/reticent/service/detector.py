@@ -20,8 +20,6 @@ each start.
 What no such detector can see is one query for each record: single queries look like anybody's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import secrets
@@ -88,7 +86,7 @@ class Reference:
     """How many of the last queries are compared: what the rate of near repeats was measured at."""
 
     @classmethod
-    def of(cls, public: Floats, *, key: int) -> Reference:
+    def of(cls, public: Floats, *, key: int) -> "Reference":
         """A third of the rows fits, a third sets the thresholds, a third bounds the rates."""
         rows = float_rows("public rows", public)
         if len(rows) < _LEAST_ROWS:

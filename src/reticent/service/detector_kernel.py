@@ -1,7 +1,5 @@
 """What the detector computes for each query, as machine code: the cost of a query is here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 

@@ -4,8 +4,6 @@ No request waits for the tables unless what is known of them is older than that.
 revoked, or has expired, opens nothing after a second in any process.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -15,9 +13,8 @@ from typing import Final
 
 from starlette.requests import Request
 
-from reticent.ledger.book import now
+from reticent.ledger import book, errors
 from reticent.ledger.clients import ApiKey, Client, Clients, Scope, key_hash
-from reticent.ledger.errors import LedgerError
 from reticent.service import problems
 from reticent.service.problems import Refused
 
@@ -102,7 +99,7 @@ class Door:
         seen = await self.current()
         key = seen.keys.get(digest)
         client = None if key is None else seen.clients.get(key.client)
-        if key is None or client is None or not key.holds(now()):
+        if key is None or client is None or not key.holds(book.now()):
             raise Refused(problems.UNAUTHORIZED)
         if scope not in key.scopes:
             raise Refused(problems.FORBIDDEN)
@@ -118,7 +115,7 @@ class Door:
             self._reading = asyncio.create_task(asyncio.to_thread(self._read))
         try:
             self._seen = await asyncio.shield(self._reading)
-        except LedgerError as error:
+        except errors.LedgerError as error:
             self._seen = None
             self._say(f"not ready: {error}")
             raise Refused(problems.NOT_READY) from None

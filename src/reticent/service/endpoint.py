@@ -1,7 +1,5 @@
 """A service as the target of attacks: what a client of it could find out, through its own door."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 

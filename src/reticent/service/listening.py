@@ -1,7 +1,5 @@
 """Where a service listens, and its server processes until they are told to end."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import signal
@@ -90,7 +88,7 @@ class Listen:
         return found
 
 
-def run(made: Callable[[], ASGI], listen: Listen, listening: socket.socket) -> None:
+def run(made: "Callable[[], ASGI]", listen: Listen, listening: socket.socket) -> None:
     """Serve what was prepared until SIGINT or SIGTERM; then finish what was begun."""
     import uvicorn
     from uvicorn.supervisors import Multiprocess

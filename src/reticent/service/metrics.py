@@ -4,8 +4,6 @@ With several processes the numbers are added up over all of them: prometheus_cli
 the folder that ``serve`` names before they start.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Final
 

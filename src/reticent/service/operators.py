@@ -1,8 +1,16 @@
-"""What the operator sees, with the scope admin: metrics, overview, OpenAPI document, a page."""
+"""What the operator sees, with the scope admin: metrics, overview, OpenAPI document, a page.
 
-from __future__ import annotations
+The page is one file without other assets and holds no number. What it shows it asks for with the
+admin's key, which stays in its memory: there is no cookie, so no other site can act in the
+operator's name.
+"""
 
+import base64
+import hashlib
 import json
+import re
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -13,7 +21,6 @@ from reticent.service.detector import Detector
 from reticent.service.door import Door
 from reticent.service.metrics import CONTENT_TYPE, Metrics
 from reticent.service.models import Model
-from reticent.service.page import operators_page
 
 NO_DETECTOR = "No detector watches the queries."
 
@@ -64,3 +71,28 @@ def json_response(document: Any) -> Response:
     """A document without NaN or infinities."""
     content = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Response(content.encode(), media_type="application/json")
+
+
+@cache
+def _document() -> tuple[bytes, str]:
+    content = files("reticent.service").joinpath("page.html").read_text(encoding="utf-8")
+    sources = {}
+    for tag in ("script", "style"):
+        inside = re.search(rf"<{tag}>(.*?)</{tag}>", content, re.DOTALL)
+        assert inside is not None
+        digest = base64.b64encode(hashlib.sha256(inside[1].encode()).digest()).decode()
+        sources[tag] = f"{tag}-src 'sha256-{digest}'"
+    policy = "; ".join(
+        (
+            "default-src 'none'", *sources.values(), "connect-src 'self'", "base-uri 'none'",
+            "form-action 'none'", "frame-ancestors 'none'",
+        )
+    )  # fmt: skip
+    return content.encode(), policy
+
+
+def operators_page() -> Response:
+    """The page, with a policy that lets nothing else in."""
+    content, policy = _document()
+    headers = {"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"}
+    return Response(content, headers=headers, media_type="text/html; charset=utf-8")

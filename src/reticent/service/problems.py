@@ -1,7 +1,5 @@
 """What a service refuses with: problem+json (RFC 9457) of fixed texts, which repeat no input."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any, Final

@@ -4,8 +4,6 @@ Each is encoded by itself, so its features depend on nothing else that was sent.
 apart by what was sent, not by its features: machines may round those differently.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re
@@ -40,7 +38,7 @@ class RawKind:
     shape: ImageShape | None
 
     @classmethod
-    def named(cls, text: str) -> RawKind:
+    def named(cls, text: str) -> "RawKind":
         """From "texts", or height x width x channels such as "28x28x1"."""
         if text == TEXTS:
             return cls(None)

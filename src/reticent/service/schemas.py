@@ -1,14 +1,10 @@
 """What goes in and out, as JSON schemas for the OpenAPI document; ``bodies`` enforces them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reticent.data.schema import Category, Column, Date, Number, NumberList, TrueFalse
+from reticent.service import models, raw, tensors
 from reticent.service.bodies import MOST_ROWS
-from reticent.service.models import Model
-from reticent.service.raw import MOST_TEXT, TEXTS
-from reticent.service.tensors import JSON_TYPES, Slot, forms_of
 
 Schema = dict[str, Any]
 
@@ -28,7 +24,7 @@ ANSWERS: Schema = {
 }
 
 
-def rows_of(model: Model) -> Schema:
+def rows_of(model: models.Model) -> Schema:
     """1 to 64 rows of numbers."""
     row = {
         "type": "array",
@@ -60,7 +56,7 @@ def object_of(required: list[str], **properties: Schema) -> Schema:
     }
 
 
-def native_request(model: Model) -> Schema:
+def native_request(model: models.Model) -> Schema:
     """``{"inputs": [[…], …]}``, or raw records, texts or images where the model takes them."""
     forms = [object_of(["inputs"], inputs=rows_of(model))]
     if model.raw is not None:
@@ -122,10 +118,10 @@ def native_answer() -> Schema:
     )
 
 
-def infer_request(model: Model) -> Schema:
+def infer_request(model: models.Model) -> Schema:
     """A request of the Open Inference Protocol with the tensors of one form, in any order."""
     named = object_of(["name"], name={"enum": sorted(model.gives)}, parameters={"type": "object"})
-    forms = [_tensors(slots) for slots in forms_of(model).values()]
+    forms = [_tensors(slots) for slots in tensors.forms_of(model).values()]
     return object_of(
         ["inputs"],
         id={"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"},
@@ -135,7 +131,7 @@ def infer_request(model: Model) -> Schema:
     )
 
 
-def _tensors(slots: tuple[Slot, ...]) -> Schema:
+def _tensors(slots: tuple[tensors.Slot, ...]) -> Schema:
     return {
         "type": "array",
         "prefixItems": [_tensor(slot) for slot in slots],
@@ -145,16 +141,16 @@ def _tensors(slots: tuple[Slot, ...]) -> Schema:
     }
 
 
-def _tensor(slot: Slot) -> Schema:
+def _tensor(slot: tensors.Slot) -> Schema:
     """One of each datatype; elements stand in one list, or nested as the shape says."""
     kinds = {
         "FP64": {"type": "number"}, "FP32": {"type": "number"}, "INT64": {"type": "integer"},
         "UINT8": {"type": "integer", "minimum": 0, "maximum": 255}, "BOOL": {"type": "boolean"},
         "BYTES": {"type": "string"},
     }  # fmt: skip
-    assert set(kinds) == set(JSON_TYPES)
-    if slot.form == TEXTS:
-        kinds["BYTES"] = {"type": "string", "minLength": 1, "maxLength": MOST_TEXT}
+    assert set(kinds) == set(tensors.JSON_TYPES)
+    if slot.form == raw.TEXTS:
+        kinds["BYTES"] = {"type": "string", "minLength": 1, "maxLength": raw.MOST_TEXT}
     rows: Schema = {"type": "integer", "minimum": 1, "maximum": MOST_ROWS}
     found = [
         object_of(

@@ -68,7 +68,7 @@ class PrivateTable:
         from reticent.training.encoders.cache import cached_features
         from reticent.training.encoders.named import encoder_of
 
-        return cached_features(data, encoder_of(self.encoder))
+        return cached_features(data, encoder_of(self.encoder), record_by_record=True)
 
     def _read_raw(self, schema: Schema) -> Dataset:
         from reticent.training.encoders.schema_texts import read_with_schema
@@ -207,13 +207,14 @@ def packaged_encoder(name: str, released: Path | None) -> Encoder:
     under protected answers the encoder must be public.
     """
     from reticent.protect import load
-    from reticent.protect.released_encoder import ReleasedEncoder, encoder_from, fingerprint_of
+    from reticent.protect.released_encoder import encoder_from, fingerprint_of, release_of
     from reticent.training.encoders.named import encoder_of
 
     if released is None:
         return encoder_of(name)
     encoder, used = encoder_from(name), load(released).terms.encoder
-    own = fingerprint_of(encoder.release) if isinstance(encoder, ReleasedEncoder) else None
+    held = release_of(encoder)
+    own = None if held is None else fingerprint_of(held)
     if own != (None if used is None else used.fingerprint):
         raise InputError("--encoder must be the one that the model's features came from, got other")
     return encoder

@@ -33,8 +33,8 @@ _DP_SGD = ("location", "adult", *_LU[1:], "digits")
 _IMAGES = ("cifar10", "cifar10-simclr", "cifar100", "stl10")
 _PLACES = ("adult", "adult-log", "mnist", "cifar10")
 _PRETRAINING = (
-    *("mnist", "mnist-standardised", "mnist-fixed-head", "mnist-masked", "mnist-split"),
-    "cifar10",
+    *("mnist", "mnist-standardised", "mnist-fixed-head", "mnist-masked", "mnist-masked-rate"),
+    *("mnist-split", "cifar10"),
 )
 _FORMULAS = ("table6", "fig2", "bounds", "splits", "queries")
 _REFUTATIONS = (
@@ -94,10 +94,15 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
             ("mnist", "mnist-scattering", "location", "digits"),
             ("mnist", "mnist-scattering", "location"),
         ),
-        "encoder-membership": trained_in("encoder_membership", ("mnist5k", "digits")),
+        "encoder-membership": trained_in(
+            "encoder_membership", ("mnist5k", "cifar10", "digits"), ("cifar10",)
+        ),
         "attribute-inference": trained_in("attribute_inference", ("digits", "mnist5k")),
         "pretraining": trained_in("pretraining", (*_PRETRAINING, "digits"), _PRETRAINING),
+        "pretraining-rates": trained_in("pretraining_rates", ("digits",)),
         "fine-tuning": trained_in("fine_tuning", ("trec",), ("trec",)),
+        "texts": trained_in("texts", ("trec", "sst2"), ("trec", "sst2")),
+        "warm-start": trained_in("warm_start", ("trec", "sst2"), ("trec", "sst2")),
         "schema": trained_in("raw_tables", ("adult",), ("adult",)),
         "task-plan": trained_in("task_plan_fit", ("tables", "iris")),
         "tasks": trained_in("task_tables", ("tables", "adult"), ("adult",)),

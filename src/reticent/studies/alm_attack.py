@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from reticent.attacks.shadow_network import ALM
-from reticent.results.table import Table
 from reticent.studies import membership
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 PUBLISHED = {"CIFAR-10": ".62", "STL-10": ".61", "CIFAR-100": ".71"}
 """Section 6.2: accuracy against unprotected heads."""

@@ -4,8 +4,6 @@ As in the paper: Δ is the largest change over pairs of refits (Algorithm 2), no
 weights of a tuned linear head, and the attack is trained on one shadow model without noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,21 +11,15 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.arrays import Flags, Floats, Integers
-from reticent.attacks import AlmAttack, Records, train_shadows
-from reticent.attacks.shadow_network import ALM
-from reticent.audit import Measured, measured_attack
-from reticent.audit.metrics import over_repeats
+from reticent.attacks import AlmAttack, Records, shadow_network, train_shadows
+from reticent.audit import Measured, measured_attack, metrics
 from reticent.data import split
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms import AdditiveMechanism, ClassicalGaussian, Laplace, Logistic
 from reticent.neighbours import refitted_pairs
 from reticent.randomness import seeded
-from reticent.results.table import Table
-from reticent.studies.alm_attack import LINEAR
-from reticent.studies.losses import verdict
-from reticent.studies.membership import Victim
-from reticent.studies.tasks import task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies import alm_attack, losses, membership, tasks
+from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import MLPHead
 
 KINDS: Final[tuple[type[AdditiveMechanism], ...]] = (Laplace, Logistic, ClassicalGaussian)
@@ -53,7 +45,7 @@ class Fig2:
     draws: int = 5
     seeds: int = 5
     first_seed: int = 10
-    victim: Victim = field(default_factory=lambda: LINEAR)
+    victim: membership.Victim = field(default_factory=lambda: alm_attack.LINEAR)
 
 
 SPECS: Mapping[str, Fig2] = {
@@ -81,7 +73,7 @@ def study(spec: Fig2, run: Run) -> Outcome:
 
 def _cell(spec: Fig2, seed: int, run: Run) -> Cell:
     size = spec.members
-    data = task(spec.on, records=4 * size, seed=seed, folder=run.folder)
+    data = tasks.task(spec.on, records=4 * size, seed=seed, folder=run.folder)
     records = Records(data.rows, data.labels)
     sizes = {"members": size, "others": size, "adversary": 2 * size}
     parts = split(len(records), sizes=sizes, seed=seed, stratify=records.labels)
@@ -92,7 +84,7 @@ def _cell(spec: Fig2, seed: int, run: Run) -> Cell:
     shadows = train_shadows(head, records.take(parts["adversary"]), count=1, seed=seed)
     victim = head.fit(inside.inputs, inside.labels)
     run.steps.step()
-    attack = AlmAttack(shadows=shadows, recipe=ALM, seed=seed)
+    attack = AlmAttack(shadows=shadows, recipe=shadow_network.ALM, seed=seed)
     sensitivity = _sensitivity(spec, victim, inside, run)
     found: Cell = {NONE: [[*_judged(victim, attack, scored, member), 0.0]]}
     exact = found[NONE][0][1]
@@ -179,7 +171,7 @@ def _shown(cells: list[Cell], name: str, place: int) -> tuple[str, ...]:
 
 
 def _over(cells: list[Cell], name: str, place: int, what: int) -> Measured:
-    return over_repeats([cell[name][place][what] for cell in cells])
+    return metrics.over_repeats([cell[name][place][what] for cell in cells])
 
 
 def claims(spec: Fig2, cells: list[Cell]) -> tuple[str, ...]:
@@ -195,8 +187,8 @@ def claims(spec: Fig2, cells: list[Cell]) -> tuple[str, ...]:
         return all(laplace.low > other.high for other in others)
 
     return (
-        verdict("“the attack falls to approximately 50 %”, logistic", spec.epsilons, near),
-        verdict("“Laplace keeps the highest attack accuracy”", spec.epsilons, highest),
+        losses.verdict("“the attack falls to approximately 50 %”, logistic", spec.epsilons, near),
+        losses.verdict("“Laplace keeps the highest attack accuracy”", spec.epsilons, highest),
     )
 
 

@@ -15,10 +15,9 @@ from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import Logistic
 from reticent.neighbours import RefittedPairs, refitted_pairs
 from reticent.randomness import seeded
-from reticent.results.table import Table
 from reticent.studies.losses import MEASURED, READING, Claim, LossRow, loss_row, verdict
 from reticent.studies.tasks import Task, task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import MLPHead
 
 

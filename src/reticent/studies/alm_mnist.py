@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from reticent.guarantee import Relation
-from reticent.guarantee.rounding import scale_text
+from reticent.guarantee import Relation, rounding
 from reticent.protect import ReleaseRequest, release_table
-from reticent.results.table import Table
-from reticent.studies import losses
-from reticent.studies.alm_fig1 import unprotected_head
-from reticent.studies.tasks import Task, task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies import alm_fig1, losses, tasks
+from reticent.studies.trained import Outcome, Run, Table
 from reticent.training.features import Norms
 
 
@@ -66,7 +62,7 @@ def study(spec: Mnist, run: Run) -> Outcome:
     The heads without privacy first: the best of them is what the losses are relative to.
     """
     run.steps.plan(len(spec.penalties) + len(spec.releases) * (1 + spec.draws))
-    data = task(spec.on, records=spec.records, seed=spec.seed, folder=run.folder)
+    data = tasks.task(spec.on, records=spec.records, seed=spec.seed, folder=run.folder)
     free = [run.cell((spec, penalty), _free, spec, data, penalty) for penalty in spec.penalties]
     best = max(free, key=lambda cell: cell["accuracy"])
     rows = []
@@ -77,19 +73,21 @@ def study(spec: Mnist, run: Run) -> Outcome:
     return Outcome(specifications=(spec,), tables=(_table(spec, free, best, rows),))
 
 
-def _free(spec: Mnist, data: Task, penalty: float) -> dict[str, Any]:
+def _free(spec: Mnist, data: tasks.Task, penalty: float) -> dict[str, Any]:
     """A head without privacy, at its certified optimum."""
-    head = unprotected_head(data, spec.releases[0].with_options(penalty=penalty))
+    head = alm_fig1.unprotected_head(data, spec.releases[0].with_options(penalty=penalty))
     answers = head.predict(data.queries)
     accuracy = float(np.mean(answers == data.truth))
     return {"penalty": penalty, "accuracy": accuracy, "answers": answers.tolist()}
 
 
 def _drawn(
-    spec: Mnist, data: Task, wanted: ReleaseRequest, best: dict[str, Any], run: Run
+    spec: Mnist, data: tasks.Task, wanted: ReleaseRequest, best: dict[str, Any], run: Run
 ) -> dict[str, Any]:
     """Whole releases, mean and weights, from the start each time."""
-    near = unprotected_head(data, wanted)  # where the search starts: it decides the time alone
+    near = alm_fig1.unprotected_head(
+        data, wanted
+    )  # where the search starts: it decides the time alone
     run.steps.step()
     by_zcdp = wanted.mechanism == "logistic" and wanted.terms.delta > 0
     name = f"{wanted.mechanism} by zCDP" if by_zcdp else wanted.mechanism
@@ -110,7 +108,7 @@ def _table(
     best: dict[str, Any],
     rows: list[tuple[losses.LossRow, float]],
 ) -> Table:
-    chosen = ", ".join(f"{row.mechanism} {scale_text(penalty)}" for row, penalty in rows)
+    chosen = ", ".join(f"{row.mechanism} {rounding.scale_text(penalty)}" for row, penalty in rows)
     grid = ", ".join(f"{cell['accuracy']:.4f} at {cell['penalty']:g}" for cell in free)
     return Table(
         title=f"A head on {spec.on} pixels: {spec.records:,} private records",

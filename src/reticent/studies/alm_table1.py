@@ -1,17 +1,13 @@
 """ALM (Yang et al.), Table 1: sensitivities of Algorithm 2, the noise for them, and ours beside."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reticent.guarantee import Grade, Relation, Sensitivity
-from reticent.guarantee.rounding import upper_text
+from reticent.guarantee import Grade, Relation, Sensitivity, rounding
 from reticent.mechanisms import ClassicalGaussian, Gaussian, Laplace, Logistic
 from reticent.neighbours import gamma_of, pairs_for
-from reticent.results.table import Table
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 if TYPE_CHECKING:  # exact items need neither scikit-learn nor numba
     from reticent.studies.tasks import Task
@@ -71,7 +67,7 @@ def study(spec: Table1, run: Run) -> Outcome:
     )
 
 
-def _measured(spec: Table1, data: Task, penalty: float) -> dict[str, Any]:
+def _measured(spec: Table1, data: "Task", penalty: float) -> dict[str, Any]:
     from reticent.neighbours import published_head_sensitivity
     from reticent.protect import ReleaseRequest
     from reticent.studies.alm_fig1 import unprotected_head
@@ -131,7 +127,7 @@ def noise() -> Table:
 def sampler() -> Table:
     """What the m pairs of Table 1 would give in the sampler of Rubinstein and Aldà."""
     rows = [
-        (data, str(pairs), upper_text(gamma_of(pairs).gamma, 3))
+        (data, str(pairs), rounding.upper_text(gamma_of(pairs).gamma, 3))
         for data, (_, _, pairs) in TABLE_1.items()
     ]
     rows += [(f"γ = {gamma}", str(pairs_for(gamma).pairs), str(gamma)) for gamma in (0.1, 0.01)]

@@ -14,10 +14,9 @@ from reticent.guarantee import Relation
 from reticent.protect import calibrated_answers, numbers_of, private_answers, release_weights
 from reticent.protect.plan import Situation
 from reticent.protect.plan_queries import EACH, ONCE, QueryAdvice, plan_queries
-from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.tasks import Task, task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import SoftmaxHead
 
 _CLEAR = 1.25

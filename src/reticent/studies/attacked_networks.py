@@ -1,24 +1,19 @@
 """Membership inference on an overfit network, and on the same network by DP-SGD."""
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from reticent.attacks import Lira, Records, ScoreAttack, Shadows, train_shadows
+from reticent.attacks import Lira, Records, ScoreAttack, Shadows, targets, train_shadows
 from reticent.attacks.metric import MetricAttack
 from reticent.attacks.shadow_models import ShadowPlan, shadows_like
-from reticent.attacks.targets import target_of
-from reticent.audit import measured_attack
-from reticent.audit.metrics import over_repeats
+from reticent.audit import measured_attack, metrics
 from reticent.data import split
-from reticent.guarantee import Relation
-from reticent.guarantee.rounding import upper_text
+from reticent.guarantee import Relation, rounding
 from reticent.protect import PrivateNetwork
-from reticent.results.table import Table
 from reticent.studies.membership import FPR, READING, Victim, records_of
-from reticent.studies.trained import Run
+from reticent.studies.trained import Run, Table
 
 LOSS = "loss"
 
@@ -110,11 +105,11 @@ def _victim(
         epsilon=epsilon,
         delta=spec.delta,
         relation=Relation.ADD_REMOVE,
-        **{name: value for name, value in dataclasses.asdict(spec.training).items() if value},
+        **{name: value for name, value in asdict(spec.training).items() if value},
     )
     released = network.fit(inside.inputs, inside.labels).released_
     plan = ShadowPlan(count=spec.shadows, seed=seed, jobs=run.jobs)
-    shadows = shadows_like(target_of(released), scored, plan)
+    shadows = shadows_like(targets.target_of(released), scored, plan)
     return released, shadows, str(released.guarantee.grade)
 
 
@@ -133,7 +128,7 @@ def _shown(spec: AttackedNetworks, cells: dict[float | None, list[dict[str, Any]
         rows.append(
             (
                 trials[0]["grade"],
-                "none" if epsilon is None else upper_text(epsilon),
+                "none" if epsilon is None else rounding.upper_text(epsilon),
                 *(_over([one[part] for one in trials]) for part in ("training", "test")),
                 *(
                     _over([one["attacks"][attack][figure] for one in trials])
@@ -149,7 +144,7 @@ def _shown(spec: AttackedNetworks, cells: dict[float | None, list[dict[str, Any]
         notes=(
             f"Without privacy: {spec.victim.width} tanh units, {spec.victim.passes} passes of Adam "
             "(Lu et al., Table 4). With it: the same network by DP-SGD at δ = "
-            f"{upper_text(spec.delta)}, add-remove, one record. {spec.training}.",
+            f"{rounding.upper_text(spec.delta)}, add-remove, one record. {spec.training}.",
             f"LiRA is online, with {spec.shadows} shadow models on halves of the scored records, "
             "made as the victim was, its noise included.",
             "Constants were fixed before a network was trained on these data.",
@@ -161,4 +156,4 @@ def _shown(spec: AttackedNetworks, cells: dict[float | None, list[dict[str, Any]
 def _over(values: list[float | None]) -> str:
     """Over the seeds; a dash where a figure is not known."""
     known = [value for value in values if value is not None]
-    return str(over_repeats(known)) if len(known) == len(values) else "–"
+    return str(metrics.over_repeats(known)) if len(known) == len(values) else "–"

@@ -16,8 +16,8 @@ from reticent.attacks.records import Records
 from reticent.data import Dataset, load, split
 from reticent.guarantee.rounding import upper_text
 from reticent.results.table import Table
-from reticent.studies import encoder_membership
-from reticent.studies.encoder_membership import EncoderMembership, interval, trained_encoder
+from reticent.studies import attacked_encoders
+from reticent.studies.attacked_encoders import AttackedEncoders, interval, trained_encoder
 from reticent.studies.trained import Outcome, Run
 
 _PARTS: Final = ("members", "others", "known")
@@ -28,13 +28,13 @@ _FOUND: Final = ("members", "others", "gap", "most common")
 class AttributeStudy:
     """Every number is public and was chosen before an attack was run."""
 
-    encoders: EncoderMembership
+    encoders: AttackedEncoders
     """What is trained, on how many members; as many others, and records that the adversary has."""
 
 
 SPECS: Mapping[str, AttributeStudy] = {
     name: AttributeStudy(encoders=replace(spec, seeds=5))
-    for name, spec in encoder_membership.SPECS.items()
+    for name, spec in attacked_encoders.SPECS.items()
 }
 
 
@@ -49,7 +49,7 @@ def study(spec: AttributeStudy, run: Run) -> Outcome:
     return Outcome(specifications=(spec,), tables=(_shown(encoders, found),))
 
 
-def _attacked(spec: EncoderMembership, privacy: str, seed: int) -> dict[str, float]:
+def _attacked(spec: AttackedEncoders, privacy: str, seed: int) -> dict[str, float]:
     data = load(spec.on)
     places = split(data, sizes=dict.fromkeys(_PARTS, spec.members), seed=seed)
     parts = {name: data.take(places[name]) for name in _PARTS}
@@ -65,7 +65,7 @@ def _records(data: Dataset) -> Records:
     return Records(data.images, np.asarray(data.labels).astype(np.int64))
 
 
-def _shown(spec: EncoderMembership, found: Mapping[str, list[dict[str, float]]]) -> Table:
+def _shown(spec: AttackedEncoders, found: Mapping[str, list[dict[str, float]]]) -> Table:
     words: dict[str, tuple[Any, ...]] = {
         "none": ("SimCLR", "–", "–", "none"),
         "proven": ("spectral", upper_text(spec.epsilon), upper_text(spec.delta), "proven"),

@@ -6,22 +6,19 @@ high, more of them would refute than β explains. That holds only where an audit
 same audits, with the same runs, meet code that adds too little noise, and longer ones meet half.
 """
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from reticent.audit import intervals, release
 from reticent.audit.end_to_end.adversarial import held_records
-from reticent.audit.intervals import FALSE_ALARM, most_wrong
-from reticent.audit.release import audit_release
 from reticent.data import load
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.parallel import map_tasks
 from reticent.protect import release_weights
-from reticent.results.table import Table
 from reticent.studies.audit_trials import (
     CENTRED,
     LEARNERS,
@@ -35,7 +32,7 @@ from reticent.studies.audit_trials import (
     Trial,
     audited,
 )
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import SoftmaxHead
 
 _AT_A_TIME = 25
@@ -107,7 +104,7 @@ def _planted() -> Iterator[Planted]:
     for noise in _NOISES:
         kind = Kind(what=WEIGHTS, epsilons=(2.0,), **noise)  # type: ignore[arg-type]
         runs = 60_000 if kind.delta > 0 else 20_000
-        yield Planted(kind=dataclasses.replace(kind, runs=runs), share=0.5, audits=10)
+        yield Planted(kind=replace(kind, runs=runs), share=0.5, audits=10)
     for name in LEARNERS:
         kind = Kind(what=name, epsilons=(2.0,), runs=800)
         for share, audits in ((0.25, 3), (0.5, 1)) if name == _LONG else ((0.25, 10), (0.5, 10)):
@@ -233,7 +230,7 @@ def _tightness(part: Tight, beta: float) -> dict[str, Any]:
     released = release_weights(
         head.fit(rows, labels), epsilon=part.epsilon, delta=part.delta, relation=RELATIONS[0]
     )
-    audit = audit_release(released, rows, labels, runs=part.runs, beta=beta)
+    audit = release.audit_release(released, rows, labels, runs=part.runs, beta=beta)
     return {
         "records": len(rows),
         "coordinates": released.tensors["coordinates"].size,
@@ -265,7 +262,7 @@ def _proven_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table:
                 str(len(audits)),
                 str(_count(audits, "able")),
                 str(_count(audits, "refuted")),
-                str(most_wrong(len(audits), beta=spec.beta)),
+                str(intervals.most_wrong(len(audits), beta=spec.beta)),
                 lower_text(max(audit["bound"] for audit in audits), 3),
                 f"{np.median([audit['tightness'] for audit in audits]):.3f}",
             )
@@ -274,7 +271,7 @@ def _proven_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table:
         notes=(
             f"An audit refutes a true claim with probability β = {spec.beta:g} at most. Allowed is "
             "the largest number of refutations with which the binomial test accepts that, wrong "
-            f"once in {1 / FALSE_ALARM:,.0f}.",
+            f"once in {1 / intervals.FALSE_ALARM:,.0f}.",
             "Bound/ε is the largest measured lower bound over the claimed ε, for every mechanism; "
             "tightness is the median of how far the audited neighbours moved what is noised, over "
             "the claimed sensitivity. Runs are in each world. Able: so many audits have runs "

@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reticent.accounting import account, calibrate_noise, side_by_side
-from reticent.accounting.comparison import Compared
+from reticent.accounting import account, calibrate_noise, comparison, side_by_side
 from reticent.guarantee import (
     Event,
     GaussianEvent,
@@ -159,11 +158,11 @@ def logistic_noise() -> Table:
 _ONE = Sensitivity(l2=1.0, relation=_RELATION, source="the clip")
 
 
-def _tightest(found: Mapping[str, Compared]) -> str:
+def _tightest(found: Mapping[str, comparison.Compared]) -> str:
     return min(found, key=lambda name: _size(found[name]))
 
 
-def _size(one: Compared) -> float:
+def _size(one: comparison.Compared) -> float:
     return math.inf if one.epsilon is None else one.epsilon
 
 

@@ -24,18 +24,24 @@ from reticent.results.table import Table
 from reticent.studies.dpcl import PUBLISHED_EPSILON
 from reticent.studies.dpcl_training import (
     PAPER,
+    PARTS,
     WAYS,
     Images,
     Job,
     Training,
     Way,
     claimed_epsilon,
+    in_parts,
     paper_spec,
     trained,
 )
 from reticent.studies.trained import Outcome, Run
 from reticent.training.contrastive.networks import NetworkChoice
 
+ONE_SEED: Final = (
+    f"one training of each way; {PARTS} parts of the queries, as many fixed batches for the loss:"
+    " intervals say how well these trainings were measured, not how others would end"
+)
 METRICS: Final = ("loss", "gradient norm", "kNN", "probe")
 PAPERS_STEPS: Final = {"SimCLR": 78_125, "Barlow Twins": 39_062}
 """200 and 100 epochs of 50,000 images, 128 a step."""
@@ -89,8 +95,10 @@ SPECS: Mapping[str, Figures] = {
     "mnist": Figures(on="mnist", training=_MNIST, records=50_000, halved=True),
     "cifar10": Figures(
         on="cifar10",
-        training=replace(_MNIST, shape="32x32x3", augmentation="natural"),
+        training=replace(_MNIST, shape="16x16x3", augmentation="natural"),
         records=20_000,
+        halved=True,
+        seeds=1,
     ),
     "digits": Figures(
         on="digits",
@@ -225,8 +233,16 @@ def _conditions(spec: Figures) -> tuple[str, ...]:
         f" these steps: {epsilons}.",
         "Loss and mean norm of gradients, view by view and not clipped, are exact, of one fixed"
         f" batch of private images; kNN (5) and ridge probe on {spec.labelled:,} other images with"
-        f" labels, {spec.queries:,} queries. Means over {spec.seeds} seeds of first weights, views,"
-        " samples and noise, with Student's 95 % interval; images are the same.",
+        f" labels, {spec.queries:,} queries. {_repeated(spec)}",
+    )
+
+
+def _repeated(spec: Figures) -> str:
+    if spec.seeds == 1:
+        return "One seed of first weights, views, samples and noise."
+    return (
+        f"Means over {spec.seeds} seeds of first weights, views, samples and noise, with Student's"
+        " 95 % interval; images are the same."
     )
 
 
@@ -298,13 +314,14 @@ def verdicts(spec: Figures, found: Found) -> Table:
     rows = [_judged(sentence, found) for sentence in SENTENCES if _is_there(sentence, found)]
     if ("SimCLR", "published") in found:
         rows += [_steady(way, found, spec) for way in ("published", "naive")]
+    pairing = "by seed" if spec.seeds > 1 else f"by part ({ONE_SEED})"
     return Table(
         title=f"DPCL, the sentences about Figs. 1–5 on {spec.on}",
         columns=("figure", "loss", "sentence", "metric", "difference", "verdict"),
         rows=tuple(rows),
         notes=(
             "Figs. 1, 4: training loss; 2, 5: kNN; 3: gradient norm; – : an ordering that the paper"
-            " has no figure of. Differences are paired by seed, with Student's 95 % interval: a"
+            f" has no figure of. Differences are paired {pairing}, with Student's 95 % interval: a"
             " sentence holds where the interval is on its side of 0, “does not” where it is not"
             " above 0 in the direction of learning, and cannot be told where it holds 0.",
             f"Fig. 3: “does not change so much” holds where the norm stays within a factor of"
@@ -318,15 +335,21 @@ def _is_there(sentence: Sentence, found: Found) -> bool:
 
 
 def difference(sentence: Sentence, found: Found) -> Measured | None:
-    """At the end, paired by seed; None for one seed alone."""
+    """At the end, paired by seed; of one seed alone paired by parts of what it is judged by."""
     first, second = sentence.ways
-    ends = [seed[-1][sentence.metric] for seed in found[sentence.loss, first]]
+    ends = [seed[-1] for seed in found[sentence.loss, first]]
     base = (
-        [seed[0][sentence.metric] for seed in found[sentence.loss, first]]
+        [seed[0] for seed in found[sentence.loss, first]]
         if second is None
-        else [seed[-1][sentence.metric] for seed in found[sentence.loss, second]]
+        else [seed[-1] for seed in found[sentence.loss, second]]
     )
-    return over_repeats(np.subtract(ends, base)) if len(ends) > 1 else None
+    pairs = [
+        (end[sentence.metric], own[sentence.metric]) for end, own in zip(ends, base, strict=True)
+    ]
+    if len(pairs) == 1:
+        parts = (in_parts(side[0], sentence.metric) for side in (ends, base))
+        pairs = list(zip(*parts, strict=True))
+    return over_repeats([end - own for end, own in pairs]) if len(pairs) > 1 else None
 
 
 def judged(sentence: Sentence, apart: Measured) -> str:
@@ -344,7 +367,7 @@ def _judged(sentence: Sentence, found: Found) -> tuple[str, ...]:
     apart = difference(sentence, found)
     words = (sentence.figure, sentence.loss, sentence.said, sentence.metric)
     if apart is None:
-        return (*words, "one seed", "cannot be told")
+        return (*words, "one figure", "cannot be told")
     return (*words, str(apart), judged(sentence, apart))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -42,6 +42,8 @@ Way = Literal["none", "naive", "published", "proven"]
 WAYS: Final[tuple[Way, ...]] = ("none", "naive", "published", "proven")
 NO_NOISE: Final = 1e-9
 """The noise multiplier of ``none``: the same steps, with noise that nobody sees."""
+PARTS: Final = 8
+"""Of the queries, and batches of private images: what one training was judged by, part by part."""
 _ENCODED: Final = 500
 
 
@@ -131,22 +133,39 @@ class Judge:
         self.views = views_of(job.training.augmentation, features, self.image)
 
     def __call__(self, model: ContrastiveNetwork) -> dict[str, float]:
-        """Loss, gradient norm, kNN and probe."""
+        """Loss, gradient norm, kNN and probe; all but the norm also part by part (``in_parts``)."""
         loss, norm = self._loss_and_norm(model)
         memory = self._memory(model)
-        return {
-            "loss": loss,
-            "gradient norm": norm,
-            "kNN": knn_accuracy(memory),
-            "probe": ridge_probe(memory, penalty=self.job.training.penalty),
-        }
+        whole = {"loss": loss, "gradient norm": norm, **self._accuracies(memory)}
+        return whole | self._parts(model, memory)
+
+    def _accuracies(self, memory: Memory) -> dict[str, float]:
+        probe = ridge_probe(memory, penalty=self.job.training.penalty)
+        return {"kNN": knn_accuracy(memory), "probe": probe}
+
+    def _parts(self, model: ContrastiveNetwork, memory: Memory) -> dict[str, float]:
+        """The same of parts of the queries, and the loss of as many fixed batches."""
+        found: dict[str, float] = {}
+        for part, queries in enumerate(np.array_split(np.arange(len(memory.queries)), PARTS)):
+            asked = replace(memory, queries=memory.queries[queries], truth=memory.truth[queries])
+            found |= {part_of(name, part): one for name, one in self._accuracies(asked).items()}
+        for part in range(min(PARTS, len(self.images.private) // self.job.training.batch)):
+            with torch.no_grad():
+                loss = self._loss(*model(self._pairs_of(part)).chunk(2))
+            found[part_of("loss", part)] = float(loss)
+        return found
 
     @cached_property
     def _pairs(self) -> torch.Tensor:
-        """Two views of each image of the fixed batch, one half after the other."""
+        return self._pairs_of(0)
+
+    def _pairs_of(self, part: int) -> torch.Tensor:
+        """Two views of each image of a fixed batch, one half after the other."""
         batch = self.job.training.batch
-        inputs = self._inputs(self.images.private.features[:batch])
-        drawn = seeded("views of the fixed batch").random((batch, 2 * self.views.draws))
+        inputs = self._inputs(self.images.private.features[part * batch : (part + 1) * batch])
+        name = "views of the fixed batch"
+        rng = seeded(name, part) if part else seeded(name)
+        drawn = rng.random((batch, 2 * self.views.draws))
         halves = np.split(drawn.astype(np.float32), 2, axis=1)
         return torch.cat([self.views.view(inputs, torch.from_numpy(one)) for one in halves])
 
@@ -191,6 +210,17 @@ class Judge:
 
     def _inputs(self, rows: Any) -> torch.Tensor:
         return self.views.inputs(torch.from_numpy(np.array(rows, dtype=np.float32)))
+
+
+def part_of(metric: str, part: int) -> str:
+    """The name of a figure of one part of what is judged."""
+    return f"{metric}, part {part}"
+
+
+def in_parts(figures: Mapping[str, float], metric: str) -> list[float]:
+    """A figure of each part, in their order."""
+    names = (part_of(metric, part) for part in range(PARTS))
+    return [figures[name] for name in names if name in figures]
 
 
 def trained(way: Way, job: Job, images: Images, tell: Callable[[], None]) -> list[dict[str, float]]:

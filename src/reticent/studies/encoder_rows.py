@@ -1,7 +1,5 @@
 """Rows of studies on encoders: probes on few labels and kNN, paired with a baseline's."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -15,9 +15,8 @@ from reticent.audit.end_to_end.pairs import Combination, audit_pair, combination
 from reticent.audit.end_to_end.releases import Audited
 from reticent.guarantee.rounding import upper_text
 from reticent.parallel import map_tasks
-from reticent.results.table import Table
 from reticent.run.every_release import WHOLE_JOB, every_release
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +26,8 @@ class EndToEnd:
     pairs: int = 20
     command_pairs: int = 20
     """By the command line ``protect``."""
+    further_pairs: int = 4
+    """Of further ways to a network on texts, its estimator and its command: seconds a pair."""
     job_pairs: int = 1
     """Of the command ``run``, attacks included."""
     limit: float = 30.0
@@ -57,7 +58,7 @@ def study(spec: EndToEnd, run: Run) -> Outcome:
     run.steps.plan(len(combinations(every)))
     for name, audited in every.items():  # one at a time: what is done stays done after a stop
         asked = combinations({name: audited})
-        tasks = [(combination, *_effort(name, spec)) for combination in asked]
+        tasks = [(combination, *_effort(name, audited, spec)) for combination in asked]
         compute = partial(map_tasks, _audited, tasks, jobs=run.jobs)
         cells |= dict(zip(asked, run.cell((spec, name), compute, steps=len(asked)), strict=True))
     return Outcome(specifications=(spec,), tables=(_table(cells), _formats(cells)))
@@ -72,10 +73,12 @@ def _asked(spec: EndToEnd) -> dict[str, Audited]:
     }
 
 
-def _effort(name: str, spec: EndToEnd) -> tuple[int, float]:
+def _effort(name: str, audited: Audited, spec: EndToEnd) -> tuple[int, float]:
     """Pairs of one combination, and the seconds that one release may take."""
     if name in WHOLE_JOB:
         return spec.job_pairs, spec.job_limit
+    if audited.texts and ("arrays" in name or "(command)" in name):
+        return spec.further_pairs, spec.limit
     return spec.command_pairs if "(command)" in name else spec.pairs, spec.limit
 
 

@@ -1,10 +1,8 @@
 """An encoder fine-tuned by DP-SGD beside a proven head on its frozen features, at equal (ε, δ)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -12,9 +10,9 @@ from reticent.arrays import Array, Floats
 from reticent.data import Dataset, load
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
-from reticent.protect import ReleaseRequest, release_table
+from reticent.protect import ReleaseRequest, Terms, release_table
 from reticent.protect.noise_scales import noise_plan
-from reticent.protect.recipe import replay, tensors_of
+from reticent.protect.recipe import Recipe, replay, tensors_of
 from reticent.randomness import seeded
 from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head
@@ -87,12 +85,20 @@ class _Texts(NamedTuple):
     frozen: Task
 
 
-class _Row(NamedTuple):
+class AnswerRow(NamedTuple):
+    """What all draws of one learner answered, at one ε."""
+
     grade: str
     learner: str
     epsilon: str
     hits: Array
     """(draws, queries): whether each answer is right."""
+
+    @classmethod
+    def of(cls, cells: list[dict[str, Any]], truth: Array, learner: str, epsilon: str) -> Self:
+        """The row of the cells of all draws."""
+        hits = np.array([np.asarray(one["answers"]) == truth for one in cells])
+        return cls(cells[0]["grade"], learner, epsilon, hits)
 
 
 def study(spec: FineTuning, run: Run) -> Outcome:
@@ -119,12 +125,11 @@ def _data(spec: FineTuning, run: Run) -> _Texts:
 
 def _row(
     spec: FineTuning, run: Run, data: _Texts, which: tuple[float | str, str], draws: int
-) -> _Row:
+) -> AnswerRow:
     cells = [run.cell((spec, *which, draw), _answered, spec, data, *which) for draw in range(draws)]
     epsilon, learner = which
-    hits = np.array([np.asarray(one["answers"]) == data.frozen.truth for one in cells])
     shown = "–" if isinstance(epsilon, str) else upper_text(epsilon)
-    return _Row(cells[0]["grade"], learner, shown, hits)
+    return AnswerRow.of(cells, data.frozen.truth, learner, shown)
 
 
 def _answered(spec: FineTuning, data: _Texts, epsilon: float | str, learner: str) -> dict[str, Any]:
@@ -153,27 +158,24 @@ def _free_network(spec: FineTuning, data: _Texts) -> Array:
     recipe = request.planned(spec.length, len(classes))
     rows, labels = data.private.features.astype(np.float64), data.private.labels
     assert labels is not None
-    numbers = replay(recipe, noise_plan(recipe, request.terms), rows, labels)(
-        lambda _, value: value
-    )
-    scores = recipe.scores(tensors_of(recipe, numbers), data.queries)
+    scores = noiseless_scores(recipe, request.terms, (rows, labels), data.queries)
     return recipe.decided(scores, classes)
 
 
-def _table(spec: FineTuning, rows: list[_Row]) -> Table:
-    shown = []
-    for row, head in zip(
-        rows, (rows[place - place % 2] for place in range(len(rows))), strict=True
-    ):
-        accuracy = _interval(row.hits, None)
-        gain = ("–",) * 3 if row is head else _interval(row.hits, head.hits)
-        shown.append((row.grade, row.learner, row.epsilon, *accuracy, *gain))
+def noiseless_scores(
+    recipe: Recipe, terms: Terms, records: tuple[Floats, Array], queries: Floats
+) -> Floats:
+    """The scores of a model that takes the same steps, with clipped gradients and no noise."""
+    numbers = replay(recipe, noise_plan(recipe, terms), *records)(lambda _, value: value)
+    return recipe.scores(tensors_of(recipe, numbers), queries)
+
+
+def _table(spec: FineTuning, rows: list[AnswerRow]) -> Table:
     mode = "exact" if spec.exact else "fast"
-    return Table(
-        title=f"Fine-tuning on {spec.on}: {spec.records:,} private texts",
-        columns=("grade", "learner", "ε", "accuracy", "low", "high", "gain", "low", "high"),
-        rows=tuple(shown),
-        notes=(
+    return gains_table(
+        f"Fine-tuning on {spec.on}: {spec.records:,} private texts",
+        rows,
+        (
             f"{HEAD} learns a head on frozen features of MiniLM; {spec.architecture} trains"
             f" adapters (LoRA) and a head from the same public weights, texts of {spec.length}"
             f" tokens, {spec.epochs:g} epochs in batches of {spec.batch}, in {mode} mode.",
@@ -185,7 +187,19 @@ def _table(spec: FineTuning, rows: list[_Row]) -> Table:
     )
 
 
-def _interval(hits: Array, others: Array | None) -> tuple[str, ...]:
+def gains_table(title: str, rows: list[AnswerRow], notes: tuple[str, ...]) -> Table:
+    """Accuracies, and the gain of each row over the last one of ``HEAD`` above it."""
+    shown, head = [], rows[0]
+    for row in rows:
+        head = row if row.learner == HEAD else head
+        gain = ("–",) * 3 if row is head else paired_interval(row.hits, head.hits)
+        accuracy = paired_interval(row.hits, None)
+        shown.append((row.grade, row.learner, row.epsilon, *accuracy, *gain))
+    columns = ("grade", "learner", "ε", "accuracy", "low", "high", "gain", "low", "high")
+    return Table(title=title, columns=columns, rows=tuple(shown), notes=notes)
+
+
+def paired_interval(hits: Array, others: Array | None) -> tuple[str, ...]:
     """The mean, less that of others on the same queries, with its interval by resampling."""
     random = seeded("fine-tuning", *map(str, hits.shape))
     less = np.zeros((1, hits.shape[1])) if others is None else others

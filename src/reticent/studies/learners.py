@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 
 from reticent.guarantee import Grade
-from reticent.protect import ReleaseRequest, release_table
-from reticent.protect.table import WEIGHTS
-from reticent.results.table import Table
-from reticent.studies import losses
-from reticent.studies.alm_fig1 import unprotected_head
+from reticent.protect import ReleaseRequest, release_table, table
+from reticent.studies import alm_fig1, losses
 from reticent.studies.tasks import Task, task, unit_row_request
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
-ALL = ("noisy-gradient", "class-means", "lda", "adassp", WEIGHTS)
+ALL = ("noisy-gradient", "class-means", "lda", "adassp", table.WEIGHTS)
 SEEN: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     ("adult", "digits", "hospital100", "location", "trec"), ("class-means", "lda")
 )
@@ -97,7 +94,7 @@ def _free(spec: Learners, data: Task) -> dict[str, Any]:
     """The best of the heads without privacy, chosen on the queries themselves."""
     heads = []
     for penalty in spec.penalties:
-        head = unprotected_head(data, spec.wanted(1.0).with_options(penalty=penalty))
+        head = alm_fig1.unprotected_head(data, spec.wanted(1.0).with_options(penalty=penalty))
         answers = head.predict(data.queries)
         heads.append((float(np.mean(answers == data.truth)), penalty, answers.tolist()))
     accuracy, penalty, answers = max(heads)

@@ -1,7 +1,5 @@
 """Rows of the training studies: what a mechanism cost, and what the rows say about a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,8 +8,7 @@ import numpy as np
 
 from reticent.arrays import Array
 from reticent.audit import utility_loss
-from reticent.guarantee import Guarantee
-from reticent.guarantee.rounding import upper_text
+from reticent.guarantee import Guarantee, rounding
 from reticent.randomness import seeded
 from reticent.studies.trained import numbered
 
@@ -34,7 +31,7 @@ class Claim:
     delta: float
 
     @classmethod
-    def of(cls, guarantee: Guarantee, mechanism: str) -> Claim:
+    def of(cls, guarantee: Guarantee, mechanism: str) -> "Claim":
         """The claim that a release carries."""
         return Claim(
             grade=str(guarantee.grade),
@@ -63,7 +60,12 @@ class LossRow(Claim):
 
     def claimed(self) -> tuple[str, ...]:
         """As text, in the order of CLAIMED."""
-        return self.grade, self.mechanism, upper_text(self.epsilon), upper_text(self.delta)
+        return (
+            self.grade,
+            self.mechanism,
+            rounding.upper_text(self.epsilon),
+            rounding.upper_text(self.delta),
+        )
 
     def measured(self) -> tuple[str, ...]:
         """As text, in the order of MEASURED."""

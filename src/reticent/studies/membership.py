@@ -5,17 +5,15 @@ victim and all shadows anew, and measures each attack.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from reticent.attacks import Lira, Records, ScoreAttack, Shadows, train_shadows
-from reticent.attacks.shadow_network import AlmAttack, NetworkRecipe, ShokriAttack
-from reticent.audit import Measured, measured_attack
-from reticent.audit.metrics import over_repeats
+from reticent.attacks import Lira, Records, ScoreAttack, Shadows, shadow_network, train_shadows
+from reticent.audit import Measured, measured_attack, metrics
 from reticent.data import load, split
 from reticent.studies.trained import Run
 from reticent.training import MLPHead
@@ -80,13 +78,13 @@ class Membership:
     on: str
     members: int
     """As many others; twice as many records are the adversary's, a shadow sees half of those."""
-    attack: Literal["shokri", "alm"]
-    network: NetworkRecipe
+    attack: Literal["shokri", "alm"] = "shokri"
+    network: shadow_network.NetworkRecipe = field(default_factory=shadow_network.NetworkRecipe)
     shadows: int
-    around: int
+    around: int = 0
     """Shadows on halves of the scored records, for LiRA; 0 for no LiRA."""
-    victim: Victim
-    tried: str
+    victim: Victim = Victim()
+    tried: str = "nothing else was tried."
     """Which settings were compared, and what they gave; printed below the table."""
     seeds: int = 5
     first_seed: int = 10
@@ -95,8 +93,8 @@ class Membership:
     def built(self, shadows: Shadows, seed: int) -> ScoreAttack:
         """The shadow attack of the paper."""
         if self.attack == "alm":
-            return AlmAttack(shadows=shadows, recipe=self.network, seed=seed)
-        return ShokriAttack(shadows=shadows, recipe=self.network, seed=seed)
+            return shadow_network.AlmAttack(shadows=shadows, recipe=self.network, seed=seed)
+        return shadow_network.ShokriAttack(shadows=shadows, recipe=self.network, seed=seed)
 
 
 def trials(spec: Membership, run: Run) -> list[dict[str, Any]]:
@@ -120,7 +118,7 @@ def over_seeds(cells: list[dict[str, Any]], attack: str, figure: str) -> Measure
     """A figure of an attack over the seeds that have it; None where fewer than two do."""
     values = [cell["attacks"][attack][FIGURES[figure]] for cell in cells]
     known = [value for value in values if value is not None]
-    return over_repeats(known) if len(known) > 1 else None
+    return metrics.over_repeats(known) if len(known) > 1 else None
 
 
 def notes_of(spec: Membership) -> tuple[str, str]:
@@ -159,8 +157,8 @@ def seeds_above(cells: list[dict[str, Any]], figures: tuple[str, ...]) -> str:
     return ", ".join(counts)
 
 
-def _trial(spec: Membership, records: Records, seed: int, run: Run) -> dict[str, Any]:
-    size = spec.members
+def scored_and_own(records: Records, size: int, seed: int) -> tuple[Records, Records]:
+    """So many members and as many others behind them; and twice as many of the adversary's own."""
     parts = split(
         len(records),
         sizes={"members": size, "others": size, "adversary": 2 * size},
@@ -168,12 +166,17 @@ def _trial(spec: Membership, records: Records, seed: int, run: Run) -> dict[str,
         stratify=records.labels,
     )
     scored = records.take(np.concatenate([parts["members"], parts["others"]]))
+    return scored, records.take(parts["adversary"])
+
+
+def _trial(spec: Membership, records: Records, seed: int, run: Run) -> dict[str, Any]:
+    size = spec.members
+    scored, own = scored_and_own(records, size, seed)
     member = np.arange(2 * size) < size
     head = spec.victim.head(records, members=size, seed=seed)
     inside = scored.take(member)
     victim = spec.victim.head(records, members=size, seed=seed).fit(inside.inputs, inside.labels)
     run.steps.step()
-    own = records.take(parts["adversary"])
     attacks = [spec.built(_shadows(head, own, spec.shadows, seed, run), seed)]
     if spec.around:
         attacks.append(Lira(shadows=_shadows(head, scored, spec.around, seed, run)))

@@ -1,7 +1,5 @@
 """Every place for noise on one data set at one (ε, δ): weights, sums, loss, votes, inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,12 +8,10 @@ import numpy as np
 
 from reticent.data import Dataset
 from reticent.protect.registry import classifiers
-from reticent.results import Unprotected
-from reticent.results.protections import Protection
-from reticent.results.table import Table
+from reticent.results import Unprotected, protections
 from reticent.run.protections import LONGEST, Bench, ProtectionsSpec
 from reticent.studies.tasks import Task, task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +27,7 @@ class Places:
     seed: int = 0
 
     @property
-    def asked(self) -> ProtectionsSpec:
+    def protections(self) -> ProtectionsSpec:
         """The request that ``compare-protections`` would get for these numbers."""
         return ProtectionsSpec(
             epsilon=self.epsilon,
@@ -90,21 +86,21 @@ SPECS: Mapping[str, tuple[Places, ...]] = {
 
 def study(specs: tuple[Places, ...], run: Run) -> Outcome:
     """Every place for noise on one data set: accuracy and what attacks find, at one (ε, δ)."""
-    run.steps.plan(sum(1 + len(spec.asked.names) for spec in specs))
+    run.steps.plan(sum(1 + len(spec.protections.names) for spec in specs))
     return Outcome(specifications=specs, tables=tuple(_table(spec, run) for spec in specs))
 
 
 def _table(spec: Places, run: Run) -> Table:
     data = task(spec.on, records=spec.records, seed=spec.seed, folder=run.folder)
-    bench = Bench(data.private, _queries(data), spec.asked)
+    bench = Bench(data.private, _queries(data), spec.protections)
     free = run.cell((spec, "free"), _free, bench)
     rows, skipped = [], {}
-    for name in spec.asked.names:
+    for name in spec.protections.names:
         cell = run.cell((spec, name), _measured, bench, name)
         if "skipped" in cell:
             skipped[name] = cell["skipped"]
         else:
-            rows.append(Protection.model_validate(cell))
+            rows.append(protections.Protection.model_validate(cell))
     found = bench.compared(rows, skipped, Unprotected.model_validate(free))
     return _with_seen(found.table(), spec.on, data.private.name)
 

@@ -15,11 +15,10 @@ from reticent.arrays import Floats
 from reticent.guarantee import Relation
 from reticent.protect import ReleaseRequest, plan, release_table
 from reticent.protect.table import WEIGHTS
-from reticent.results.table import Table
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.losses import bare
 from reticent.studies.tasks import Task, task, unit_row_request
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,17 +12,11 @@ import numpy as np
 
 from reticent.arrays import Array
 from reticent.guarantee import Relation
-from reticent.protect import ReleaseRequest, release_table
-from reticent.protect.plan import CLASS_MEANS, NOISY_GRADIENT, Situation
-from reticent.results.table import Table
-from reticent.studies.alm_fig1 import unprotected_head
-from reticent.studies.losses import bare
-from reticent.studies.plan_fit import PROTOTYPES, Cell
-from reticent.studies.tasks import Task, unit_row_request
-from reticent.studies.trained import Outcome, Run
-from reticent.studies.uneven_tasks import uneven_task
+from reticent.protect import ReleaseRequest, plan, release_table
+from reticent.studies import alm_fig1, losses, plan_fit, tasks, uneven_tasks
+from reticent.studies.trained import Outcome, Run, Table
 
-NAMES = (NOISY_GRADIENT, CLASS_MEANS)
+NAMES = (plan.NOISY_GRADIENT, plan.CLASS_MEANS)
 COLUMNS = (
     "data", "records", "features", "classes", "rarest share", "ε", "before", *NAMES,
     "balanced before", *(f"balanced {name}" for name in NAMES),
@@ -44,7 +38,9 @@ class UnevenGrid:
 
     def wanted(self, records: int, epsilon: float) -> ReleaseRequest:
         """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
-        return unit_row_request(epsilon=epsilon, delta=self.delta, records=records, mean_bound=1.0)
+        return tasks.unit_row_request(
+            epsilon=epsilon, delta=self.delta, records=records, mean_bound=1.0
+        )
 
 
 SPECS: Mapping[str, UnevenGrid] = {
@@ -84,7 +80,7 @@ def study(spec: UnevenGrid, run: Run) -> Outcome:
 
 
 def _rows(spec: UnevenGrid, name: str, records: int, run: Run) -> list[tuple[str, ...]]:
-    data = uneven_task(name, records=records, seed=spec.seed, folder=run.folder)
+    data = uneven_tasks.uneven_task(name, records=records, seed=spec.seed, folder=run.folder)
     classes = data.private.classes
     rarest = float(min(np.mean(data.truth == label) for label in classes))
     before = run.cell((spec, name, records, "free"), _free, spec, records, data)
@@ -104,20 +100,23 @@ def _rows(spec: UnevenGrid, name: str, records: int, run: Run) -> list[tuple[str
             for by in NAMES
         ]
         accuracies, balanced = (
-            [bare(pair[side], 4) for pair in (before, *after)] for side in (0, 1)
+            [losses.bare(pair[side], 4) for pair in (before, *after)] for side in (0, 1)
         )
         rows.append((*public, f"{epsilon:g}", *accuracies, *balanced))
     return rows
 
 
-def _free(spec: UnevenGrid, records: int, data: Task) -> tuple[float, float]:
+def _free(spec: UnevenGrid, records: int, data: tasks.Task) -> tuple[float, float]:
     """Of the best of the heads without privacy, chosen on the queries themselves."""
     requests = (spec.wanted(records, 1.0).with_options(penalty=lam) for lam in spec.penalties)
-    return max(_scores(unprotected_head(data, one).predict(data.queries), data) for one in requests)
+    return max(
+        _scores(alm_fig1.unprotected_head(data, one).predict(data.queries), data)
+        for one in requests
+    )
 
 
 def protected_accuracies(
-    spec: UnevenGrid, records: int, data: Task, epsilon: float, name: str
+    spec: UnevenGrid, records: int, data: tasks.Task, epsilon: float, name: str
 ) -> tuple[float, float]:
     """Accuracy and balanced accuracy of a learner, means over the draws."""
     request = spec.wanted(records, epsilon).by(name)
@@ -128,7 +127,7 @@ def protected_accuracies(
     return float(means[0]), float(means[1])
 
 
-def _scores(answers: Array, data: Task) -> tuple[float, float]:
+def _scores(answers: Array, data: tasks.Task) -> tuple[float, float]:
     """Accuracy and balanced accuracy; a class that no query has does not count."""
     right = answers == data.truth
     recalls = [
@@ -139,7 +138,7 @@ def _scores(answers: Array, data: Task) -> tuple[float, float]:
     return float(right.mean()), float(np.mean(recalls))
 
 
-def uneven_cells(result: Mapping[str, Any]) -> list[Cell]:
+def uneven_cells(result: Mapping[str, Any]) -> list[plan_fit.Cell]:
     """The rows of the result that ``reproduce beyond plan-uneven --out`` wrote."""
     (spec,), (table,) = result["specifications"], result["tables"]
     if tuple(table["columns"]) != COLUMNS:
@@ -147,18 +146,18 @@ def uneven_cells(result: Mapping[str, Any]) -> list[Cell]:
     return [_cell(spec["delta"], row) for row in table["rows"]]
 
 
-def _cell(delta: float, row: Sequence[str]) -> Cell:
+def _cell(delta: float, row: Sequence[str]) -> plan_fit.Cell:
     on, (records, features, classes) = row[0], map(int, row[1:4])
     share, epsilon, before = map(float, row[4:7])
     after = dict(zip(NAMES, map(float, row[7 : 7 + len(NAMES)]), strict=True))
-    situation = Situation(
+    situation = plan.Situation(
         records=records,
         features=features,
         classes=classes,
         epsilon=epsilon,
         delta=delta,
         relation=Relation.ADD_REMOVE,
-        prototypes=on in PROTOTYPES,
+        prototypes=on in plan_fit.PROTOTYPES,
         rarest_share=share,
     )
-    return Cell(on=on, situation=situation, before=before, after=after)
+    return plan_fit.Cell(on=on, situation=situation, before=before, after=after)

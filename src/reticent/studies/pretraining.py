@@ -1,11 +1,9 @@
 """Encoders learnt from private images without labels: what they gain over their first weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 from scipy import stats
@@ -43,6 +41,7 @@ class Pretraining:
     """Every number is public and was chosen before a query was asked."""
 
     standardised = fixed_head = twins = False  # a ``Variant`` has them
+    learning_rate = cast("float | None", None)  # the recipe's own; ``AtRate`` has another
 
     on: str
     records: int
@@ -71,6 +70,8 @@ class Pretraining:
         chosen: dict[str, Any] = {"standardised": self.standardised, "fixed_head": self.fixed_head}
         if row.share is not None:
             chosen["coupling_share"] = row.share
+        if self.learning_rate is not None:
+            chosen["learning_rate"] = self.learning_rate
         return ReleaseRequest.of(
             epsilon=row.epsilon,
             delta=self.delta,
@@ -111,6 +112,13 @@ class Variant(Pretraining):
     """Whether the first row has a twin that takes the same steps without noise."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AtRate(Pretraining):
+    """The same with a learning rate that is said."""
+
+    learning_rate: float | None = 0.5
+
+
 _MNIST: Final = Pretraining(
     on="mnist",
     records=60_000,
@@ -126,11 +134,15 @@ SPECS: Mapping[str, Pretraining] = {
     "mnist": _MNIST,
     "mnist-standardised": Variant(**vars(_MNIST), standardised=True),
     "mnist-fixed-head": Variant(**vars(_MNIST), standardised=True, fixed_head=True),
-    "mnist-masked": replace(_MNIST, coupling_shares=(), beside=(MASKED,)),
+    "mnist-masked": replace(_MNIST, coupling_shares=(), beside=(MASKED,), epsilons=(3.0,)),
+    "mnist-masked-rate": AtRate(
+        **vars(replace(_MNIST, coupling_shares=(), beside=(MASKED,), epsilons=(3.0,), seeds=3))
+    ),
     "mnist-split": replace(
         _MNIST,
         coupling_shares=(0.003, 1 / 17, 0.5, 0.9),
         epsilons=(3.0,),
+        steps=60,
         seeds=3,
         exact=False,
     ),
@@ -140,10 +152,11 @@ SPECS: Mapping[str, Pretraining] = {
         shape="32x32x3",
         augmentation="natural",
         batch=512,
-        steps=100,
+        steps=60,
         epsilons=(8.0,),
         memory=5_000,
         queries=4_000,
+        standardised=True,
         twins=True,
         seeds=3,
         exact=False,
@@ -171,25 +184,28 @@ def study(spec: Pretraining, run: Run) -> Outcome:
 
     One table for each data set.
     """
-    private, test = _images(spec, run)
+    private, test = images_of(spec, run)
     run.steps.plan(spec.seeds * (1 + len(spec.rows)))
     starts = [
-        run.cell((*_inputs(spec), "start", spec.shape, seed), _start, spec, private, test, seed)
+        run.cell(
+            (*_inputs(spec), "start", spec.shape, seed), first_weights, spec, private, test, seed
+        )
         for seed in range(spec.seeds)
     ]
     drawn: dict[Row, list[dict[str, Any]]] = {row: [] for row in spec.rows}
     for seed in range(spec.seeds):
         for row in spec.rows:
             key = (*_inputs(spec), spec.batch, spec.steps, spec.delta, spec.exact, *row, seed)
-            drawn[row].append(run.cell(key, _trained, spec, private, test, (row, seed)))
+            drawn[row].append(run.cell(key, trained, spec, private, test, (row, seed)))
     return Outcome(specifications=(spec,), tables=(_shown(spec, starts, drawn),))
 
 
 def _inputs(spec: Pretraining) -> tuple[object, ...]:
-    return spec.on, spec.standardised, spec.fixed_head
+    said = () if spec.learning_rate is None else (spec.learning_rate,)
+    return spec.on, spec.standardised, spec.fixed_head, *said
 
 
-def _images(spec: Pretraining, run: Run) -> tuple[Dataset, Dataset]:
+def images_of(spec: Pretraining, run: Run) -> tuple[Dataset, Dataset]:
     """Private images, of which the first have labels for the probes, and others to ask about."""
     if spec.on == "digits":
         whole = load("digits")
@@ -201,7 +217,8 @@ def _images(spec: Pretraining, run: Run) -> tuple[Dataset, Dataset]:
     return private.take(np.arange(spec.records)), test.take(np.arange(spec.queries))
 
 
-def _start(spec: Pretraining, private: Dataset, test: Dataset, seed: int) -> dict[str, Any]:
+def first_weights(spec: Pretraining, private: Dataset, test: Dataset, seed: int) -> dict[str, Any]:
+    """What the encoder of a seed is worth before its first step."""
     recipe = spec.request(spec.rows[0], seed).planned(private.features.shape[1], 0)
     assert isinstance(recipe, ContrastiveRecipe)
     weights = {
@@ -211,9 +228,10 @@ def _start(spec: Pretraining, private: Dataset, test: Dataset, seed: int) -> dic
     return _judged(spec, recipe, weights, private, test)
 
 
-def _trained(
+def trained(
     spec: Pretraining, private: Dataset, test: Dataset, row: tuple[Row, int]
 ) -> dict[str, Any]:
+    """What the encoder of a row and a seed is worth, with its grade and the scales of its noise."""
     if not row[0].has_noise:
         return _twin(spec, private, test, row)
     released = release_encoder(private, spec.request(*row))
@@ -282,7 +300,7 @@ def _shown(
     first = tuple(f"{np.mean([one[name] for one in starts]):.4f}" for name in METRICS)
     rows = [("first weights", "–", "–", "–", "–", *first, str(len(starts)))]
     for row, found in drawn.items():
-        gains = tuple(_gain(found, starts, name) for name in METRICS)
+        gains = tuple(gain(found, starts, name) for name in METRICS)
         rows.append((*_words(row, found[0], spec), *gains, str(len(found))))
     return Table(
         title=f"Pre-training on {spec.records:,} private images of {spec.on}, without labels",
@@ -310,9 +328,8 @@ def _words(row: Row, found: Mapping[str, Any], spec: Pretraining) -> tuple[str, 
     return row.method, str(found["grade"]), *claim, share
 
 
-def _gain(
-    found: Sequence[Mapping[str, Any]], starts: Sequence[Mapping[str, Any]], name: str
-) -> str:
+def gain(found: Sequence[Mapping[str, Any]], starts: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The mean of a metric, with its gain over the first weights of the same seeds."""
     values = np.array([one[name] for one in found])
     gains = values - np.array([one[name] for one in starts[: len(values)]])
     if len(gains) < 2:

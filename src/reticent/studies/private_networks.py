@@ -1,24 +1,17 @@
 """Whole networks by DP-SGD: proven accuracy on images, and an attack before and after."""
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from reticent.guarantee import Relation
-from reticent.guarantee.rounding import upper_text
-from reticent.protect import Release, ReleaseRequest, release_table
-from reticent.protect.noise_scales import with_scales
-from reticent.protect.recipes.network import NetworkRecipe
-from reticent.protect.recipes.sampled_gradients import GRADIENTS
-from reticent.results.table import Table
+from reticent.guarantee import Relation, rounding
+from reticent.protect import Release, ReleaseRequest, noise_scales, release_table
+from reticent.protect.recipes import network, sampled_gradients
+from reticent.studies import losses, membership, tasks
 from reticent.studies.attacked_networks import AttackedNetworks, Training, attacked
-from reticent.studies.losses import bare
-from reticent.studies.membership import Victim
-from reticent.studies.tasks import Task, task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +45,7 @@ class PrivateNetworks:
             delta=self.delta,
             relation=Relation.ADD_REMOVE,
             records=self.records,
-            recipe=NetworkRecipe.name,
+            recipe=network.NetworkRecipe.name,
             mechanism=row.mechanism,
             architecture=training.architecture,
             shape=training.shape,
@@ -68,12 +61,12 @@ class PrivateNetworks:
 
 _PAPERNOT = ".981 at ε = 2.93"
 _CONV = Training(architecture="conv", shape="1x28x28", batch=1024, epochs=5.0, learning_rate=4.0)
-_NOISIER = dataclasses.replace(_CONV, batch=2048)
+_NOISIER = replace(_CONV, batch=2048)
 _TRAMER = ".987 at ε = 3"
-_ON_WAVELETS = dataclasses.replace(
+_ON_WAVELETS = replace(
     _CONV, architecture="scattering-conv", shape="81x7x7", batch=2048, epochs=15.0
 )
-_ON_WAVELETS_NOISIER = dataclasses.replace(_ON_WAVELETS, batch=4096)
+_ON_WAVELETS_NOISIER = replace(_ON_WAVELETS, batch=4096)
 _DIGITS = Training(architecture="mlp", shape=None, batch=512, epochs=40.0, learning_rate=1.0)
 SPECS: Mapping[str, PrivateNetworks | AttackedNetworks] = {
     "mnist": PrivateNetworks(
@@ -112,7 +105,7 @@ SPECS: Mapping[str, PrivateNetworks | AttackedNetworks] = {
         training=Training(
             architecture="mlp", shape=None, batch=625, epochs=12.0, learning_rate=2.0, average=0.9
         ),
-        victim=Victim(),
+        victim=membership.Victim(),
     ),
     "digits": PrivateNetworks(
         on="digits",
@@ -135,7 +128,7 @@ def study(spec: PrivateNetworks | AttackedNetworks, run: Run) -> Outcome:
     if isinstance(spec, AttackedNetworks):
         return Outcome(specifications=(spec,), tables=(attacked(spec, run),))
     run.steps.plan(sum(row.draws for row in spec.rows))
-    data = task(spec.on, records=spec.records, seed=0, folder=run.folder)
+    data = tasks.task(spec.on, records=spec.records, seed=0, folder=run.folder)
     drawn: dict[Row, list[dict[str, Any]]] = {row: [] for row in spec.rows}
     for number in range(max(row.draws for row in spec.rows)):
         for row in spec.rows:
@@ -145,7 +138,7 @@ def study(spec: PrivateNetworks | AttackedNetworks, run: Run) -> Outcome:
     return Outcome(specifications=(spec,), tables=(_shown(spec, drawn),))
 
 
-def _drawn(spec: PrivateNetworks, row: Row, data: Task) -> dict[str, Any]:
+def _drawn(spec: PrivateNetworks, row: Row, data: tasks.Task) -> dict[str, Any]:
     released = release_table(data.private, spec.wanted(row))
     return {
         "accuracy": float(np.mean(released.predict(data.queries) == data.truth)),
@@ -157,9 +150,9 @@ def _drawn(spec: PrivateNetworks, row: Row, data: Task) -> dict[str, Any]:
 def _noise(released: Release) -> dict[str, Any]:
     """Deviation of the noise over the clip, and how often it is added."""
     recipe = released.recipe
-    assert isinstance(recipe, NetworkRecipe)
-    plan = with_scales(recipe, released.scales, released.terms)
-    noise = plan[GRADIENTS].noise
+    assert isinstance(recipe, network.NetworkRecipe)
+    plan = noise_scales.with_scales(recipe, released.scales, released.terms)
+    noise = plan[sampled_gradients.GRADIENTS].noise
     return {"steps": recipe.steps_taken, "deviation": noise.std / recipe.clip}
 
 
@@ -172,14 +165,14 @@ def _shown(spec: PrivateNetworks, drawn: Mapping[Row, list[dict[str, Any]]]) -> 
                 draws[0]["grade"],
                 row.mechanism,
                 "exact" if row.exact else "fast",
-                upper_text(draws[0]["epsilon"]),
-                upper_text(spec.delta),
+                rounding.upper_text(draws[0]["epsilon"]),
+                rounding.upper_text(spec.delta),
                 str(row.training.batch),
                 f"{draws[0]['deviation']:.3f}",
                 str(draws[0]["steps"]),
-                bare(float(np.mean(found)), 4),
-                bare(min(found), 4),
-                bare(float(np.std(found, ddof=1)), 4) if len(found) > 1 else "–",
+                losses.bare(float(np.mean(found)), 4),
+                losses.bare(min(found), 4),
+                losses.bare(float(np.std(found, ddof=1)), 4) if len(found) > 1 else "–",
                 str(len(found)),
                 row.published,
             )

@@ -16,11 +16,9 @@ from reticent.data import Dataset
 from reticent.guarantee import Grade, Relation
 from reticent.protect import ReleaseRequest, release_encoder
 from reticent.protect.recipes.exact_rows import unit_rows
-from reticent.results.table import Table
-from reticent.studies import losses
+from reticent.studies import losses, tasks
 from reticent.studies.encoder_rows import Gain, Labelled, Probing, gains, gains_table, probed
-from reticent.studies.tasks import Task, task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 RECIPE = "prototypes"
 PROTOTYPES, COMPONENTS = "prototypes", "private PCA only"
@@ -90,7 +88,7 @@ def study(spec: Prototypes, run: Run) -> Outcome:
     """
     runs = {PROTOTYPES: spec.runs, COMPONENTS: spec.runs_beside}
     run.steps.plan(1 + sum(runs.values()) * len(spec.epsilons))
-    data = task(spec.on, records=spec.records, seed=0, folder=run.folder)
+    data = tasks.task(spec.on, records=spec.records, seed=0, folder=run.folder)
     labelled = _labelled(data, spec.probing)
     frozen = run.cell((spec, "frozen"), _frozen, labelled, spec.probing)
     rows: list[tuple[tuple[str, ...], Mapping[str, Gain]]] = [
@@ -106,7 +104,7 @@ def study(spec: Prototypes, run: Run) -> Outcome:
     return Outcome(specifications=(spec,), tables=(_table(spec, data, rows),))
 
 
-def _labelled(data: Task, spec: Probing) -> Labelled:
+def _labelled(data: tasks.Task, spec: Probing) -> Labelled:
     """The first private records with their labels, and the first queries."""
     rows = data.private.take(np.arange(min(spec.memory, len(data.private))))
     names = np.asarray(data.private.classes)
@@ -141,7 +139,7 @@ def _released(
 
 
 def _table(
-    spec: Prototypes, data: Task, rows: list[tuple[tuple[str, ...], Mapping[str, Gain]]]
+    spec: Prototypes, data: tasks.Task, rows: list[tuple[tuple[str, ...], Mapping[str, Gain]]]
 ) -> Table:
     return gains_table(
         f"Private prototypes on {spec.on}: {len(data.private):,} private records without labels,"

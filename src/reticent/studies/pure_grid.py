@@ -8,11 +8,8 @@ import numpy as np
 
 from reticent.protect import ReleaseRequest, release_table
 from reticent.protect.plan_pure import LEARNERS, WEIGHTS
-from reticent.results.table import Table
-from reticent.studies.losses import bare
-from reticent.studies.plan_fit import PlanGrid, unprotected_accuracy
-from reticent.studies.tasks import Task, task, unit_row_request
-from reticent.studies.trained import Outcome, Run
+from reticent.studies import losses, plan_fit, tasks
+from reticent.studies.trained import Outcome, Run, Table
 
 FEWEST_FOR_WEIGHTS: Final = 5.0
 """N·ε/((C − 1)·d): with fewer records for a weight the optimum drowns in noise, and is not tried.
@@ -35,7 +32,7 @@ class PureGrid:
 
     def request(self, records: int, epsilon: float, learner: str) -> ReleaseRequest:
         """Rows at norm 1; noise on the optimum is centred by a noisy mean."""
-        return unit_row_request(
+        return tasks.unit_row_request(
             epsilon=epsilon, delta=0.0, records=records, mechanism=LEARNERS[learner], mean_bound=1.0
         ).by(learner)
 
@@ -79,7 +76,7 @@ def study(spec: PureGrid, run: Run) -> Outcome:
 
 def _rows(spec: PureGrid, place: int, run: Run) -> list[tuple[str, ...]]:
     records = spec.sizes[place]
-    data = task(spec.on, records=records, seed=spec.seed, folder=run.folder)
+    data = tasks.task(spec.on, records=records, seed=spec.seed, folder=run.folder)
     before = spec.before[place] if spec.before else _before(spec, records, data, run)
     features, classes = data.private.features.shape[1], len(data.private.classes)
     rows = []
@@ -88,7 +85,7 @@ def _rows(spec: PureGrid, place: int, run: Run) -> list[tuple[str, ...]]:
         reached = [
             UNTRIED
             if name == WEIGHTS and each < FEWEST_FOR_WEIGHTS
-            else bare(
+            else losses.bare(
                 run.cell(
                     (spec, records, epsilon, name),
                     protected_accuracy,
@@ -101,7 +98,7 @@ def _rows(spec: PureGrid, place: int, run: Run) -> list[tuple[str, ...]]:
             for name in LEARNERS
         ]
         public = (str(records), str(features), str(classes), f"{epsilon:g}")
-        rows.append((*public, bare(before, 4), *reached))
+        rows.append((*public, losses.bare(before, 4), *reached))
     return rows
 
 
@@ -109,13 +106,13 @@ def _source(spec: PureGrid) -> str:
     return f" (results/plan-grid-{spec.on}.json)" if spec.before else ""
 
 
-def _before(spec: PureGrid, records: int, data: Task, run: Run) -> float:
-    grid = PlanGrid(on=spec.on, sizes=spec.sizes, seed=spec.seed)
-    found: float = run.cell((grid, records), unprotected_accuracy, grid, records, data)
+def _before(spec: PureGrid, records: int, data: tasks.Task, run: Run) -> float:
+    grid = plan_fit.PlanGrid(on=spec.on, sizes=spec.sizes, seed=spec.seed)
+    found: float = run.cell((grid, records), plan_fit.unprotected_accuracy, grid, records, data)
     return found
 
 
-def protected_accuracy(spec: PureGrid, data: Task, request: ReleaseRequest) -> float:
+def protected_accuracy(spec: PureGrid, data: tasks.Task, request: ReleaseRequest) -> float:
     """The mean over draws; the optimum behind "weights" is costly, and one draw has to do."""
     draws = 1 if request.recipe == WEIGHTS else spec.draws
     answers = (release_table(data.private, request).predict(data.queries) for _ in range(draws))

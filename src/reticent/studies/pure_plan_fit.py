@@ -11,14 +11,8 @@ import numpy as np
 
 from reticent.arrays import Floats
 from reticent.guarantee import Relation
+from reticent.protect import plan_pure
 from reticent.protect.plan import LARGEST_SIGNAL, LossCurve, LossRange, Situation
-from reticent.protect.plan_pure import (
-    LEARNERS,
-    MATRIX_LDA,
-    PURE_MEANS,
-    PureRule,
-    PureSignals,
-)
 from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.plan_fit import PROTOTYPES
@@ -38,11 +32,11 @@ class PureGridCell:
     after: Mapping[str, float]
 
     @cached_property
-    def signals(self) -> PureSignals:
+    def signals(self) -> plan_pure.PureSignals:
         """How far class means stand out of each learner's noise, from public numbers alone."""
-        return PureSignals.of(self.situation)
+        return plan_pure.PureSignals.of(self.situation)
 
-    def choice(self, rule: PureRule) -> str:
+    def choice(self, rule: plan_pure.PureRule) -> str:
         """The learner that the rule takes."""
         return rule.choice(self.signals, prototypes=self.situation.prototypes)
 
@@ -50,11 +44,11 @@ class PureGridCell:
         """What the best learner with hindsight has more of accuracy than this one."""
         return max(self.after.values()) - self.after[learner]
 
-    def regret(self, rule: PureRule) -> float:
+    def regret(self, rule: plan_pure.PureRule) -> float:
         """The regret of what the rule takes."""
         return self.regret_of(self.choice(rule))
 
-    def loss(self, rule: PureRule) -> float:
+    def loss(self, rule: plan_pure.PureRule) -> float:
         """The utility loss 1 − after/before of the choice."""
         return 1 - self.after[self.choice(rule)] / self.before
 
@@ -63,7 +57,7 @@ class PureGridCell:
 class PureFit:
     """A rule and the curve of the losses of what it chooses."""
 
-    rule: PureRule
+    rule: plan_pure.PureRule
     curve: LossCurve
 
     def predicted(self, cell: PureGridCell) -> LossRange:
@@ -84,7 +78,7 @@ def cells_of(results: Iterable[Mapping[str, Any]]) -> list[PureGridCell]:
 
 def _cell(on: str, row: Sequence[str]) -> PureGridCell:
     records, features, classes = (int(value) for value in row[:3])
-    tried = zip(LEARNERS, row[5:], strict=True)
+    tried = zip(plan_pure.LEARNERS, row[5:], strict=True)
     return PureGridCell(
         on=on,
         situation=Situation(
@@ -167,7 +161,7 @@ def _covers(fit: PureFit, cell: PureGridCell) -> bool:
     return predicted.low <= max(cell.loss(fit.rule), _LEAST) <= predicted.high
 
 
-def _rule(cells: Sequence[PureGridCell]) -> PureRule:
+def _rule(cells: Sequence[PureGridCell]) -> plan_pure.PureRule:
     """Of least squared regret; its constants lie midway between cells, as those of trees do.
 
     Squares: one cell that loses ten points is worse than ten that lose one.
@@ -177,7 +171,7 @@ def _rule(cells: Sequence[PureGridCell]) -> PureRule:
     told = np.array([cell.situation.prototypes for cell in cells])
     matrix, means = (
         np.array([cell.regret_of(learner) ** 2 for cell in cells])
-        for learner in (MATRIX_LDA, PURE_MEANS)
+        for learner in (plan_pure.MATRIX_LDA, plan_pure.PURE_MEANS)
     )
     smallest = _between(ratios)
     rules = []
@@ -186,7 +180,7 @@ def _rule(cells: Sequence[PureGridCell]) -> PureRule:
         best = np.round(chosen @ (matrix - means), 9)
         rules.append((-float(best.max()), signal, smallest[int(best.argmax())], cluster))
     _, largest, ratio, cluster = min(rules)  # of equally good ones the smallest signal
-    return PureRule(
+    return plan_pure.PureRule(
         smallest_ratio=float(ratio), largest_signal=float(largest), cluster_ratio=float(cluster)
     )
 
@@ -208,16 +202,16 @@ def _parted(
     ]
 
 
-def _slopes(cells: Sequence[PureGridCell], rule: PureRule) -> tuple[float, float]:
+def _slopes(cells: Sequence[PureGridCell], rule: plan_pure.PureRule) -> tuple[float, float]:
     slopes, *_ = np.linalg.lstsq(_logs(cells, rule), _logits(cells, rule), rcond=None)
     return float(slopes[0]), float(slopes[1])
 
 
-def _logs(cells: Sequence[PureGridCell], rule: PureRule) -> Floats:
+def _logs(cells: Sequence[PureGridCell], rule: plan_pure.PureRule) -> Floats:
     signals = (min(cell.signals.signal(cell.choice(rule)), LARGEST_SIGNAL) for cell in cells)
     return np.array([(1.0, math.log(signal)) for signal in signals])
 
 
-def _logits(cells: Sequence[PureGridCell], rule: PureRule) -> Floats:
+def _logits(cells: Sequence[PureGridCell], rule: plan_pure.PureRule) -> Floats:
     losses = np.clip([cell.loss(rule) for cell in cells], _LEAST, _MOST)
     return np.asarray(np.log(losses / (1 - losses)))

@@ -4,14 +4,22 @@ What comes out says that the way from data to verdict runs. Sizes are far below 
 verdict here is about these sizes alone, each row says ``quick``, and nothing is kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from reticent.studies.index import PAPERS, entries
-from reticent.studies.index.entry import Counted, Entry, Files, Held, Ours, Row, figure_at, row_of
+from reticent.studies.index.entry import (
+    Counted,
+    Document,
+    Entry,
+    Held,
+    Ours,
+    Row,
+    figure_at,
+    read_from,
+    row_of,
+)
 from reticent.studies.trained import Outcome, Run
 
 QUICK: Final = "quick"
@@ -52,25 +60,21 @@ def _dpcl(run: Run) -> Outcome:
     return dpcl_figures.study(replace(spec, training=training, losses=("SimCLR",)), run)
 
 
-def _falls(files: Files) -> Ours:
-    document = files(QUICK)
-    rows = document["tables"][3]["rows"] if document else []
+@read_from(QUICK)
+def _falls(document: Document) -> Ours:
+    rows = document["tables"][3]["rows"]
     falling = [row for row in rows if row[0].startswith("2: the loss falls")]
     return Counted(sum(row[2] == "holds" for row in falling), len(falling))
 
 
-def _above_guessing(files: Files) -> Ours:
-    document = files(QUICK)
-    if document is None:
-        return None
+@read_from(QUICK)
+def _above_guessing(document: Document) -> Ours:
     ours = next(row[2] for row in document["tables"][0]["rows"] if row[0] == "attack precision")
     return Held(ours != "–" and float(ours) > 0.5, f"precision {ours}")
 
 
-def _above_naive(files: Files) -> Ours:
-    document = files(QUICK)
-    if document is None:
-        return None
+@read_from(QUICK)
+def _above_naive(document: Document) -> Ours:
     (row,) = (
         one
         for one in document["tables"][1]["rows"]
@@ -84,7 +88,6 @@ ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], Entry]]] = {
         _alm,
         Entry(
             item="quick: accuracy of the attack on a tuned head, digits",
-            kind="trained",
             source="Section 6.2, CIFAR-10",
             published="0.62",
             ours=figure_at(QUICK, 0, "accuracy", attack="ALM's shadow network"),
@@ -96,7 +99,6 @@ ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], Entry]]] = {
         _lu,
         Entry(
             item="quick: accuracy loss falls in ε, both noises, digits",
-            kind="trained",
             source="Finding 2",
             published="falls",
             ours=_falls,
@@ -107,7 +109,6 @@ ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], Entry]]] = {
         _slides,
         Entry(
             item="quick: shadow attack finds members, digits",
-            kind="trained",
             source="How well can MIA perform?",
             published="precision above .5",
             ours=_above_guessing,
@@ -118,7 +119,6 @@ ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], Entry]]] = {
         _dpcl,
         Entry(
             item="quick: noisy similarities end above naive noise in kNN, digits",
-            kind="trained",
             source="Figure 2",
             published="above",
             ours=_above_naive,
@@ -131,10 +131,9 @@ ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], Entry]]] = {
 def quick_row(paper: str, run: Run) -> Row:
     """The small item of one paper, run now, with its verdict."""
     compute, entry = ITEMS[paper]
-    document: Mapping[str, Any] = {
-        "tables": [table.to_dict() for table in compute(run).tables],
-    }
-    return row_of(paper, entry, lambda name: document if name == QUICK else None)
+    document = {"tables": [table.to_dict() for table in compute(run).tables]}
+    row = row_of(paper, entry, {QUICK: document}.get)
+    return row._replace(file="–")  # nothing is kept
 
 
 def exact_row(paper: str) -> Row:

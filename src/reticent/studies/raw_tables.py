@@ -11,11 +11,9 @@ from reticent.data import Dataset, Schema, read_by_schema
 from reticent.data.folder import find
 from reticent.guarantee import Relation
 from reticent.protect import ReleaseRequest, release_table
-from reticent.results.table import Table
-from reticent.studies import losses
-from reticent.studies.alm_fig1 import unprotected_head
+from reticent.studies import alm_fig1, losses
 from reticent.studies.tasks import Task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +106,7 @@ def _free(spec: RawTable, data: Task) -> dict[str, Any]:
     asked = _request(spec, 1.0, data).by("weights")
     for penalty in spec.penalties:
         options = {"penalty": penalty, "bound": 1.0, "norms": "scale", "intercept": 0.1}
-        head = unprotected_head(data, asked.with_options(**options))
+        head = alm_fig1.unprotected_head(data, asked.with_options(**options))
         answers = head.predict(data.queries)
         heads.append((float(np.mean(answers == data.truth)), penalty, answers.tolist()))
     accuracy, penalty, answers = max(heads)

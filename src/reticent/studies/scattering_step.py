@@ -5,19 +5,17 @@ with the most right answers on held-out public images, over all its ε together.
 a constant for any other images.
 """
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reticent.data import Dataset, load
 from reticent.protect import release_table
-from reticent.results.table import Table
 from reticent.studies import losses
 from reticent.studies.scattering import ScatteringHead
 from reticent.studies.tasks import Task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 from reticent.training.encoders.cache import cached_features
 from reticent.training.encoders.scattering import Scattering
 
@@ -73,7 +71,7 @@ def chosen(shares: Mapping[float, tuple[float, ...]]) -> float:
 def grey(images: Dataset) -> Dataset:
     """Images of one channel, rounded to whole numbers."""
     plane = np.rint(images.inputs @ _LUMA).astype(np.uint8)[..., None]
-    return dataclasses.replace(images, name=f"{images.name}-grey", inputs=plane)
+    return replace(images, name=f"{images.name}-grey", inputs=plane)
 
 
 def _task(spec: StepLimits, run: Run) -> Task:

@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from reticent.attacks.shadow_network import NetworkRecipe
-from reticent.audit import Measured
-from reticent.audit.metrics import over_repeats
+from reticent.audit import Measured, metrics
 from reticent.guarantee import Relation, Sensitivity
 from reticent.mechanisms import DiscreteLaplace, Laplace, Logistic
-from reticent.results.table import Table
-from reticent.studies import membership
-from reticent.studies.losses import bare
-from reticent.studies.trained import Outcome, Run
+from reticent.studies import losses, membership
+from reticent.studies.trained import Outcome, Run, Table
 
 PUBLISHED: Mapping[str, tuple[str, str, str]] = {  # training, test, precision
     "adult": (".848", ".842", ".503"),
@@ -32,16 +29,12 @@ LEAKAGE: Mapping[str, str] = {"adult": ".0023", "mnist": ".0035", "location": ".
 """TPR − FPR of Lu et al., Table 5, whose victims have a convexified loss."""
 FIGURES = ("AUC", "TPR − FPR", "TPR at 1 % FPR")
 
-NOTHING = "nothing else was tried."
 SPECS: Mapping[str, membership.Membership] = {
     "location": membership.Membership(
         on="location",
         members=1_200,
-        attack="shokri",
-        network=NetworkRecipe(),
         shadows=20,
         around=24,
-        victim=membership.Victim(),
         tried=(
             "λ = 0 and 1e-3, and attack networks with scaled and plain probabilities, ReLU and"
             " tanh, 30 to 100 passes and two step lengths were compared on one seed. At λ = 1e-3,"
@@ -52,10 +45,8 @@ SPECS: Mapping[str, membership.Membership] = {
     "mnist": membership.Membership(
         on="mnist",
         members=10_000,
-        attack="shokri",
         network=NetworkRecipe(passes=10),
         shadows=5,
-        around=0,
         victim=membership.Victim(passes=30),
         tried=(
             "this setting was run on five seeds, with a precision of .515. Passes and shadow models"
@@ -65,10 +56,8 @@ SPECS: Mapping[str, membership.Membership] = {
     "adult": membership.Membership(
         on="adult",
         members=10_000,
-        attack="shokri",
         network=NetworkRecipe(passes=10, learning_rate=1e-3),
         shadows=10,
-        around=0,
         victim=membership.Victim(passes=30),
         tried=(
             "with a step length of .01, as on the other data, the attack network gave all records"
@@ -80,34 +69,23 @@ SPECS: Mapping[str, membership.Membership] = {
         name: membership.Membership(
             on=name,
             members=2_000,
-            attack="shokri",
-            network=NetworkRecipe(),
             shadows=10,
-            around=0,
-            victim=membership.Victim(),
-            tried=NOTHING,
         )
         for name in membership.SHOPPERS
     },
     "hospital100": membership.Membership(
         on="hospital100",
         members=10_000,
-        attack="shokri",
         network=NetworkRecipe(passes=10),
         shadows=5,
-        around=0,
         victim=membership.Victim(passes=30),
-        tried=NOTHING,
     ),
     "digits": membership.Membership(
         on="digits",
         members=400,
-        attack="shokri",
-        network=NetworkRecipe(),
         shadows=8,
         around=24,
         victim=membership.Victim(penalty=0.0),
-        tried=NOTHING,
     ),
 }
 
@@ -126,8 +104,8 @@ def study(spec: membership.Membership, run: Run) -> Outcome:
 def _slides_table(spec: membership.Membership, cells: list[dict[str, Any]]) -> Table:
     attack = next(iter(cells[0]["attacks"]))
     figures = {
-        "training accuracy": over_repeats([cell["training"] for cell in cells]),
-        "test accuracy": over_repeats([cell["test"] for cell in cells]),
+        "training accuracy": metrics.over_repeats([cell["training"] for cell in cells]),
+        "test accuracy": metrics.over_repeats([cell["test"] for cell in cells]),
         "attack precision": membership.over_seeds(cells, attack, "precision"),
         "attack recall": membership.over_seeds(cells, attack, "recall"),
     }
@@ -184,7 +162,7 @@ def _attack_table(spec: membership.Membership, cells: list[dict[str, Any]]) -> T
 def _with_ends(found: Measured | None) -> tuple[str, str, str]:
     if found is None:
         return "–", "–", "–"
-    value, low, high = (bare(number, 4) for number in (found.value, found.low, found.high))
+    value, low, high = (losses.bare(number, 4) for number in (found.value, found.low, found.high))
     return value, low, high
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from reticent.audit.intervals import Share
 from reticent.protect.smoothing import NO_PRIVACY, SmoothedClassifier, certified_accuracy
 from reticent.randomness import seeded
-from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.tasks import Task, task
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import SoftmaxHead
 
 _TAIL = 0.025

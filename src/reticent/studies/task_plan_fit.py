@@ -5,8 +5,6 @@ with the middle as zero: a schema as an owner would write it, and none that coul
 is fitted to all tables but one and judged on that one; what is shipped is fitted to all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -15,19 +13,14 @@ import numpy as np
 
 from reticent.arrays import Array, Floats
 from reticent.data import Dataset, Schema
-from reticent.protect import ReleaseRequest
-from reticent.protect.plan import LossCurve
-from reticent.protect.public_facts import target_options
-from reticent.protect.recipes.regression import RegressionRecipe
-from reticent.protect.recipes.weights import WeightsRecipe
-from reticent.protect.task_loss import labels_ratio, regression_ratio
+from reticent.protect import ReleaseRequest, plan, public_facts, task_loss
+from reticent.protect.recipes import regression, weights
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
-from reticent.results.table import Table
 from reticent.run.spec import RunSpec
 from reticent.run.tasks.models import drawing, unprotected_labels, unprotected_regression
 from reticent.studies.task_tables import Loaded, read_written
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 COLUMNS: Final = (
     *("table", "records", "features", "labels", "ε", "ratio", "constant", "before", "after"),
@@ -125,7 +118,7 @@ def _request(schema: Schema, spec: RunSpec) -> ReleaseRequest:
     if schema.target is None:
         options |= {"intercept": spec.intercept, "norms": spec.norms, "outputs": "sigmoid"}
     else:
-        options |= target_options(schema.target.low, schema.target.high)
+        options |= public_facts.target_options(schema.target.low, schema.target.high)
     return ReleaseRequest(
         terms=spec.terms(epsilon=spec.epsilon),
         records=spec.records,
@@ -138,10 +131,10 @@ def ratio_of(schema: Schema, request: ReleaseRequest) -> float:
     """ρ of a request, as ``plan`` computes it."""
     terms: Terms = request.terms
     recipe = request.planned(len(schema.names), max(len(schema.classes), 1))
-    if isinstance(recipe, RegressionRecipe):
-        return regression_ratio(schema, recipe, terms)
-    assert isinstance(recipe, WeightsRecipe)
-    return labels_ratio(schema, recipe)
+    if isinstance(recipe, regression.RegressionRecipe):
+        return task_loss.regression_ratio(schema, recipe, terms)
+    assert isinstance(recipe, weights.WeightsRecipe)
+    return task_loss.labels_ratio(schema, recipe)
 
 
 def _explained(predicted: Array, truth: Array) -> float:
@@ -186,10 +179,10 @@ def cells_of(rows: Sequence[Sequence[str]]) -> list[Cell]:
     return found
 
 
-def fitted(cells: Sequence[Cell]) -> LossCurve:
+def fitted(cells: Sequence[Cell]) -> plan.LossCurve:
     """Least squares; half the width holds nine residuals of ten of tables that were left out."""
     constant, slope = _line(cells)
-    return LossCurve(constant=constant, slope=slope, half=_half(cells))
+    return plan.LossCurve(constant=constant, slope=slope, half=_half(cells))
 
 
 def held(cells: Sequence[Cell]) -> tuple[int, int]:

@@ -6,8 +6,6 @@ diabetes were set after a look at its columns, and its zeros after a first run: 
 they come from the private table, so that its releases are declared.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +18,11 @@ from reticent.data import Dataset, Schema, data_folder, read_by_schema
 from reticent.data.folder import find
 from reticent.files import partial_folder
 from reticent.protect.table import kept_rows
-from reticent.results import Interval
-from reticent.results.table import Table
-from reticent.results.task_results import TaskResults
+from reticent.results import Interval, task_results
 from reticent.run.releases import recommended_kind
 from reticent.run.spec import RunData, RunSpec
-from reticent.run.tasks.job import Asked, run_task
-from reticent.run.tasks.measures import Measured, kinds_of
-from reticent.studies.trained import Outcome, Run
+from reticent.run.tasks import job, measures
+from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import SoftmaxHead
 
 ADULT: Final = ("adult/adult.data", "adult/adult.test")
@@ -106,15 +101,15 @@ def _measured(spec: TaskTables, name: str, epsilon: float, folder: Path | None) 
     if schema.task == "classification":
         return [[*lead, *row] for row in _classes(roles, chosen)]
     target = schema.target
-    asked = Asked(
+    asked = job.TaskSpec(
         labels=tuple(column.name for column in schema.labels),
         target=None if target is None else (target.low, target.high),
         unit="" if target is None else target.unit,
     )
-    return [[*lead, *row] for row in _rows(run_task(roles, chosen, asked).results)]
+    return [[*lead, *row] for row in _rows(job.run_task(roles, chosen, asked).results)]
 
 
-def _rows(found: TaskResults) -> list[list[str]]:
+def _rows(found: task_results.TaskResults) -> list[list[str]]:
     release, verdict = found.recommended, found.conclusion
     audit = "–" if release.audit is None else release.audit.verdict
     pairs = zip(found.unprotected.measures, release.measures, strict=True)
@@ -150,8 +145,9 @@ def _classes(roles: RunData, spec: RunSpec) -> list[list[str]]:
         *((f"recall of {name}", names == name) for name in roles.private.classes),
     ]:
         one_label = (chosen.sum(), 1)
-        measured = Measured(
-            kinds=kinds_of(("hit",), numbers=False)[:1], truth=np.ones(one_label, dtype=np.int64)
+        measured = measures.Measured(
+            kinds=measures.kinds_of(("hit",), numbers=False)[:1],
+            truth=np.ones(one_label, dtype=np.int64),
         )
         hits = [(answers == names)[chosen].astype(np.int64)[:, None] for answers in (free, *told)]
         (before,), (after,) = measured.of(hits[:1]), measured.of(hits[1:])

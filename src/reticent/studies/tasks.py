@@ -105,9 +105,16 @@ def _encoded(name: str, part: str, folder: Path | None) -> Dataset:
     return _with_features(data, unit_root(data.features))
 
 
-ENCODED = ("cifar10", "cifar10-simclr", "cifar100", "stl10")
-"""Features in a folder: EfficientNet-Lite0's, those of the Keras SimCLR example, and two sets that
-are read where their files are there."""
+ENCODED = ("cifar10", "cifar100", "stl10")
+"""Features in a folder: EfficientNet-Lite0's, and two sets that are read where their files are."""
+
+
+def _simclr(part: str, folder: Path | None) -> Dataset:
+    """CIFAR-10 through the paper's own small encoder, which is trained first."""
+    from reticent.studies.alm_encoder import simclr_features
+
+    data = simclr_features(part, folder)
+    return _with_features(data, unit_root(data.features))
 
 
 def _adult_log(part: str, folder: Path | None) -> Dataset:
@@ -132,18 +139,16 @@ def _mnist5k_coarse(folder: Path | None) -> Dataset:
 
 def _trec(part: str, folder: Path | None) -> Dataset:
     """TREC questions as MiniLM's sentence vectors."""
-    from reticent.training.encoders.cache import cached_features
-    from reticent.training.encoders.named import encoder_of
+    from reticent.training.encoders import cache, named
 
-    return cached_features(load(f"trec-{part}", folder), encoder_of("minilm"))
+    return cache.cached_features(load(f"trec-{part}", folder), named.encoder_of("minilm"))
 
 
 def _mnist_scattering(part: str, folder: Path | None) -> Dataset:
     """MNIST through fixed wavelets, every place of their maps: 81 × 7 × 7 numbers an image."""
-    from reticent.training.encoders.cache import cached_features
-    from reticent.training.encoders.named import encoder_of
+    from reticent.training.encoders import cache, named
 
-    return cached_features(load(f"mnist-{part}", folder), encoder_of("scattering-maps"))
+    return cache.cached_features(load(f"mnist-{part}", folder), named.encoder_of("scattering-maps"))
 
 
 _WHOLE: Mapping[str, Callable[[Path | None], Dataset]] = {
@@ -160,6 +165,7 @@ _WITH_TEST: Mapping[str, Callable[[str, Path | None], Dataset]] = {
     "mnist": lambda part, folder: load(f"mnist-{part}", folder),  # pixel/255
     "mnist-scattering": _mnist_scattering,
     **{name: partial(_encoded, name) for name in ENCODED},
+    "cifar10-simclr": _simclr,
     "adult": lambda part, folder: load(f"adult-{part}", folder),  # UCI Adult
     "adult-log": _adult_log,
     "trec": _trec,

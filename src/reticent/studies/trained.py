@@ -5,7 +5,6 @@ noise), so it can be kept in a file and taken from there when the same command i
 """
 
 import ast
-import dataclasses
 import datetime
 import hashlib
 import importlib
@@ -13,7 +12,7 @@ import importlib.metadata
 import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,20 @@ from reticent import strict_json
 from reticent.files import write_atomic
 from reticent.results.table import Table
 from reticent.validation import InputError
+
+__all__ = [
+    "LIBRARIES",
+    "Cells",
+    "Outcome",
+    "Run",
+    "Steps",
+    "Table",  # what an outcome is made of
+    "Trained",
+    "exact_in",
+    "numbered",
+    "record",
+    "trained_in",
+]
 
 LIBRARIES = ("reticent", "numpy", "scipy", "scikit-learn", "torch")
 
@@ -162,7 +175,7 @@ def record(outcome: Outcome, *, command: str) -> dict[str, object]:
         "command": command,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "versions": _versions(),
-        "specifications": [dataclasses.asdict(spec) for spec in outcome.specifications],
+        "specifications": [asdict(spec) for spec in outcome.specifications],
         "tables": [table.to_dict() for table in outcome.tables],
     }
 

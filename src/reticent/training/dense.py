@@ -34,6 +34,7 @@ import torch
 from sklearn.base import clone
 
 from reticent.arrays import ArrayLike, Flags, Floats, Integers
+from reticent.training import optimisers
 from reticent.training.mlp_head import MLPHead
 
 
@@ -123,8 +124,8 @@ def optimiser_of(parameters: list[Any], recipe: Recipe) -> torch.optim.Optimizer
         "fused": True,
     }
     if recipe.optimiser == "sgd":
-        return torch.optim.SGD(parameters, momentum=MOMENTUM, **shared)
-    return torch.optim.Adam(parameters, **shared)
+        return optimisers.SGD(parameters, momentum=MOMENTUM, **shared)
+    return optimisers.Adam(parameters, **shared)
 
 
 def _batches(records: int, recipe: Recipe, generator: torch.Generator) -> Iterator[Any]:

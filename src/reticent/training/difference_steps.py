@@ -29,9 +29,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from reticent.arrays import Flags, Floats, Floats32, Integers
-from reticent.training.anderson import AndersonMixing
-from reticent.training.logit_changes import changes_by_head
-from reticent.training.softmax import SoftmaxObjective
+from reticent.training import anderson, logit_changes, softmax
 
 DENSE = 640
 """Unknowns for which the Hessian is exact."""
@@ -211,7 +209,7 @@ MOST_PASSES = 30
 class Reference:
     """The head that all differences are taken to, and what it answers to the rows."""
 
-    objective: SoftmaxObjective
+    objective: softmax.SoftmaxObjective
     data: Turned
     """Of rows divided by the radius, so that no scale leaves the range of float32."""
     point: Floats
@@ -219,7 +217,7 @@ class Reference:
     residuals: Floats32
 
     @classmethod
-    def at(cls, objective: SoftmaxObjective, data: Turned, point: Floats) -> Reference:
+    def at(cls, objective: softmax.SoftmaxObjective, data: Turned, point: Floats) -> Reference:
         """The head with coordinates V = ``point``."""
         p = np.concatenate([objective.probabilities(b, point) for b in objective.blocks()])
         residuals = p.copy()
@@ -280,7 +278,7 @@ class DifferenceSteps:
         best = np.full(len(goals), np.inf)
         answer = np.zeros_like(self._constant)
         first = _columns(-preconditioner.solve(self._constant))
-        mixing = AndersonMixing(np.zeros_like(first), first, memory=MEMORY)
+        mixing = anderson.AndersonMixing(np.zeros_like(first), first, memory=MEMORY)
         for _ in range(MOST_PASSES):
             point = np.ascontiguousarray(mixing.point.T).reshape(answer.shape)
             gradient = self._gradient(point)
@@ -300,7 +298,9 @@ class DifferenceSteps:
             rows = self._rows[block.rows]
             moved = point[block.heads].reshape(-1, features) @ rows.T
             changes = moved.reshape(-1, others, len(rows))
-            changes_by_head(changes, self._probabilities, self._weights, block.rows.start)
+            logit_changes.changes_by_head(
+                changes, self._probabilities, self._weights, block.rows.start
+            )
             total[block.heads] += (moved @ rows).reshape(-1, others, features)
         return np.asarray(total)
 

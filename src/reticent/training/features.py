@@ -1,7 +1,5 @@
 """Public maps of feature rows that keep every norm within a public bound, in float64."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Literal, cast
@@ -84,7 +82,7 @@ class MappedRows:
 
     ndim = 2
 
-    def __init__(self, rows: Rows, mapped: Callable[[Floats], Floats]) -> None:
+    def __init__(self, rows: "Rows", mapped: Callable[[Floats], Floats]) -> None:
         self._rows = rows
         self._mapped = mapped
         self.shape = (len(rows), mapped(rows[:0]).shape[1])

@@ -4,8 +4,6 @@ What the theorem needs is public and given: the classes, a bound on the features
 penalty, the normaliser N and the tolerance τ. What is fitted is a function of the records alone.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -87,7 +85,7 @@ class CertifiedFit:
     """The pipeline or search that called the fit, where one did."""
 
 
-_FITS: WeakKeyDictionary[LinearHead, CertifiedFit] = WeakKeyDictionary()
+_FITS: "WeakKeyDictionary[LinearHead, CertifiedFit]" = WeakKeyDictionary()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

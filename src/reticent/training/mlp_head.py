@@ -3,8 +3,6 @@
 Training needs torch; a trained head predicts in float64 with numpy alone.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib
 from collections.abc import Sequence
@@ -113,7 +111,7 @@ class MLPHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"classes must be at least 2 classes, got {len(self.classes_)} class")
         return self._map(rows), indices_of(labels, self.classes_)
 
-    def recipe(self, features: int) -> Recipe:
+    def recipe(self, features: int) -> "Recipe":
         """The parameters as training takes them, for rows of this width and ``classes_``."""
         recipe: Recipe = trainer("dense").Recipe(
             sizes=(features, *[self.width] * (self.layers - 1), len(self.classes_)),

@@ -4,8 +4,6 @@ Small ones (tanh, no batch norms, a public seed), and encoders that start from p
 which a part is trained (``fine_tuning``).
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import os
@@ -13,13 +11,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from reticent.training.encoders.base import channels_last
-from reticent.training.encoders.named import imported
-from reticent.training.encoders.pretrained import EFFICIENTNET_FILE, MINILM_FILES, load_minilm
+from reticent.training.encoders import base, named, pretrained
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
+    from reticent.training.fine_tuning.folder import FolderKind
     from reticent.training.fine_tuning.texts import TextSource, TokenEncoder
 
 Builder = Callable[[tuple[int, ...], int], nn.Module]
@@ -59,7 +56,7 @@ def conv(shape: tuple[int, ...], classes: int) -> nn.Module:
         raise InputError(
             f"shape must be channels×height×width or height×width×channels for conv, got {shape}"
         )
-    last = channels_last(shape)
+    last = base.channels_last(shape)
     features = nn.Sequential(
         *([_ChannelsFirst()] if last else []),
         nn.Conv2d(shape[2 if last else 0], 16, 8, stride=2, padding=2),
@@ -141,11 +138,12 @@ NETWORKS: Final[dict[str, Builder]] = {
     "minilm-head": minilm("head"),
     "efficientnet-lite0-last": efficientnet,
 }
+_OF_IMAGES: Final = ("conv", "efficientnet-lite0-last")
 TRUST_VARIABLE: Final = "RETICENT_TRUST_CODE"
 _trusted: set[str] = set()
 _PUBLIC: Final = {
-    **{name: MINILM_FILES for name in NETWORKS if name.startswith("minilm-")},
-    "efficientnet-lite0-last": EFFICIENTNET_FILE,
+    **{name: pretrained.MINILM_FILES for name in NETWORKS if name.startswith("minilm-")},
+    "efficientnet-lite0-last": pretrained.EFFICIENTNET_FILE,
 }
 
 
@@ -153,11 +151,11 @@ def network(name: str, shape: tuple[int, ...], classes: int, *, seed: int) -> nn
     """A network with its first weights drawn from a public seed.
 
     ``name`` is one of ``NETWORKS``; a folder of transformers, perhaps with ``#lora-last`` or
-    ``#head``; or ``package.module:function`` of a function that is called with the shape of a
-    record and the number of classes.
+    ``#head``, or of timm, perhaps with ``#head``; or ``package.module:function`` of a function that
+    is called with the shape of a record and the number of classes.
     """
     builder = NETWORKS.get(name) or (_folder_builder(name) if _is_folder(name) else None)
-    builder = builder or imported(name, kind="network")  # type: ignore[assignment]
+    builder = builder or named.imported(name, kind="network")  # type: ignore[assignment]
     if not callable(builder):
         raise InputError(f"network {name!r} must be a function, got {type(builder).__name__}")
     with torch.random.fork_rng(devices=[]):
@@ -207,7 +205,7 @@ def trained_shapes(
     )
 
 
-def token_encoder(name: str, length: int) -> TokenEncoder:
+def token_encoder(name: str, length: int) -> "TokenEncoder":
     """From texts to the rows that the named network reads, of so many tokens each.
 
     >>> token_encoder("minilm-lora", 8).encode(["Who?"]).tolist()
@@ -215,9 +213,11 @@ def token_encoder(name: str, length: int) -> TokenEncoder:
     """
     from reticent.training.fine_tuning.texts import TokenEncoder
 
-    if name in NETWORKS or not _is_folder(name):
-        if not name.startswith("minilm-"):
-            raise InputError(f"texts must be given to an encoder of texts, got the model {name!r}")
+    if not reads_texts(name):
+        if name not in NETWORKS and "/" in name:
+            _refuse_no_folder(name)
+        raise InputError(f"texts must be given to an encoder of texts, got the model {name!r}")
+    if name in NETWORKS:
         return TokenEncoder(_minilm_source(), length)
     from reticent.training.fine_tuning.folder import folder_source, split_name
 
@@ -226,11 +226,31 @@ def token_encoder(name: str, length: int) -> TokenEncoder:
 
 def reads_texts(name: str) -> bool:
     """Whether the named network is an encoder of texts: other numbers would be taken for tokens."""
-    if name in NETWORKS or not _is_folder(name):
-        return name.startswith("minilm-")
-    from reticent.training.fine_tuning.folder import split_name
+    kind = _folder_kind(name)
+    return name.startswith("minilm-") if kind is None else kind.reads_texts
 
-    return split_name(name)[0].is_dir()
+
+def reads_images(name: str) -> bool:
+    """Whether the named network must be told the shape of an image: a name, or a folder of timm."""
+    kind = _folder_kind(name)
+    return name in _OF_IMAGES if kind is None else not kind.reads_texts
+
+
+def _folder_kind(name: str) -> "FolderKind | None":
+    """Of a name that is a path to a folder that is there; None of all others."""
+    if name in NETWORKS or not _is_folder(name):
+        return None
+    from reticent.training.fine_tuning.folder import folder_kind, split_name
+
+    folder, _ = split_name(name)
+    return folder_kind(folder) if folder.is_dir() else None
+
+
+def _refuse_no_folder(name: str) -> None:
+    """Of a path: what is wrong with the folder, before what its network reads."""
+    from reticent.training.fine_tuning.folder import folder_kind, split_name
+
+    folder_kind(split_name(name)[0])
 
 
 def _is_folder(name: str) -> bool:
@@ -240,20 +260,20 @@ def _is_folder(name: str) -> bool:
 
 def _folder_builder(name: str) -> Builder:
     def build(shape: tuple[int, ...], classes: int) -> nn.Module:
-        from reticent.training.fine_tuning.folder import folder_source, split_name
-        from reticent.training.fine_tuning.texts import text_network
+        from reticent.training.fine_tuning.folder import folder_network
 
-        folder, part = split_name(name)
-        return text_network(folder_source(folder), part, shape, classes)
+        return folder_network(name, shape, classes)
 
     return build
 
 
-def _minilm_source() -> TextSource:
+def _minilm_source() -> "TextSource":
     from reticent.training.fine_tuning.texts import TextSource
 
-    model = load_minilm()
-    return TextSource(encoder=model.network, tokenizer=model.tokenizer, public_weights=MINILM_FILES)
+    model = pretrained.load_minilm()
+    return TextSource(
+        encoder=model.network, tokenizer=model.tokenizer, public_weights=pretrained.MINILM_FILES
+    )
 
 
 def _shapes(name: str, shape: tuple[int, ...], classes: int) -> dict[str, tuple[int, ...]]:

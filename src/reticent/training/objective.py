@@ -4,8 +4,6 @@ J(V) = (1/N)·Σ loss(V h, target) + (λ/2)‖V − centre‖². V is optimised,
 centre is 0 but for objective perturbation, whose linear term ⟨b, V⟩/N is a centre of −b/(λN).
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -133,11 +131,11 @@ class LinearObjective(ABC):
             total += of_block.T @ self.rows[block]
         return total / self.records
 
-    def curvature(self, v: Floats) -> Curvature:
+    def curvature(self, v: Floats) -> "Curvature":
         """The Hessian at V, ready to be multiplied."""
         return Curvature(self, v, self.products(v))
 
-    def products(self, v: Floats) -> Products:
+    def products(self, v: Floats) -> "Products":
         """V h of every record, a block at a time."""
         return Products(self, v)
 

@@ -8,8 +8,6 @@ ends on every data set because each step provably lowers J by a fixed amount, or
 smallest gradient so far by a fixed factor (docs/theory.md D.2).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -157,7 +155,7 @@ class Line:
     _slopes: dict[float, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, here: Curvature, direction: Floats) -> Line:
+    def of(cls, here: Curvature, direction: Floats) -> "Line":
         """The line from a point, against a direction."""
         return cls(here, direction, list(here.outputs), list(here.objective.products(direction)))
 

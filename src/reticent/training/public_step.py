@@ -2,8 +2,9 @@
 
 ``enclosing`` finds what stands around a fit: estimators that call it, and code that replaces its
 own. A head or learner cannot see the pipeline around it, but it can see who called: a scaler that a
-Pipeline fits on the private rows, or a search over settings (GridSearchCV), makes what is fitted
-depend on all rows before any bound is applied. What runs in another process is not seen here.
+Pipeline fits on the private rows, or a search over settings (GridSearchCV, cross_val_score), makes
+what is fitted depend on all rows before any bound is applied. What runs in another process is not
+seen here.
 """
 
 import re
@@ -28,7 +29,7 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from reticent.arrays import ArrayLike, Floats
@@ -197,6 +198,7 @@ def _result(values: Any, count: int) -> Any:
     return result
 
 
+_VALIDATION: Final = "sklearn.model_selection._validation"
 _NAME: Final = re.compile(r"[\w.-]{1,64}")
 """What a step may be called: its name stands in a certificate, and a sentence would stand there."""
 _STEP: Final = "step '{name}' before the head was fitted on public data alone"
@@ -225,16 +227,22 @@ def enclosing(estimator: BaseEstimator | None = None) -> Enclosing:
     stated: tuple[str, ...] = ()
     for caller in _callers(estimator):
         if not isinstance(caller, Pipeline):
-            name = type(caller).__name__
-            return Enclosing(
-                problem="fit must be called by itself or at the end of a Pipeline of PublicSteps,"
-                f" got a fit inside {name}, which looks at the private rows too"
-            )
+            return _looked_at_by(type(caller).__name__)
         steps = steps_before(caller)
         if steps.problem is not None:
             return steps
         stated = (*stated, *steps.stated)
+    if (function := _cross_validation()) is not None:
+        return _looked_at_by(function)
     return Enclosing(stated=stated)
+
+
+def _looked_at_by(name: str) -> Enclosing:
+    return Enclosing(
+        problem="fit must be called by itself or at the end of a Pipeline of PublicSteps, got a fit"
+        f" inside {name}, which looks at the private rows too: choose settings and measure on"
+        " public rows"
+    )
 
 
 def steps_before(pipeline: Pipeline) -> Enclosing:
@@ -246,8 +254,7 @@ def steps_before(pipeline: Pipeline) -> Enclosing:
         if type(step) is not PublicStep:
             return Enclosing(
                 problem=f"step {name!r} before the head must be a PublicStep, got "
-                f"{type(step).__name__}, which was fitted on the private rows: fit it on public "
-                "rows and wrap it, PublicStep(step)"
+                f"{type(step).__name__}, {_remedy(step)}, PublicStep(step)"
             )
         if not _NAME.fullmatch(name):
             return Enclosing(
@@ -257,6 +264,13 @@ def steps_before(pipeline: Pipeline) -> Enclosing:
     return Enclosing(stated=tuple(_STEP.format(name=name) for name, _ in named))
 
 
+def _remedy(step: Any) -> str:
+    """A step that learns nothing need not be fitted, but may look at all rows at once."""
+    if isinstance(step, BaseEstimator) and not get_tags(step).requires_fit:
+        return "which may look at all rows at once: wrap it, to be shown one row at a time"
+    return "which was fitted on the private rows: fit it on public rows and wrap it"
+
+
 def is_public_step(line: str) -> bool:
     """Whether a stated line is that of a step that was fitted on public data.
 
@@ -264,6 +278,18 @@ def is_public_step(line: str) -> bool:
     True
     """
     return re.fullmatch(_STEP.format(name=_NAME.pattern), line) is not None
+
+
+def _cross_validation() -> str | None:
+    """The function of scikit-learn (cross_val_score and its like) that this fit runs in, if any."""
+    frame: FrameType | None = sys._getframe(1)
+    found = None
+    while frame is not None:
+        name = frame.f_code.co_name
+        if frame.f_globals.get("__name__") == _VALIDATION and not name.startswith(("_", "<")):
+            found = name  # the outermost: cross_val_score calls cross_validate
+        frame = frame.f_back
+    return found
 
 
 def _callers(estimator: BaseEstimator | None) -> Iterator[BaseEstimator]:

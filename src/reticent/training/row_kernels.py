@@ -54,7 +54,11 @@ def _power_of_two(row: Floats) -> float:
 
 @compiled
 def _fit_rows(rows: Floats, limit: float, lengthen: bool) -> None:
-    """In place; entries near the ends of the float range are scaled before they are squared."""
+    """In place; entries near the ends of the float range are scaled before they are squared.
+
+    A row that is not finite becomes zero: it was so when it was checked, and nobody is to gain by
+    changing it afterwards.
+    """
     for i in range(rows.shape[0]):
         row = rows[i]
         power = _power_of_two(row)
@@ -63,7 +67,9 @@ def _fit_rows(rows: Floats, limit: float, lengthen: bool) -> None:
         for j in range(row.size):
             total += (row[j] * down) * (row[j] * down)
         norm = math.sqrt(total)
-        if not norm <= limit / power or (lengthen and norm > 0.0):  # true of NaN
+        if not norm < math.inf:
+            row[:] = 0.0
+        elif not norm <= limit / power or (lengthen and norm > 0.0):
             factor = limit / norm
             for j in range(row.size):
                 row[j] = row[j] * down * factor

@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 
 from reticent.arrays import Array, ArrayLike, Floats, Integers
 from reticent.data.dataset import where
-from reticent.training.linear_head import Choices, LinearHead
+from reticent.training import linear_head, records
 from reticent.training.objective import EXP_ERROR, UNIT, LinearObjective, gamma
-from reticent.training.records import real_targets, without_private_values
 from reticent.validation import InputError
 
 
@@ -78,7 +77,7 @@ class SigmoidObjective(LinearObjective):
         return spread / max(self.targets.size, 1)
 
 
-class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
+class SigmoidHead(ClassifierMixin, linear_head.LinearHead):  # type: ignore[misc]
     """min (1/N)·Σ Σ_c BCE(σ(W h)_c, y_c) + (λ/2)‖W‖²: y has one column of 0 and 1 per label.
 
     The arguments are those of ``SoftmaxHead`` without ``class_weight``; ``classes`` names the
@@ -119,10 +118,10 @@ class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
         fewest = 0 if self.classes is not None else 1
         if y is None:
             raise InputError("SigmoidHead requires y to be passed, but the target y is None")
-        with without_private_values():
+        with records.without_private_values():
             rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=fewest)
             targets = check_array(
-                real_targets(y), ensure_2d=False, ensure_min_samples=fewest, input_name="y"
+                records.real_targets(y), ensure_2d=False, ensure_min_samples=fewest, input_name="y"
             )
             check_consistent_length(rows, targets)
         if targets.ndim != 2:
@@ -145,7 +144,9 @@ class SigmoidHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
     def _named(self, targets: Array) -> Array:
         return np.arange(targets.shape[1]) if self.classes is None else np.asarray(self.classes)
 
-    def _objective(self, h: Floats, targets: Array, choices: Choices) -> LinearObjective:
+    def _objective(
+        self, h: Floats, targets: Array, choices: linear_head.Choices
+    ) -> LinearObjective:
         return SigmoidObjective(
             rows=h,
             targets=targets,

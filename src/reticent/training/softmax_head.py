@@ -9,15 +9,13 @@ from scipy import special
 from sklearn.base import ClassifierMixin
 
 from reticent.arrays import Array, ArrayLike, Floats
-from reticent.training.linear_head import Choices, LinearHead
+from reticent.training import linear_head, records, softmax
 from reticent.training.objective import LinearObjective
-from reticent.training.records import classified_records, indices_of
-from reticent.training.softmax import SoftmaxObjective, zero_sum_basis
 from reticent.validation import InputError, describe, non_negative
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
+class SoftmaxHead(ClassifierMixin, linear_head.LinearHead):  # type: ignore[misc]
     """min (1/N)·Σ w_y·CE(W h, y) + (λ/2)‖W‖² over weights with zero column sums.
 
     h is the row minus ``centre``, bounded to norm ``bound``, with a constant feature
@@ -57,7 +55,7 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
         return chosen
 
     def _checked_targets(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Array]:
-        return classified_records(self, X, y, declared=self.classes is not None)
+        return records.classified_records(self, X, y, declared=self.classes is not None)
 
     def _no_targets(self) -> Array:
         return self.classes_[:0]
@@ -68,11 +66,13 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
             raise InputError(f"classes must be at least 2 classes, got {len(names)} class")
         return names
 
-    def _objective(self, h: Floats, targets: Array, choices: Choices) -> LinearObjective:
-        return SoftmaxObjective(
+    def _objective(
+        self, h: Floats, targets: Array, choices: linear_head.Choices
+    ) -> LinearObjective:
+        return softmax.SoftmaxObjective(
             rows=h,
-            labels=indices_of(targets, self.classes_),
-            basis=zero_sum_basis(len(self.classes_)),
+            labels=records.indices_of(targets, self.classes_),
+            basis=softmax.zero_sum_basis(len(self.classes_)),
             penalty=choices.penalty,
             records=choices.records or max(len(h), 1),
             radius=choices.radius,
@@ -80,10 +80,10 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
         )
 
     def _unfolded(self, coordinates: Floats) -> Floats:
-        return zero_sum_basis(len(self.classes_)) @ coordinates
+        return softmax.zero_sum_basis(len(self.classes_)) @ coordinates
 
     def _largest_weight(self, objective: LinearObjective) -> float:
-        assert isinstance(objective, SoftmaxObjective)
+        assert isinstance(objective, softmax.SoftmaxObjective)
         return objective.largest_weight
 
     def _frozen_parameters(self) -> tuple[object, ...]:
@@ -101,7 +101,7 @@ class SoftmaxHead(ClassifierMixin, LinearHead):  # type: ignore[misc]
             return np.asarray(len(y) / (len(self.classes_) * np.maximum(counts, 1.0)))
         return np.array([self.class_weight.get(name, 1.0) for name in self.classes_], dtype=float)
 
-    def _choices(self) -> Choices:
+    def _choices(self) -> linear_head.Choices:
         self._check_class_weight()
         return super()._choices()
 

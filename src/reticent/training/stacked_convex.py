@@ -7,8 +7,6 @@ rounding, as ``SoftmaxHead.fit`` does. A head that misses its tolerance is fitte
 ``SoftmaxHead`` from where it stands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -19,15 +17,7 @@ from threadpoolctl import threadpool_limits
 from reticent.arrays import Array, ArrayLike, Flags, Floats, Integers
 from reticent.parallel import map_threads
 from reticent.randomness import seeded
-from reticent.training.difference_steps import (
-    DifferenceSteps,
-    Reference,
-    RowPatterns,
-    Turned,
-    TwoLevel,
-    groups,
-)
-from reticent.training.linear_head import least_tolerance
+from reticent.training import difference_steps, linear_head
 from reticent.training.optimum import Optimum, certified_minimum
 from reticent.training.softmax import SoftmaxObjective, softmax_rows
 from reticent.training.softmax_head import SoftmaxHead
@@ -73,7 +63,10 @@ def fit_parts(
     with threadpool_limits(limits=1, user_api="blas"):
         problem = _Problem.of(head, np.asarray(X), np.asarray(y), inside)
         parts = map_threads(
-            problem.fitted, groups(inside), jobs=count("threads", threads), on_row=take
+            problem.fitted,
+            difference_steps.groups(inside),
+            jobs=count("threads", threads),
+            on_row=take,
         )
     return [model for part in parts for model in part]
 
@@ -89,11 +82,11 @@ class _Problem:
     records: Integers
     """N of each part."""
     tolerances: Floats
-    reference: Reference
-    preconditioner: TwoLevel
+    reference: difference_steps.Reference
+    preconditioner: difference_steps.TwoLevel
 
     @classmethod
-    def of(cls, head: SoftmaxHead, X: Array, y: Array, inside: Flags) -> _Problem:
+    def of(cls, head: SoftmaxHead, X: Array, y: Array, inside: Flags) -> "_Problem":
         twin = clone(head)
         objective = twin.loss_on(X, y)
         assert isinstance(objective, SoftmaxObjective)
@@ -101,7 +94,7 @@ class _Problem:
         records = seen if head.records is None else np.full(len(inside), head.records)
         weights = objective.weights[objective.labels]
         with np.errstate(all="ignore"):
-            data = Turned.of(objective.rows / objective.radius, weights)
+            data = difference_steps.Turned.of(objective.rows / objective.radius, weights)
             reference = _starting_point(objective, data, float(records.mean() / seen.mean()))
             preconditioner = reference.preconditioner(
                 share=float(inside.mean()), records=float(records.mean())
@@ -123,7 +116,9 @@ class _Problem:
         inside, records = self.inside[group], self.records[group]
         tolerances = self.tolerances[group]
         with np.errstate(all="ignore"):  # a head that runs away is fitted alone
-            steps = DifferenceSteps(self.reference, inside, records.astype(np.float64))
+            steps = difference_steps.DifferenceSteps(
+                self.reference, inside, records.astype(np.float64)
+            )
             solution, _ = steps.solve(self.preconditioner, GOAL * tolerances)
             points = np.stack([self.reference.coordinates(each) for each in solution])
             bounds = gradient_bounds(self.reference.objective, points, inside, records)
@@ -155,7 +150,7 @@ def gradient_bounds(
     256 more than full ones: fewer additions in a row than docs/theory.md D.3 grants for up to
     three million rows.
     """
-    patterns = RowPatterns.of(inside)
+    patterns = difference_steps.RowPatterns.of(inside)
     totals = np.zeros_like(points)
     for block in patterns.blocks:
         places = patterns.order[block.rows]
@@ -193,7 +188,9 @@ def _rows_of(points: Floats) -> Floats:
     return points.reshape(-1, points.shape[-1])
 
 
-def _starting_point(objective: SoftmaxObjective, data: Turned, ratio: float) -> Reference:
+def _starting_point(
+    objective: SoftmaxObjective, data: difference_steps.Turned, ratio: float
+) -> difference_steps.Reference:
     """Near the optimum on all rows, with N = ratio·rows: from that on a sample of them."""
     rows = len(objective.rows)
     chosen = np.sort(seeded("sample of rows").permutation(rows)[:SAMPLE])
@@ -203,18 +200,22 @@ def _starting_point(objective: SoftmaxObjective, data: Turned, ratio: float) -> 
         labels=objective.labels[chosen],
         records=max(round(ratio * len(chosen)), 1),
     )
-    enough = max(_near(sample), least_tolerance(sample))  # or no end is proven (theory D.2)
+    enough = max(
+        _near(sample), linear_head.least_tolerance(sample)
+    )  # or no end is proven (theory D.2)
     optimum = certified_minimum(sample, tolerance=enough)
-    reference = Reference.at(objective, data, optimum.point)
+    reference = difference_steps.Reference.at(objective, data, optimum.point)
     if len(chosen) == rows:
         return reference
     records = ratio * rows
-    steps = DifferenceSteps(reference, np.ones((1, rows), dtype=bool), np.array([records]))
+    steps = difference_steps.DifferenceSteps(
+        reference, np.ones((1, rows), dtype=bool), np.array([records])
+    )
     rough = reference.preconditioner(share=1.0, records=records, every=rows // SAMPLE)
     difference, size = steps.solve(rough, np.array([_near(objective)]))
     if not np.isfinite(size).all():
         return reference
-    return Reference.at(objective, data, reference.coordinates(difference[0]))
+    return difference_steps.Reference.at(objective, data, reference.coordinates(difference[0]))
 
 
 def _near(objective: SoftmaxObjective) -> float:

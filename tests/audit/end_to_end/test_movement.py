@@ -35,6 +35,17 @@ def test_one_unit_in_the_last_place_beyond_the_bound_is_seen():
     assert (exact > 1) == (0.6**2 + 0.8**2 > 1 or exact > 1)
 
 
+@pytest.mark.parametrize(("norm", "exact"), [("l1", 7), ("l2", 5), ("linf", 4)])
+@pytest.mark.parametrize("unit", [2.0**-300, 2.0**-3, 1.0, 2.0**60])
+def test_a_bound_that_is_reached_holds_and_the_number_below_it_does_not(norm, exact, unit):
+    """Fractions below 1 and numbers above 2⁵³: entries of 3 and 4 units, and one of both worlds."""
+    one, other = unit * np.array([3.0, 0.0, 5.5]), unit * np.array([0.0, 4.0, 5.5])
+    bound = exact * unit
+    below = float(np.nextafter(bound, 0))
+    assert movement(noise(**{"l2": 5 * unit, norm: bound}), one, other).ratio == 1.0
+    assert movement(noise(**{"l2": 5 * unit, norm: below}), one, other).ratio > 1.0
+
+
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=5))
 def test_huge_values_do_not_overflow(values):
     moved = movement(noise(l2=1.0), np.zeros(len(values)), np.array(values))

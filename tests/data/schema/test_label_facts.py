@@ -41,7 +41,7 @@ def test_a_share_of_the_private_table_is_inferred():
 def test_a_schema_that_says_nothing_of_labels_is_written_as_before():
     plain = Schema.example("adult")
     assert "labels" not in plain.to_dict()
-    assert not plain.label_facts.said
+    assert not plain.label_facts.is_stated
     assert dataclasses.replace(plain, label_facts=LabelFacts()).sha256 == plain.sha256
 
 

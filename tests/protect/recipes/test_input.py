@@ -9,6 +9,7 @@ from reticent.guarantee import Grade
 from reticent.protect import RECIPES, Terms, release_records, save, verify
 from reticent.protect.noise_scales import composed_epsilon, with_scales
 from reticent.protect.recipes.input import lines
+from reticent.protect.recipes.pate import hashes
 from reticent.validation import InputError
 
 RNG = np.random.default_rng(0)
@@ -56,14 +57,20 @@ def test_no_value_of_a_record_is_further_than_claimed():
 
 
 def test_it_learns_with_much_epsilon_and_not_with_little():
-    rows, labels = data(4000)
-    right = {}
-    for epsilon in (0.1, 300.0):
+    """With little a line through the middle is drawn at random: right for half, ± .3 or so a draw.
+
+    The mean of 40 has a deviation of about .05; above .9 it is once in 1e14. Without noise every
+    draw is right for more than .9.
+    """
+    rows, labels = data(400)
+
+    def right(epsilon):
         said = terms(epsilon=epsilon)
-        recipe = planned(said, records=4000)
-        found = release_records(recipe, said, rows, labels, classes=range(2))
-        right[epsilon] = np.mean(found.predict(rows) == labels)
-    assert right[300.0] > 0.9 > right[0.1]
+        found = release_records(planned(said, records=400), said, rows, labels, classes=range(2))
+        return np.mean(found.predict(rows) == labels)
+
+    assert right(300.0) > 0.9
+    assert np.mean([right(0.1) for _ in range(40)]) < 0.9
 
 
 @pytest.mark.parametrize("count", [5, 40, 1000])
@@ -92,7 +99,10 @@ def test_transcripts_of_neighbours():
     rows, labels = data(30)
     said = terms()
     found = release_records(planned(said, records=30), said, rows, labels, classes=range(2))
-    other = rows[1:], labels[1:]
+    order = hashes(rows, labels)
+    alone = int(np.argmin(order))  # of those with its line it stays: its going is seen
+    kept = np.delete(np.arange(30), alone)
+    other = rows[kept], labels[kept]
     audit = audit_release_queries(found, (rows, labels), other, runs=40)
     assert audit.verdict == "not refuted"
     assert audit.sealed

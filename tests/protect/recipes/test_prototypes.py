@@ -9,7 +9,7 @@ from reticent.guarantee import Grade
 from reticent.protect import RECIPES, Terms, release_records
 from reticent.protect.noise_scales import noise_plan
 from reticent.protect.noisy_query import with_noise_function
-from reticent.protect.recipes import prototypes
+from reticent.protect.recipes import prototypes, statistics
 from reticent.protect.recipes.exact_rows import unit_rows
 from reticent.validation import InputError
 
@@ -46,8 +46,8 @@ def axes_answers(recipe, terms):
     answers = [value for _, value in seen]
     answers[0] = np.append(np.zeros(D), 0.25 * 1000)  # no mean, a thousand records
     spread = np.diag([300.0, 200.0, 100.0, 0.0, 0.0, 0.0])
-    answers[1] = prototypes.flat(spread)
-    answers[2] = prototypes.flat(np.diag([300.0, 200.0, 100.0]))
+    answers[1] = statistics.flat(spread)
+    answers[2] = statistics.flat(np.diag([300.0, 200.0, 100.0]))
     sums = np.array([[1e5, 0.0, 0.0], [0.0, 1e5, 0.0]])
     for place in (3, 4):
         answers[place] = np.concatenate([sums.ravel(), 0.5 * np.full(2, 5e5)])

@@ -10,8 +10,7 @@ from reticent.protect.contrastive_run import ContrastiveRun
 from reticent.protect.noise_scales import noise_plan
 from reticent.protect.noisy_query import everyone, with_noise_function, with_sampler
 from reticent.protect.recipes.pate import public_text
-from reticent.training.contrastive.nt_xent import nt_xent_terms
-from reticent.training.contrastive.public_negatives import public_negative_terms
+from reticent.training.contrastive.nt_xent import nt_xent_terms, public_negative_terms
 from reticent.validation import InputError
 
 D = 5

@@ -26,8 +26,7 @@ from reticent.protect.recipes.sampled_gradients import GRADIENTS
 from reticent.protect.recipes.simclr_ways import RELEASED
 from reticent.randomness import secret_order
 from reticent.training.contrastive.networks import contrastive_network
-from reticent.training.contrastive.nt_xent import nt_xent_terms
-from reticent.training.contrastive.released_embeddings import released_embedding_terms
+from reticent.training.contrastive.nt_xent import nt_xent_terms, released_embedding_terms
 from reticent.training.gradients.pair_sum import jacobians, pair_sum
 from reticent.validation import InputError
 

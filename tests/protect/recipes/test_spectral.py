@@ -39,6 +39,7 @@ from reticent.protect.recipe import replay
 from reticent.protect.recipes.sampled_gradients import GRADIENTS
 from reticent.protect.recipes.spectral import MOMENT, SpectralRecipe, positive_part
 from reticent.protect.recipes.statistics import flat, second_moment, symmetric
+from reticent.protect.terms import RESUMED
 from reticent.protect.training_progress import follow_training
 from reticent.training.contrastive.spectral import spectral_terms
 from reticent.validation import InputError
@@ -339,7 +340,7 @@ def test_a_stopped_training_goes_on(tmp_path: Path) -> None:
     with pytest.raises(_StoppedError), follow_training(progress=stop, checkpoint=checkpoint):
         released()
     with follow_training(progress=lambda *at: seen.append(at), checkpoint=checkpoint):
-        released()
+        assert RESUMED in released().guarantee.stated
     assert seen == [(2, 3), (3, 3)]
 
 

@@ -11,16 +11,27 @@ from scipy import linalg
 from reticent.audit.end_to_end.pairs import UNITS, audit_pair, combinations
 from reticent.data import tables
 from reticent.data.schema import file_cells, kinds
+from reticent.guarantee import GaussianEvent
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import up
-from reticent.protect import head_numbers, learner, terms
+from reticent.protect import head_numbers, learner, network_run, released_encoder, terms
 from reticent.protect.answers.plan import AnswerPlan
+from reticent.protect.recipes import network
 from reticent.run.every_release import every_release
 from reticent.training import features, optimum
+from reticent.training.fine_tuning import partly
 from reticent.training.public_step import Enclosing
 
 MOST = 500
 RELEASES = every_release()
+
+
+@pytest.fixture
+def few_examples():
+    """A network's slots are compared by 8 random records: that check has tests of its own."""
+    with pytest.MonkeyPatch.context() as patch:  # of its own: a fault is undone without it
+        patch.setattr(network_run, "_EXAMPLES", 8)
+        yield
 
 
 def found_within(releases, *, units=UNITS, first=0, limit=30.0, says=""):
@@ -176,3 +187,47 @@ def test_whole_numbers_that_a_gap_turns_into_fractions(monkeypatch):
 
     monkeypatch.setattr(file_cells, "text_of", as_stored)
     assert_found(monkeypatch, ["schema, class-means"], first=10, says="of its claimed sensitivity")
+
+
+def centred_features(model, rows, honest=partly.frozen_features):
+    """Centred by the mean of all records, which one record moves for all others."""
+    features = honest(model, rows)
+    return features - features.mean(axis=0) if len(features) else features
+
+
+def two_heads(recipe, rows, labels, plan, honest=network.learnt_head):
+    """The better of two by a share that pays for one; here simply the second."""
+    honest(recipe, rows, labels, plan)
+    return honest(recipe, rows, labels, plan)
+
+
+def counted_head(recipe, rows, labels, plan, honest=network.learnt_head):
+    """Offsets from the exact numbers of the classes, as a head without noise would start."""
+    layer = honest(recipe, rows, labels, plan)
+    counts = np.bincount(labels, minlength=recipe.classes)
+    return network.Affine(layer.weights, layer.offsets + np.log1p(counts))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_examples")
+@pytest.mark.parametrize(
+    ("module", "name", "fault", "says"),
+    [
+        (partly, "frozen_features", centred_features, "of its claimed sensitivity"),
+        (network, "learnt_head", two_heads, "of the claimed ε"),
+        (network, "learnt_head", counted_head, "something passes by the noise"),
+    ],
+)
+def test_a_head_that_a_network_starts_from(monkeypatch, module, name, fault, says):
+    monkeypatch.setattr(module, name, fault)
+    assert_found(monkeypatch, ["network from a head"], units=["record"], says=says)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_examples")
+def test_a_start_that_is_not_composed(monkeypatch):
+    """Both together must cost more than the network alone."""
+    monkeypatch.setattr(released_encoder, "event_in", lambda _: GaussianEvent(noise_multiplier=1e6))
+    assert_found(
+        monkeypatch, ["network from a released head"], units=["record"], says="of the claimed ε"
+    )

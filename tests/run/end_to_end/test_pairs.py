@@ -46,9 +46,9 @@ def test_every_module_that_mints_is_audited(monkeypatch):
     for name in modules_that_mint():
         module = importlib.import_module(name)
 
-        def mint(claim, name=name, honest=module.minted):
+        def mint(claim, name=name, honest=module.minted, **since):
             reached.add(name)
-            return honest(claim)
+            return honest(claim, **since)
 
         monkeypatch.setattr(module, "minted", mint)
     for name in ("weights", "answers", "served answers", "encoder and head"):
@@ -62,7 +62,9 @@ def test_nothing_else_imports_what_mints():
     importers = {
         path.name
         for path in folder.rglob("*.py")
-        if "guarantee.minting" in path.read_text(encoding="utf-8")
+        if re.search(
+            r"^ *(from|import) .*\bminting\b", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
     }
     assert importers == {"noisy_query.py"}
 
@@ -73,7 +75,7 @@ def test_combinations_are_all_of_them():
     assert len(combinations(EVERY_RELEASE)) == len(FORMATS) * (
         each * len(EVERY_RELEASE) - (each - 1) * replaced
     )
-    assert PAIRS * len(combinations(EVERY_RELEASE)) >= 500
+    assert sum(len(numbers) for name in NORMAL for _, numbers in pairs_of(name)) >= 500
 
 
 @pytest.fixture
@@ -86,14 +88,26 @@ def few_examples(monkeypatch):
         monkeypatch.setattr(module, "_EXAMPLES", 8)
 
 
+def pairs_of(name):
+    """Combinations of a release, each with the numbers of its pairs.
+
+    Networks on texts take seconds a pair: here one pair of every third combination.
+    """
+    audited = EVERY_RELEASE[name]
+    asked = combinations({name: audited})
+    if audited.texts:
+        return [(one, [0]) for one in asked[NORMAL.index(name) % 3 :: 3]]
+    return [(one, range(4 * PAIRS if audited.replaced_alone else PAIRS)) for one in asked]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_examples")
 @pytest.mark.parametrize("name", NORMAL)
 def test_no_query_moves_further_than_its_noise_was_made_for(name):
     audited = EVERY_RELEASE[name]
     ratios = []
-    for one in combinations({name: audited}):
-        for number in range(4 * PAIRS if audited.replaced_alone else PAIRS):
+    for one, numbers in pairs_of(name):
+        for number in numbers:
             pair = audit_pair(audited, one, number)
             assert pair.outcome.holds, (one.name, number, pair.family, pair.outcome.problems)
             assert pair.outcome.refused is None, (one.name, number, pair.outcome.refused)

@@ -12,11 +12,10 @@ from reticent.guarantee import Grade
 from reticent.protect import load, verify
 from reticent.report.task_page import task_page, task_utility, write_task_report
 from reticent.results import Interval
-from reticent.results.gate import limits_of
-from reticent.results.task_gate import exceeded_by_task, refuse_other_limits
+from reticent.results.gate import exceeded_by_task, limits_of, refuse_other_limits
 from reticent.results.task_results import TaskResults, read_any_results, read_task_results
 from reticent.run.spec import RunData, RunSpec
-from reticent.run.tasks.job import Asked, run_task
+from reticent.run.tasks.job import TaskSpec, run_task
 from reticent.validation import InputError
 
 SPEC = RunSpec(
@@ -36,7 +35,7 @@ def roles(labels_of, **more):
 def number():
     data = roles(lambda rows, rng: 50 + 30 * rows[:, 0] + rng.normal(0, 2, len(rows)))
     charged = []
-    asked = Asked(labels=("y",), target=(0.0, 100.0), unit="mm")
+    asked = TaskSpec(labels=("y",), target=(0.0, 100.0), unit="mm")
     finished = run_task(data, SPEC, asked, charge=lambda *told: charged.append(told))
     return finished, charged
 
@@ -47,7 +46,7 @@ def several():
         lambda rows, _: np.column_stack([rows[:, 0] > 0, rows[:, 1] > 0.5]).astype(int),
         classes=("right", "high"),
     )
-    return run_task(data, SPEC, Asked(labels=("right", "high")))
+    return run_task(data, SPEC, TaskSpec(labels=("right", "high")))
 
 
 def test_a_number(number, tmp_path):
@@ -133,4 +132,4 @@ def test_a_damaged_document_is_refused(number, tmp_path):
 def test_a_number_without_a_range_is_refused():
     data = roles(lambda rows, _: rows[:, 0].copy())
     with pytest.raises(InputError, match="public range of the label"):
-        run_task(data, SPEC, Asked(labels=("y",)))
+        run_task(data, SPEC, TaskSpec(labels=("y",)))

@@ -73,5 +73,5 @@ def test_printed_rows_come_first_on_location():
     ],
 )
 def test_what_is_said_of_made_figures(cells, words):
-    sentence = leakage.said(cells, TABLE_5["Location"])
+    sentence = leakage.compared_with(cells, TABLE_5["Location"])
     assert words in sentence, sentence

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertForMaskedLM, DistilBertConfig, DistilBertModel
 
 from reticent.training.fine_tuning.folder import folder_source
 from reticent.training.networks import network, public_weights
@@ -44,7 +43,7 @@ def test_pickles_are_refused(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["./nowhere", "nowhere", "/dev/null#head"])
 def test_a_folder_that_is_none(name: str) -> None:
-    with pytest.raises(InputError, match=r"a folder of transformers, got .*, which is none"):
+    with pytest.raises(InputError, match=r"a folder of .* or timm, got .*, which is none"):
         network(name, (8,), 2, seed=0)
 
 
@@ -72,6 +71,8 @@ def test_weights_that_do_not_fit(folder: Path, tmp_path: Path) -> None:
 
 
 def test_weights_of_another_task_and_another_family(folder: Path, tmp_path: Path) -> None:
+    from transformers import BertForMaskedLM, DistilBertConfig, DistilBertModel
+
     source = folder_source(folder)
     masked = BertForMaskedLM(source.encoder.config)
     masked.bert.load_state_dict(source.encoder.state_dict(), strict=False)

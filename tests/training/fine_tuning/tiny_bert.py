@@ -6,7 +6,6 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel
 
 WORDS = (
     "[PAD]",
@@ -35,6 +34,8 @@ def tokenizer() -> Tokenizer:
 
 def write_tiny_bert(folder: Path, *, layers: int = 3, seed: int = 0) -> Path:
     """As ``save_pretrained`` leaves it."""
+    from transformers import BertConfig, BertModel  # takes seconds
+
     config = BertConfig(
         vocab_size=len(WORDS),
         hidden_size=16,

@@ -114,7 +114,7 @@ def test_whole_numbers_that_mix() -> None:
 
 def test_batch_norm_is_refused_and_a_frozen_one_taken() -> None:
     model = nn.Sequential(nn.Linear(7, 3), nn.BatchNorm1d(3))
-    with pytest.raises(InputError, match=r"1 must not mix the records .* BatchNorm1d"):
+    with pytest.raises(InputError, match=r"module '1' must not mix the records .* BatchNorm1d"):
         Clipper(model)
     model[1].requires_grad_(False).eval()
     check_gradients(Clipper(model), loss, BATCH)
@@ -218,7 +218,7 @@ def test_weights_are_put_back_after_the_checks() -> None:
 
 def test_exact_mode_has_no_dropout_and_no_other_floats() -> None:
     dropping = nn.Sequential(nn.Dropout(0.1), nn.Linear(7, 3))
-    with pytest.raises(InputError, match="0 must have p = 0 in exact mode"):
+    with pytest.raises(InputError, match="module '0' must have p = 0 in exact mode"):
         GradientSum(dropping, loss, clip=1.0, example=BATCH)
     double = nn.Linear(7, 3).double()
     with pytest.raises(InputError, match="must be float32 in exact mode"):

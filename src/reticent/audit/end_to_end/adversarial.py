@@ -18,8 +18,7 @@ from numpy.random import Generator
 
 from reticent.arrays import Floats, Integers
 from reticent.audit.end_to_end.table import Cell, Row, Table
-from reticent.guarantee import Relation
-from reticent.guarantee.guarantee import ONE_RECORD
+from reticent.guarantee import Relation, guarantee
 from reticent.validation import count, open_probability
 
 
@@ -56,8 +55,12 @@ def _reflection(width: int) -> Floats:
     return matrix
 
 
-LABEL, PERSON, TARGET, EMBEDDING = "label", "person", "target", "x"
+LABEL, PERSON, TARGET, EMBEDDING, TEXT = "label", "person", "target", "x", "text"
+WORDS: Final = tuple(f"w{number}" for number in range(40))
+"""What texts are made of, and one of them is unknown to the audit's encoder (``head_starts``)."""
 _SIZES: Final = (0, 1, 2, 3, 8, 20, 33, 64, 64)
+_TEXTS: Final = 16
+"""The most records that are texts: each goes through a whole network in every step."""
 HELD, ON_GRID, TWICE = "held head", "on the grid", "rounded twice"
 _GRID: Final = 2.0**-20
 """The grid on which the package's exact sums stand."""
@@ -73,10 +76,14 @@ class Shape:
     targets: bool = False
     embedded: bool = False
     """The features are one array, or list, instead of a column each."""
+    texts: bool = False
+    """The records are texts, a word for each number."""
 
     @property
     def features(self) -> tuple[str, ...]:
         """The names of the feature columns."""
+        if self.texts:
+            return (TEXT,)
         return (EMBEDDING,) if self.embedded else tuple(f"f{i}" for i in range(self.width))
 
 
@@ -94,13 +101,16 @@ class Case:
 
 def adversarial_case(rng: Generator, shape: Shape, *, fewest: int = 0, tame: bool = False) -> Case:
     """A table of one family, with at least ``fewest`` records; a ``tame`` one of ordinary rows."""
-    family = "normal" if tame else str(rng.choice([*FAMILIES, HELD]))
+    held = () if shape.texts else (HELD,)  # it has rows by the hundred
+    family = "normal" if tame else str(rng.choice([*FAMILIES, *held]))
     if family == HELD:
         return _held(rng, shape)
     size = max(int(rng.choice(_SIZES)), fewest)
-    if family in (TWICE, ON_GRID):
+    if shape.texts:
+        size = max(min(size, _TEXTS), fewest)
+    elif family in (TWICE, ON_GRID):
         size = max(size, 200)  # each row moves by little
-    if not tame and rng.random() < 0.01:
+    if not (tame or shape.texts) and rng.random() < 0.01:
         size = int(rng.choice([2047, 2048, 2049, 4097]))  # the edges of blocks of sums
     rows = FAMILIES[family](rng, size + 4, shape.width)
     order = list(range(size + 4))
@@ -140,7 +150,9 @@ def record_owners(rng: Generator, size: int) -> list[str]:
 
 def _table(rng: Generator, rows: list[list[Cell]], shape: Shape, *, owners: list[str]) -> Table:
     columns: dict[str, list[Any]] = {}
-    if shape.embedded:
+    if shape.texts:
+        columns[TEXT] = [_text(row) for row in rows]
+    elif shape.embedded:
         columns[EMBEDDING] = [np.array([float(cell) for cell in row]) for row in rows]
     else:
         columns = {name: [row[i] for row in rows] for i, name in enumerate(shape.features)}
@@ -151,6 +163,12 @@ def _table(rng: Generator, rows: list[list[Cell]], shape: Shape, *, owners: list
     if shape.persons:
         columns[PERSON] = list(owners)
     return Table(columns, shapes={EMBEDDING: (shape.width,)} if shape.embedded else {})
+
+
+def _text(row: list[Cell]) -> str:
+    """A word for each number up to the last that is not 0: of several lengths, and empty ones."""
+    words = ["" if cell == 0 else WORDS[int(abs(cell)) % len(WORDS)] for cell in row]
+    return " ".join(words).strip()
 
 
 def _labels(rng: Generator, size: int, classes: tuple[str, ...]) -> list[str]:
@@ -270,7 +288,7 @@ def neighbour(case: Case, relation: Relation, unit: str, rng: Generator) -> Tabl
     Where the unit is a record, it is a row of the file, whoever owns it: that is what "one record"
     says. Where it is a person, all rows of that person come and go.
     """
-    by_person = unit != ONE_RECORD and case.shape.persons
+    by_person = unit != guarantee.ONE_RECORD and case.shape.persons
     if relation is Relation.REPLACE_ONE:
         return _replaced(case, by_person, rng)
     if len(case.table) and rng.random() < 0.5:

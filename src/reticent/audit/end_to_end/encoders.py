@@ -1,7 +1,5 @@
 """Encoders: one and a head on its features, of the same people; ``simclr`` by its other ways."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any, Final

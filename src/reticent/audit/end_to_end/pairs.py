@@ -25,7 +25,7 @@ from reticent.audit.end_to_end.table import FORMATS, Table, Writing
 from reticent.data import Schema
 from reticent.data.archive import archive
 from reticent.data.schema import Number
-from reticent.files import partial_folder
+from reticent.files import existing_file, partial_folder
 from reticent.guarantee import Guarantee, Relation
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import upper_text
@@ -35,6 +35,10 @@ from reticent.validation import InputError, count
 UNITS: Final = ("record", "person")
 RELATIONS: Final = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
 _TAME: Final = 40
+_WORDS: Final = 12
+"""The longest text: texts run at 8 tokens, or at this length."""
+_TEXT_TIME: Final = 4.0
+"""Times the usual limit: a network is checked and trained, a text at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +83,11 @@ def audit_pair(
     """The pair of that number: table, settings, neighbour and answers all follow from it."""
     rng = seeded(number, "end to end", combination.name)
     shape = Shape(
-        width=int(rng.choice([1, 2, 3, 7, 16, 48])),
+        width=min(int(rng.choice([1, 2, 3, 7, 16, 48])), _WORDS if audited.texts else 48),
         classes=("a", "b", "c")[: int(rng.choice([2, 3]))],
         persons=combination.unit == "person",
         targets=audited.targets,
+        texts=audited.texts,
         embedded=bool(
             audited.embedded
             and not audited.raw
@@ -125,7 +130,7 @@ def audit_pair(
             case.table.write(path, settings.writing),
             beside,
             noise_share=noise_share,
-            limit=limit,
+            limit=_TEXT_TIME * limit if audited.texts else limit,
         )
     if audited.tame and all(ONE_REFUSED in problem for problem in outcome.problems):
         # What else a job does may end it, which its guarantees list under stated: no release came.
@@ -323,8 +328,7 @@ def _renamed(table: Table, name: str | None, other: str | None) -> Table:
 
 def read_whole(path: Path) -> Table:
     """All columns of a file with their cells as they are: texts of a CSV stay texts."""
-    if not path.is_file():
-        raise InputError(f"path must be a file, got {str(path)!r}")
+    existing_file(path)
     if path.suffix not in _READERS:
         raise InputError(f"path must end in {', '.join(FORMATS)}, got {path.name!r}")
     return _READERS[path.suffix](path)

@@ -5,8 +5,6 @@ A program that reads its table itself hands over arrays or lists; these have lay
 no reader of this package chose.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,14 +22,12 @@ from reticent.audit.end_to_end.adversarial import LABEL, PERSON
 from reticent.audit.end_to_end.releases import Audited, published
 from reticent.audit.end_to_end.replay import Published, Release
 from reticent.audit.end_to_end.settings import Settings
-from reticent.protect import ClassMeansHead, release_mean, release_weights
-from reticent.protect.estimators import ESTIMATORS
+from reticent.protect import ClassMeansHead, estimators, release_mean, release_weights
 from reticent.protect.learner import Learner, Prepared
 from reticent.protect.recipe import Plan, Tensors
 from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.protect.table import cap_rows_per_person
-from reticent.training import PublicStep, SoftmaxHead
-from reticent.training.public_step import PublicWhitening
+from reticent.training import PublicStep, SoftmaxHead, public_step
 from reticent.validation import InputError
 
 Records = tuple[Any, Any]
@@ -162,7 +158,7 @@ def _public_whitening(settings: Settings) -> Release:
     public = np.vander(np.linspace(-1, 1, 3 * width + 2), width, increasing=True)[:, ::-1]
 
     def release(path: Path) -> Published:
-        step = PublicStep(PublicWhitening().fit(public))
+        step = PublicStep(public_step.PublicWhitening().fit(public))
         learner = _learner(settings, ClassMeansHead)
         rows, labels = _not_too_large(*users_arrays(path, settings))
         Pipeline([("white", step), ("learner", learner)]).fit(rows, labels)
@@ -201,7 +197,7 @@ def _prepared_without_noise(learner: ClassMeansHead, rows: Any, labels: Any) -> 
 class _Around(BaseEstimator):  # type: ignore[misc]
     """Another estimator that looks at the private rows before it fits a learner."""
 
-    def fit(self, rows: Any, labels: Any, learner: Learner) -> _Around:
+    def fit(self, rows: Any, labels: Any, learner: Learner) -> "_Around":
         """Choose the scale by the rows themselves."""
         self.learner_ = learner.fit(rows - rows.mean(axis=0), labels)
         return self
@@ -232,7 +228,7 @@ def _hostile(way: str) -> Callable[[Settings], Release]:
     return build
 
 
-_CLASSIFIERS: Final = [kind for kind in ESTIMATORS if issubclass(kind, Learner)]
+_CLASSIFIERS: Final = [kind for kind in estimators.ESTIMATORS if issubclass(kind, Learner)]
 PYTHON_RELEASES: Final[dict[str, Audited]] = {
     "class weights, arrays": Audited(build=_weighted_head),
     "mean, arrays": Audited(build=_mean),

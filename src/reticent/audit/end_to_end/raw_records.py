@@ -6,8 +6,6 @@ either file, decimal commas, other separators. What one record holds may change 
 stores its column in; it may not change what any other record becomes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +15,7 @@ from numpy.random import Generator
 from reticent.audit.end_to_end.adversarial import LABEL, PERSON, Case, Shape, record_owners
 from reticent.audit.end_to_end.table import Table, Writing
 from reticent.data.dataset import LabelTask
-from reticent.data.schema import Category, Column, Number, Role, Schema
-from reticent.data.schema.file_cells import Texts, open_cells
+from reticent.data.schema import Category, Column, Number, Role, Schema, file_cells
 from reticent.guarantee import Relation
 
 RAW: Final = "raw records"
@@ -144,11 +141,11 @@ _CELLS: Final[dict[str, Callable[[Generator], Any]]] = {
 def read_raw(path: Path, schema: Schema) -> Table:
     """All cells of a text table that a schema describes, as they are written."""
     names = tuple(column.name for column in schema.columns)
-    cells = open_cells(path, schema.dialect, names)
+    cells = file_cells.open_cells(path, schema.dialect, names)
     columns = {}
     for name in cells.names:
         found = cells.read(name, 0)
-        assert isinstance(found, Texts)
+        assert isinstance(found, file_cells.Texts)
         columns[name] = [found.distinct[place] for place in found.places.tolist()]
     return Table(columns)
 

@@ -4,8 +4,6 @@ One entry for each recipe of the registry (a plug-in is there with its registrat
 answers per query, which stand beside the recipes. The end-to-end audit goes through all of them.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +16,7 @@ from reticent.arrays import Floats
 from reticent.audit.end_to_end import adversarial
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.settings import Settings
-from reticent.data import Dataset, read_by_schema, read_table
-from reticent.data.dataset import LabelTask
+from reticent.data import Dataset, dataset, read_by_schema, read_table
 from reticent.files import partial_folder
 from reticent.protect import (
     RECIPES,
@@ -31,17 +28,17 @@ from reticent.protect import (
     release_table,
     release_weights,
     save,
+    table,
 )
 from reticent.protect import Release as Released
 from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.recipe import Recipe
-from reticent.protect.table import HeadSpec, cap_rows_per_person, private_rows
 from reticent.training import SigmoidHead, SoftmaxHead
 
 QUERIES: Final = 3
 _BY_SCHEMA: Final = ("weights", "class-means")
 """Recipes that raw tables go through: one that clips to the schema's bound, one that scales."""
-_OTHER_LABELS: Final[tuple[tuple[LabelTask, str], ...]] = (
+_OTHER_LABELS: Final[tuple[tuple[dataset.LabelTask, str], ...]] = (
     ("regression", "adassp-regression"),
     ("regression", "functional-regression"),
     ("multilabel", "weights"),
@@ -61,8 +58,10 @@ class Audited:
     """A way around the noise: it must be refused, on every table."""
     raw: bool = False
     """Raw tables with a schema of their own."""
-    labels: LabelTask = "classification"
+    labels: dataset.LabelTask = "classification"
     """What the labels of raw tables are."""
+    texts: bool = False
+    """Tables whose records are texts."""
     replaced_alone: bool = False
     """Covered under replace-one and for single records alone: other questions are refused."""
     tame: bool = False
@@ -137,7 +136,7 @@ def _numbers(path: Path, settings: Settings) -> tuple[Floats, Floats]:
     data = read_table(path, label=None, person=settings.person)
     kept = np.arange(len(data))
     if data.persons is not None and settings.max_records_per_person is not None:
-        kept = cap_rows_per_person(data.persons, settings.max_records_per_person)
+        kept = table.cap_rows_per_person(data.persons, settings.max_records_per_person)
     rows = data.features[kept].astype(np.float64)
     place = data.columns.index(adversarial.TARGET)
     return np.delete(rows, place, axis=1), rows[:, place]
@@ -211,9 +210,9 @@ def _answering(
     """The certified head of a file, the mean that centres it, and the plan of its answers."""
     request = settings.request("weights").for_rows_of(data := table_of(path, settings))
     terms = request.terms
-    rows, labels = private_rows(data, terms.max_records_per_person)
+    rows, labels = table.private_rows(data, terms.max_records_per_person)
     recipe = request.planned(rows.shape[1], len(data.classes))
-    head, mean = HeadSpec.of(recipe, terms).unfitted(data.classes), None
+    head, mean = table.HeadSpec.of(recipe, terms).unfitted(data.classes), None
     if centred:
         share = recipe.to_dict()["mean_share"]
         mean = release_mean(

@@ -10,12 +10,11 @@ Distances are first computed with more digits than the values have. Where one co
 they are compared as fractions, so that no rounding of the audit's own decides.
 """
 
-import dataclasses
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from pathlib import Path
@@ -26,21 +25,10 @@ from flint import arb, fmpq, fmpq_mat
 
 from reticent.accounting.account import ACCOUNTANTS, account
 from reticent.arrays import Array, Floats
-from reticent.guarantee import Composed, Event, Guarantee, Relation, Sensitivity
-from reticent.guarantee.rounding import up
-from reticent.mechanisms import AdditiveMechanism, BlockL2Laplace, Mechanism
+from reticent.guarantee import Composed, Event, Guarantee, Relation, Sensitivity, rounding
+from reticent.mechanisms import AdditiveMechanism, BlockL2Laplace, Mechanism, structured
 from reticent.mechanisms.rounded.balls import precision
-from reticent.mechanisms.structured import order_of
-from reticent.protect.noise_scales import composed_epsilon_of
-from reticent.protect.noisy_query import (
-    Replayed,
-    everyone,
-    sample_number,
-    sampling_rate,
-    settled,
-    with_noise_function,
-    with_sampler,
-)
+from reticent.protect import noise_scales, noisy_query
 from reticent.validation import NotCoveredError
 
 _NEAR: Final = 1e-9
@@ -78,7 +66,7 @@ class Movement(NamedTuple):
             relation=claimed.relation,
             blocks=claimed.blocks if "l21" in norms else None,
         )
-        return dataclasses.replace(self.noise, sensitivity=moved)
+        return replace(self.noise, sensitivity=moved)
 
 
 def movement(
@@ -104,26 +92,34 @@ def movement(
 
 def _within(noise: Mechanism, norm: str, one: Floats, other: Floats, bound: float) -> bool:
     """Whether the distance is at most the bound, in exact arithmetic."""
-    apart = [
-        Fraction(a) - Fraction(b)
-        for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
-    ]
-    limit = Fraction(bound)
+    apart, unit = _exactly_apart(one, other)
     if norm in ("l21", "nuclear"):
-        return _structured_within(noise, apart, limit)
+        return _structured_within(noise, [fmpq(part, unit) for part in apart], bound)
+    limit = Fraction(bound) * unit
     if norm == "l1":
         return sum(map(abs, apart)) <= limit
     if norm == "l2":
         return sum(part * part for part in apart) <= limit * limit
-    return max(map(abs, apart), default=Fraction(0)) <= limit
+    return max(map(abs, apart), default=0) <= limit
 
 
-def _structured_within(noise: Mechanism, apart: list[Fraction], limit: Fraction) -> bool:
+def _exactly_apart(one: Floats, other: Floats) -> tuple[list[int], int]:
+    """The difference of each entry as a whole number of 1/unit.
+
+    Floats are whole numbers over powers of two, so the largest of these serves all, and sums need
+    no fractions.
+    """
+    pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+    ratios = [(a.as_integer_ratio(), b.as_integer_ratio()) for a, b in pairs]
+    unit = max((below for pair in ratios for _, below in pair), default=1)
+    return [a * (unit // below) - b * (unit // under) for (a, below), (b, under) in ratios], unit
+
+
+def _structured_within(noise: Mechanism, exact: list[fmpq], bound: float) -> bool:
     """The same of norms that are sums of roots, enclosed with 300 bits.
 
     What they leave open is taken to be above the bound.
     """
-    exact = [fmpq(part.numerator, part.denominator) for part in apart]
     with precision(300):
         if isinstance(noise, BlockL2Laplace):
             width = len(exact) // noise.blocks
@@ -131,12 +127,12 @@ def _structured_within(noise: Mechanism, apart: list[Fraction], limit: Fraction)
             roots = [arb(sum((x * x for x in block), fmpq(0))).sqrt() for block in blocks]
         else:
             roots = _singular_values(exact)
-        return bool(sum(roots, arb(0)) <= arb(fmpq(limit.numerator, limit.denominator)))
+        return bool(sum(roots, arb(0)) <= arb(fmpq(*bound.as_integer_ratio())))
 
 
 def _singular_values(triangle: list[fmpq]) -> list[arb]:
     """Of a symmetric matrix: the roots of its characteristic polynomial, by amount."""
-    order = order_of(len(triangle))
+    order = structured.order_of(len(triangle))
     entries: dict[tuple[int, ...], fmpq] = {}
     for place, value in zip(combinations_with_replacement(range(order), 2), triangle, strict=True):
         entries[place] = entries[place[::-1]] = value
@@ -157,7 +153,7 @@ def epsilon_of(moved: Iterable[Movement], *, delta: float, relation: Relation) -
     additive = [noise for noise in noises if isinstance(noise, AdditiveMechanism)]
     if len(additive) == len(noises) and len({type(noise) for noise in noises}) == 1:
         samples = [one.sample for one in moving]
-        return composed_epsilon_of(
+        return noise_scales.composed_epsilon_of(
             additive, relation=relation, delta=delta, rates=rates, samples=samples
         )
     return min(_accounted(noises, delta, relation), _pure(noises))
@@ -168,14 +164,14 @@ def _accounted(noises: list[Mechanism], delta: float, relation: Relation) -> flo
     methods = tuple(name for name in ACCOUNTANTS if name != "pld" or len(events) <= 2)
     whole: Any = events[0] if len(events) == 1 else Composed(events=tuple(events))
     try:
-        return up(account(whole, relation=relation, delta=delta, methods=methods).epsilon)
+        return rounding.up(account(whole, relation=relation, delta=delta, methods=methods).epsilon)
     except NotCoveredError:
         return float("inf")
 
 
 def _pure(noises: list[Mechanism]) -> float:
     try:
-        return up(sum(noise.epsilon(delta=0.0) for noise in noises))
+        return rounding.up(sum(noise.epsilon(delta=0.0) for noise in noises))
     except (NotCoveredError, ValueError):
         return float("inf")
 
@@ -301,7 +297,7 @@ def replayed(queries: list[NoisyQuery]) -> Callable[[Mechanism, Floats], Array]:
             raise OtherQueriesError("the noise of a query differs between neighbours")
         if due.value.shape != np.shape(value):
             raise OtherQueriesError("the size of a query differs between neighbours")
-        return np.array(due.answer).view(Replayed)
+        return np.array(due.answer).view(noisy_query.Replayed)
 
     return answer
 
@@ -313,12 +309,24 @@ def _run(
 
     def noise_function(noise: Mechanism, value: Floats) -> Array:
         copied = np.array(value, dtype=np.float64)
-        exact, given = settled(copied, answer(noise, copied))
-        queries.append(NoisyQuery(noise, exact, np.array(given), sampling_rate(), sample_number()))
+        exact, given = noisy_query.settled(copied, answer(noise, copied))
+        queries.append(
+            NoisyQuery(
+                noise,
+                exact,
+                np.array(given),
+                noisy_query.sampling_rate(),
+                noisy_query.sample_number(),
+            )
+        )
         return np.array(given, subok=True)
 
     try:
-        with with_noise_function(noise_function), with_sampler(everyone), time_limit(limit):
+        with (
+            noisy_query.with_noise_function(noise_function),
+            noisy_query.with_sampler(noisy_query.everyone),
+            time_limit(limit),
+        ):
             return Run(queries, release(file), None)
     except (ValueError, TypeError) as error:  # InputError, and what scikit-learn raises
         return Run(queries, None, str(error))

@@ -1,15 +1,12 @@
 """The public numbers of one pair of files: the ends of every option, and what is between."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from numpy.random import Generator
 
-from reticent.audit.end_to_end import adversarial
-from reticent.audit.end_to_end.table import Writing
+from reticent.audit.end_to_end import adversarial, table
 from reticent.data import Schema
 from reticent.guarantee import Relation
 from reticent.mechanisms.registry import MECHANISMS
@@ -46,7 +43,7 @@ class Settings:
     centred: bool
     """By a noisy mean."""
     max_records_per_person: int | None
-    writing: Writing
+    writing: table.Writing
     layouts: tuple[str, ...]
     """Of arrays in memory, by turns."""
     heaviest: float
@@ -80,7 +77,7 @@ class Settings:
             options=self.options(recipe),
         )
 
-    def covered_by(self, recipe: str) -> Settings:
+    def covered_by(self, recipe: str) -> "Settings":
         """The same with noise that the recipe's theorem covers."""
         noises = RECIPES[recipe].noises
         if not noises and "coupling_share" in RECIPES[recipe].options:  # samples, by two queries
@@ -149,7 +146,7 @@ def random_settings(
         intercept=float(rng.choice([0.0, 0.1, 1.0])),
         centred=bool(rng.random() < 0.3),
         max_records_per_person=int(rng.choice([1, 2, 3])) if shape.persons else None,
-        writing=Writing(
+        writing=table.Writing(
             numbers=str(rng.choice(["r", ".17e", "+.17g"])),
             order=str(rng.choice(["C", "F"])),
             narrow=bool(rng.random() < 0.3),

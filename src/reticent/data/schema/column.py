@@ -1,7 +1,5 @@
 """One column of a schema: its role, its kind, what a gap means, and where its facts come from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -55,7 +53,7 @@ class Encoded(NamedTuple):
     rows: Floats
     valid: Flags
 
-    def taken(self, places: Integers) -> Encoded:
+    def taken(self, places: Integers) -> "Encoded":
         """The rows of cells that name these places."""
         return Encoded(self.rows[places], self.valid[places])
 

@@ -4,8 +4,6 @@ Every range, list and span is then that of the table. From a public table that i
 from the private one each is marked, and no release by such a schema is more than declared.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -14,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from reticent.data.csv_file import Dialect
-from reticent.data.identifiers import looks_like_identifier
+from reticent.data import csv_file, identifiers
 from reticent.data.schema.file_cells import FileCells, Numbers, Texts, open_cells, text_of
 from reticent.data.schema.form import FileForm, InvalidCellError
 from reticent.data.schema.kinds import Date
@@ -52,7 +49,7 @@ def draft_schema(
     ``label`` names one column, of classes or of numbers, or several that are true or false.
     """
     form, notes = _form_of(path)
-    dialect = Dialect(separator=form.separator, encoding=form.encoding)
+    dialect = csv_file.Dialect(separator=form.separator, encoding=form.encoding)
     labels = (label,) if isinstance(label, str) else tuple(label or ())
     cells = open_cells(path, dialect, tuple(filter(None, (*labels, person))))
     for role, name in (*(("label", one) for one in labels), ("person", person)):
@@ -90,7 +87,7 @@ def _form_of(path: Path) -> tuple[FileForm, list[str]]:
     if path.suffix.lower() in (".npz", ".parquet") or not path.is_file():
         return FileForm(), []
     encoding = "utf-8" if _decodes(path, "utf-8") else "latin-1"
-    with Dialect(encoding=encoding).opened(path) as file:
+    with csv_file.Dialect(encoding=encoding).opened(path) as file:
         first = file.read(1 << 16).decode("utf-8", "replace")
     header = first.partition("\n")[0]
     separator = max(_SEPARATORS, key=header.count)
@@ -108,7 +105,7 @@ def _form_of(path: Path) -> tuple[FileForm, list[str]]:
 
 def _decodes(path: Path, encoding: str) -> bool:
     try:
-        with Dialect().opened(path) as file:
+        with csv_file.Dialect().opened(path) as file:
             content = file.read(1 << 20)
             content[: max(0, len(content) - 4)].decode(encoding)
     except UnicodeDecodeError:
@@ -197,7 +194,7 @@ def _not_a_feature(name: str, values: list[str], size: int) -> str:
     """Why a column is hardly a feature; nothing where it may be one."""
     if len(values) < 2:
         return "a constant"
-    if looks_like_identifier(name):
+    if identifiers.looks_like_identifier(name):
         return "its name is that of an identifier"
     if is_identifier(values, size):
         return "all whole numbers and all different, as an identifier"

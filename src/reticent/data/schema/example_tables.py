@@ -4,8 +4,6 @@ Nobody's records: each cell is drawn from a fixed seed by Python's own generator
 the same in every version. Separator and decimal mark are those of a continental office.
 """
 
-from __future__ import annotations
-
 import datetime
 import random
 from pathlib import Path

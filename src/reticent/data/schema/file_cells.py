@@ -22,6 +22,7 @@ from reticent.data.archive import archive
 from reticent.data.columns import arrow_of, decoded_dictionary
 from reticent.data.csv_file import CsvFile, Dialect
 from reticent.data.frames import is_saved_dataset, read_saved_dataset
+from reticent.files import existing_file
 from reticent.read_limit import refuse_above_limit
 from reticent.validation import InputError
 
@@ -85,8 +86,7 @@ def open_cells(path: Path, dialect: Dialect, names: tuple[str, ...]) -> FileCell
     """
     if is_saved_dataset(path):
         return arrow_cells(path.name, read_saved_dataset(path))
-    if not path.is_file():
-        raise InputError(f"path must be a file, got {str(path)!r}")
+    existing_file(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path.name} must hold records, got an empty file")
     for ending, opener in _OPENERS.items():

@@ -1,7 +1,5 @@
 """How a file writes its cells: said once, and never found out from the cells of other records."""
 
-from __future__ import annotations
-
 import codecs
 import math
 import re
@@ -64,7 +62,7 @@ class FileForm:
             raise InputError(f"true and false must differ, got {sorted(twice)[0]!r} in both")
 
     @property
-    def of_typed_files(self) -> FileForm:
+    def of_typed_files(self) -> "FileForm":
         """The same with a decimal point: as programs write numbers where a column has texts too.
 
         Whether it has some may depend on one record; what the others become may not.

@@ -3,8 +3,6 @@
 What is said of a table is computed from its records without noise: it is as private as they are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +10,10 @@ import numpy as np
 
 from reticent.arrays import Array, Flags
 from reticent.data.identifiers import looks_like_identifier
+from reticent.data.schema import draft, kinds, prepare
 from reticent.data.schema.column import Column, Role
-from reticent.data.schema.draft import is_identifier
 from reticent.data.schema.file_cells import FileCells, Numbers, Texts, open_cells
 from reticent.data.schema.form import InvalidCellError
-from reticent.data.schema.kinds import Number
-from reticent.data.schema.prepare import cells_of
 from reticent.data.schema.schema import Schema
 
 
@@ -66,7 +62,7 @@ def inspect_table(path: Path, schema: Schema) -> Inspected:
 
 
 def _of_column(cells: FileCells, column: Column, schema: Schema) -> tuple[list[str], Flags]:
-    found = cells_of(cells, column, numbers=True)
+    found = prepare.cells_of(cells, column, numbers=True)
     if isinstance(found, Numbers):
         texts = Texts.of(map(repr, found.values.tolist())) if found.values.ndim == 1 else None
         gaps, wrong = found.gaps, ~(found.valid & found.finite) & ~found.gaps
@@ -106,13 +102,13 @@ def _of_texts(
             wrong[place] = True
         else:
             outside[place] = (
-                isinstance(column.kind, Number) and _outside(column, np.array([value])) > 0
+                isinstance(column.kind, kinds.Number) and _outside(column, np.array([value])) > 0
             )
     return gaps[found.places], wrong[found.places], int(outside[found.places].sum())
 
 
 def _outside(column: Column, values: Array) -> int:
-    if not isinstance(column.kind, Number):
+    if not isinstance(column.kind, kinds.Number):
         return 0
     return int(((values < column.kind.low) | (values > column.kind.high)).sum())
 
@@ -122,6 +118,6 @@ def _odd(column: Column, texts: Texts) -> list[str]:
     values = [(texts.distinct[place] or "").strip() for place in used.tolist()]
     if len(values) == 1 and len(texts) > 1:
         return [f"column {column.name!r} is a constant in this table: it tells nothing"]
-    if is_identifier(sorted(set(values)), len(texts)):
+    if draft.is_identifier(sorted(set(values)), len(texts)):
         return [f"column {column.name!r} looks like an identifier: whole numbers, all different"]
     return []

@@ -1,7 +1,5 @@
 """Raw records as JSON writes them: an object for each, from the name of a column to its cell."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

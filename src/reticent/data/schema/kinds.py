@@ -4,8 +4,6 @@ A kind reads the text of one cell (``parse``) and knows nothing of the others: n
 nor their list, nor their mean. Everything else that it needs is a public fact of the schema.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from abc import ABC, abstractmethod

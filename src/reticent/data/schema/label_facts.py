@@ -3,8 +3,6 @@
 No feature follows from them. ``plan`` says with them what a release will cost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -33,13 +31,13 @@ class LabelFacts:
             raise InputError(f"rarest_share must be <= 0.5, got {self.rarest_share}")
         if not isinstance(self.clusters, bool):
             raise InputError(f"clusters must be true or false, got {describe(self.clusters)}")
-        if self.said and not self.source.strip():
+        if self.is_stated and not self.source.strip():
             raise InputError("labels must say where it comes from, got no source: [labels] source")
         if self.source:
             line("source of labels", self.source)
 
     @property
-    def said(self) -> bool:
+    def is_stated(self) -> bool:
         """Whether there is any fact."""
         return self.rarest_share is not None or self.clusters
 
@@ -52,7 +50,7 @@ class LabelFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: empty where nothing is said, as in schemas before there were such facts."""
-        if not self.said:
+        if not self.is_stated:
             return {}
         told = {"rarest_share": self.rarest_share, "clusters": self.clusters, "source": self.source}
         return {"labels": {name: one for name, one in told.items() if one is not None}}

@@ -1,7 +1,5 @@
 """A schema from TOML or plain values, and back: every field is known, checked and named."""
 
-from __future__ import annotations
-
 import datetime
 import tomllib
 from collections.abc import Callable, Mapping
@@ -9,12 +7,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
+from reticent.data.schema import form, label_facts
 from reticent.data.schema.column import Column, Gap, Role
-from reticent.data.schema.form import FileForm
 from reticent.data.schema.kinds import Category, Date, Kind, Number, TrueFalse
-from reticent.data.schema.label_facts import label_facts_of
 from reticent.data.schema.schema import Schema
 from reticent.data.schema.vectors import ENCODED, KINDS, NumberList, Text
+from reticent.files import existing_file
 from reticent.read_limit import bounded_bytes
 from reticent.strict_json import parsed
 from reticent.validation import InputError, describe, finite
@@ -27,9 +25,7 @@ Values = Mapping[str, Any]
 
 def read_schema(path: Path) -> Schema:
     """The schema of a TOML file, or of a JSON file with the same fields."""
-    if not path.is_file():
-        raise InputError(f"schema must be a TOML file, got {str(path)!r}, which is none")
-    content = bounded_bytes(path, most=_MOST, role="schema")
+    content = bounded_bytes(existing_file(path, role="schema"), most=_MOST, role="schema")
     if path.suffix.lower() == ".json":  # as certificates hold it
         return schema_of(parsed(content, source=path.name))
     try:
@@ -59,7 +55,7 @@ def schema_of(values: object) -> Schema:
         title=_text("title", top.get("title", "")),
         invalid=_text("invalid", top.get("invalid", "refuse")),  # type: ignore[arg-type]
         form=_form(_mapping("file", top.get("file", {}))),
-        label_facts=label_facts_of(_mapping("labels", top.get("labels", {})), usual),
+        label_facts=label_facts.label_facts_of(_mapping("labels", top.get("labels", {})), usual),
     )
 
 
@@ -221,8 +217,8 @@ _LABELS: Final[dict[str, tuple[str, ...]]] = {
 _LABEL_FIELDS: Final = ("range", "unit")
 
 
-def _form(values: Values) -> FileForm:
-    known = {one.name for one in fields(FileForm)}
+def _form(values: Values) -> form.FileForm:
+    known = {one.name for one in fields(form.FileForm)}
     _refuse_unknown("file", values, tuple(sorted(known)))
     given: dict[str, Any] = {}
     for name, value in values.items():
@@ -232,7 +228,7 @@ def _form(values: Values) -> FileForm:
             given[name] = _flag(name, value)
         else:
             given[name] = _text(name, value)
-    return FileForm(**given)
+    return form.FileForm(**given)
 
 
 def _spellings(values: Values) -> tuple[tuple[str, str], ...]:

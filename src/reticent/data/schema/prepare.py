@@ -4,8 +4,6 @@ What a record becomes, and whether it is valid, is a function of its own cells a
 each cell is read by itself (``Column.encoded``), and the parts stand side by side.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Literal

@@ -16,8 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from reticent.data.csv_file import Dialect
-from reticent.data.dataset import LabelTask
+from reticent.data import csv_file, dataset
 from reticent.data.schema.column import PRIVATE, Column, Role, is_private
 from reticent.data.schema.form import FileForm
 from reticent.data.schema.kinds import Category, Number, TrueFalse
@@ -166,7 +165,7 @@ class Schema:
         return self.labels[0] if len(self.labels) == 1 else None
 
     @property
-    def task(self) -> LabelTask:
+    def task(self) -> dataset.LabelTask:
         """What is to be learnt: one of the classes, a number, or several labels at once."""
         if len(self.labels) > 1:
             return "multilabel"
@@ -208,10 +207,10 @@ class Schema:
         return tuple(column for column in self.features if isinstance(column.kind, Text))
 
     @property
-    def dialect(self) -> Dialect:
+    def dialect(self) -> csv_file.Dialect:
         """How the bytes of a text file are read."""
         names = None if self.form.header else tuple(column.name for column in self.columns)
-        return Dialect(
+        return csv_file.Dialect(
             separator=self.form.separator,
             encoding=self.form.encoding,
             comment=self.form.comment,

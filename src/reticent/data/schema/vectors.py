@@ -1,7 +1,5 @@
 """Columns that become a vector: lists of numbers, and texts by an encoder."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -6,8 +6,7 @@ from functools import lru_cache
 from scipy import special
 
 from reticent.arrays import Floats
-from reticent.mechanisms.profiles.averages import average
-from reticent.mechanisms.profiles.conversions import largest_below, smallest_above
+from reticent.mechanisms.profiles import averages, conversions
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -23,7 +22,7 @@ def delta(shift: float, epsilon: float) -> float:
     lower = epsilon / shift - shift / 2
     upper = epsilon / shift + shift / 2
     if shift < 0.5:
-        return _density(lower) * shift * average(_minus_mills_slope, lower, upper)
+        return _density(lower) * shift * averages.average(_minus_mills_slope, lower, upper)
     if lower < 0:
         return float(special.ndtr(-lower)) - _density(lower) * _mills(upper)
     return _density(lower) * (_mills(lower) - _mills(upper))
@@ -37,7 +36,9 @@ def epsilon(shift: float, delta: float) -> float:
         return math.inf
     # zCDP with ρ = μ²/2 gives a bracket that is always wide enough.
     enough = shift * shift / 2 + shift * math.sqrt(2 * math.log(1 / delta))
-    smallest = smallest_above(lambda value: _profile(shift, value) <= delta, 0.0, enough)
+    smallest = conversions.smallest_above(
+        lambda value: _profile(shift, value) <= delta, 0.0, enough
+    )
     return smallest + shift * 2.0**-46 if smallest > 0 else 0.0
 
 
@@ -49,7 +50,7 @@ def shift(epsilon: float, delta: float) -> float:
     too_much = 1.0
     while _profile(too_much, epsilon) <= delta:
         too_much *= 2
-    return largest_below(lambda value: _profile(value, epsilon) <= delta, 0.0, too_much)
+    return conversions.largest_below(lambda value: _profile(value, epsilon) <= delta, 0.0, too_much)
 
 
 def rdp(shift: float, order: float) -> float:

@@ -9,8 +9,7 @@ import math
 import numpy as np
 from scipy import special
 
-from reticent.mechanisms.profiles import logistic
-from reticent.mechanisms.profiles.averages import SAFE, average, log_cosh
+from reticent.mechanisms.profiles import averages, logistic
 
 
 def delta(pure: float, epsilon: float) -> float:
@@ -25,7 +24,7 @@ def epsilon(pure: float, delta: float) -> float:
     kept = delta * (1 + math.exp(-pure))
     if delta == 0:
         return pure
-    return max(0.0, pure * SAFE + math.log1p(-kept)) if kept < 1 else 0.0
+    return max(0.0, pure * averages.SAFE + math.log1p(-kept)) if kept < 1 else 0.0
 
 
 def shift(epsilon: float, delta: float) -> float:
@@ -39,8 +38,8 @@ def rdp(pure: float, order: float) -> float:
         return pure
     width = (order - 1) * pure
     if width > 1:
-        return (log_cosh(pure / 2 + width) - log_cosh(pure / 2)) / (order - 1)
-    return pure * average(np.tanh, pure / 2, pure / 2 + width)
+        return (averages.log_cosh(pure / 2 + width) - averages.log_cosh(pure / 2)) / (order - 1)
+    return pure * averages.average(np.tanh, pure / 2, pure / 2 + width)
 
 
 def zcdp(pure: float) -> float:

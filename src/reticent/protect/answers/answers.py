@@ -13,27 +13,17 @@ from reticent.arrays import Array, Floats, frozen
 from reticent.data.schema import Schema
 from reticent.guarantee import Grade, Guarantee, Relation
 from reticent.guarantee.guarantee import checked_by
+from reticent.protect import certified_head, public_facts
 from reticent.protect.answers.counting import AnswerCounter
 from reticent.protect.answers.plan import AnswerPlan
-from reticent.protect.certified_head import (
-    certified_fit,
-    head_of,
-    refuse_other_mean,
-    refuse_unproven,
-)
 from reticent.protect.head_numbers import MeanNumbers, PublicNumbers
 from reticent.protect.noisy_query import minted, noisy_rows, still_minted
-from reticent.protect.public_facts import inferred_facts
 from reticent.protect.recipes.mean import EXACT_SUM, MEAN
 from reticent.protect.recipes.weights import CERTIFIED
 from reticent.protect.recipes.weights import STATED as HEAD_STATED
 from reticent.protect.release import Charge, Release
 from reticent.protect.terms import Terms, inferred_sources
-from reticent.training import SoftmaxHead
-from reticent.training.features import public_map
-from reticent.training.linear_head import CertifiedFit, LinearHead
-from reticent.training.row_kernels import products
-from reticent.training.softmax import zero_sum_basis
+from reticent.training import SoftmaxHead, features, linear_head, row_kernels, softmax
 from reticent.validation import InputError, describe, float_rows
 
 CHECKED = (
@@ -174,7 +164,7 @@ class PrivateAnswers:
     def _values(self, rows: Floats) -> Floats:
         """What is noised, without noise."""
         public = self._plan.public
-        mapped = public_map(
+        mapped = features.public_map(
             rows,
             bound=public.bound,
             intercept=public.intercept,
@@ -184,7 +174,7 @@ class PrivateAnswers:
         coordinates: Floats = mapped @ self._coordinates.T
         if self._plan.space == "coordinates":
             return coordinates
-        logits: Floats = coordinates @ zero_sum_basis(len(self._classes)).T
+        logits: Floats = coordinates @ softmax.zero_sum_basis(len(self._classes)).T
         return logits
 
     def _answered(self, released: Array) -> Answered:
@@ -199,7 +189,7 @@ class PrivateAnswers:
         logits = released
         if self._plan.space == "coordinates":
             # In one order of summation: a kept answer says the same whenever it is given again.
-            logits = products(released, zero_sum_basis(len(self._classes)).T)
+            logits = row_kernels.products(released, softmax.zero_sum_basis(len(self._classes)).T)
         return self._classes[logits.argmax(axis=1)], logits
 
     def __repr__(self) -> str:
@@ -231,12 +221,12 @@ def private_answers(
     if type(plan) is not AnswerPlan:
         raise InputError(f"plan must be an AnswerPlan, got {describe(plan)}")
     plan = dataclasses.replace(plan)  # from its public numbers alone: what hangs on it stays behind
-    final, steps = head_of(head)
-    facts = () if schema is None else inferred_facts(schema)
+    final, steps = certified_head.head_of(head)
+    facts = () if schema is None else public_facts.inferred_facts(schema)
     terms = _terms(plan, (*inferred, *facts, *(() if mean is None else mean.terms.inferred)))
-    refuse_unproven(final, terms)
-    refuse_other_mean(final, mean, terms)
-    fit, steps = certified_fit(final, steps)
+    certified_head.refuse_unproven(final, terms)
+    certified_head.refuse_other_mean(final, mean, terms)
+    fit, steps = certified_head.certified_fit(final, steps)
     _refuse_other_plan(fit, plan, mean)
     plan.require_enough()
     refuse_other_schema(schema, plan, tuple(map(str, fit.classes)))
@@ -262,11 +252,11 @@ def numbers_of(
     mean: Release | None = None,
 ) -> PublicNumbers:
     """The public numbers of a fitted head, which a plan is made from."""
-    final, _ = head_of(head)
+    final, _ = certified_head.head_of(head)
     if type(final) is not SoftmaxHead:
         raise InputError(f"head must be a SoftmaxHead itself, got {describe(final)}")
     return PublicNumbers.of(
-        LinearHead.certified(final).numbers,
+        linear_head.LinearHead.certified(final).numbers,
         max_records_per_person=max_records_per_person,
         mean=mean_numbers(mean),
     )
@@ -290,7 +280,9 @@ def _terms(plan: AnswerPlan, inferred: Collection[str]) -> Terms:
     )
 
 
-def _refuse_other_plan(fit: CertifiedFit, plan: AnswerPlan, mean: Release | None) -> None:
+def _refuse_other_plan(
+    fit: linear_head.CertifiedFit, plan: AnswerPlan, mean: Release | None
+) -> None:
     public = PublicNumbers.of(
         fit.numbers,
         max_records_per_person=plan.public.max_records_per_person,

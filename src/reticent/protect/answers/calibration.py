@@ -17,8 +17,7 @@ from reticent.guarantee import Composed, Event, Relation, Repeated, Sensitivity
 from reticent.ledger import Budget, FilterKind
 from reticent.ledger.costs import Costs, costs_of
 from reticent.mechanisms import Gaussian
-from reticent.mechanisms.profiles import gaussian
-from reticent.mechanisms.profiles.conversions import smallest_above
+from reticent.mechanisms.profiles import conversions, gaussian
 from reticent.protect.answers.answer_mechanisms import Family, Kind, families, is_pure
 from reticent.validation import InputError, NotCoveredError
 
@@ -141,4 +140,6 @@ def _fitting(family: Family, asked: Asked) -> float | None:
         largest *= 2
         if largest > 1e12:
             return None
-    return smallest_above(lambda noise: asked.fits(family.event(noise)), largest / 2**40, largest)
+    return conversions.smallest_above(
+        lambda noise: asked.fits(family.event(noise)), largest / 2**40, largest
+    )

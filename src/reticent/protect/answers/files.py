@@ -5,8 +5,6 @@ its owner can read it. That it holds the optimum of the records was certified wh
 and cannot be seen here, so what is promised of its answers is *declared*.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import stat
@@ -19,8 +17,7 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.data.schema import Schema
 from reticent.files import write_atomic
-from reticent.guarantee import Grade, Guarantee
-from reticent.guarantee.grade import as_relation
+from reticent.guarantee import Grade, Guarantee, grade
 from reticent.ledger.filters import as_filter
 from reticent.protect.answers.answer_mechanisms import space_of
 from reticent.protect.answers.answers import PrivateAnswers, claims_of, refuse_other_schema
@@ -83,7 +80,7 @@ def load_plan(path: Path) -> PlanFile:
     try:
         plan = AnswerPlan(
             public=_public(document["public"]),
-            relation=as_relation(document["relation"]),
+            relation=grade.as_relation(document["relation"]),
             epsilon=positive("epsilon", document["epsilon"]),
             delta=probability("delta", document["delta"]),
             queries=count("queries", document["queries"]),

@@ -5,14 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reticent.accounting.account import ACCOUNTANTS, PrivacyCost, account
-from reticent.guarantee import Composed, Event, Relation, Sensitivity
-from reticent.guarantee.grade import as_relation
-from reticent.guarantee.rounding import up
-from reticent.ledger import FilterKind
-from reticent.ledger.filters import as_filter
+from reticent.guarantee import Composed, Event, Relation, Sensitivity, grade, rounding
+from reticent.ledger import FilterKind, filters
 from reticent.mechanisms import Mechanism
-from reticent.protect.answers import answer_mechanisms
-from reticent.protect.answers.calibration import Asked, least_scale
+from reticent.protect.answers import answer_mechanisms, calibration
 from reticent.protect.head_numbers import PublicNumbers
 from reticent.validation import InputError, NotCoveredError, count, describe, positive, probability
 
@@ -43,13 +39,13 @@ class AnswerPlan:
             raise InputError(f"public must be PublicNumbers, got {describe(self.public)}")
         answer_mechanisms.kind_of(self.mechanism)
         checked: dict[str, object] = {
-            "relation": as_relation(self.relation),
+            "relation": grade.as_relation(self.relation),
             "epsilon": positive("epsilon", self.epsilon),
             "delta": probability("delta", self.delta),
             "queries": count("queries", self.queries),
             "space": answer_mechanisms.space_of(self.mechanism, self.space),
             "scale": positive("scale", self.scale),
-            "filter": None if self.filter is None else as_filter(self.filter),
+            "filter": None if self.filter is None else filters.as_filter(self.filter),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -97,16 +93,16 @@ class AnswerPlan:
     @property
     def reached(self) -> float:
         """The ε that the whole has, rounded up: at most ``epsilon``, or the noise is too little."""
-        return up(self.account.epsilon)
+        return rounding.up(self.account.epsilon)
 
     @cached_property
     def reached_by_one(self) -> float:
         """The ε of one answer and of what it depends on (``before``), rounded up."""
         if self.before is None:
-            return up(self.noise.epsilon(delta=self.delta))
+            return rounding.up(self.noise.epsilon(delta=self.delta))
         return min(
             self.epsilon,
-            up(
+            rounding.up(
                 min(
                     self._together((self.before, event))
                     for event in answer_mechanisms.events_of(self.noise)
@@ -138,8 +134,8 @@ class AnswerPlan:
             )
 
     @cached_property
-    def _asked(self) -> Asked:
-        return Asked(
+    def _asked(self) -> calibration.Asked:
+        return calibration.Asked(
             epsilon=self.epsilon,
             delta=self.delta,
             relation=self.relation,
@@ -199,12 +195,12 @@ def calibrated_answers(  # noqa: PLR0913 - one argument for each public choice
             a fixed plan is used, and the answers are counted in this process.
         before: A release for these answers that (ε, δ) covers too, as an event.
     """
-    asked = Asked(
+    asked = calibration.Asked(
         epsilon=positive("epsilon", epsilon),
         delta=probability("delta", delta),
-        relation=as_relation(relation),
+        relation=grade.as_relation(relation),
         queries=count("queries", queries),
-        filter=None if filter is None else as_filter(filter),
+        filter=None if filter is None else filters.as_filter(filter),
         before=before,
     )
     kind = answer_mechanisms.kind_of(mechanism)
@@ -218,7 +214,7 @@ def calibrated_answers(  # noqa: PLR0913 - one argument for each public choice
         queries=asked.queries,
         mechanism=mechanism,
         space=chosen,
-        scale=least_scale(kind, sensitivity, asked),
+        scale=calibration.least_scale(kind, sensitivity, asked),
         filter=asked.filter,
         before=before,
     )

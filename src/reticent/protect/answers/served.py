@@ -25,8 +25,7 @@ from reticent.protect.noisy_query import is_minted, minted, noisy_rows
 from reticent.validation import InputError, float_rows
 
 if TYPE_CHECKING:
-    from reticent.ledger import Budget, Ledger
-    from reticent.ledger.questions import Reply
+    from reticent.ledger import Budget, Ledger, questions
 
 MOST_ROWS = 64
 """Of one request."""
@@ -96,7 +95,7 @@ class ServedAnswers:
         *,
         key: str | None = None,
         names: Sequence[bytes] | None = None,
-    ) -> Future[Reply]:
+    ) -> Future[questions.Reply]:
         """One answer for each row of a client, all or none of them; read by ``said``.
 
         The rows are checked from the request and public numbers alone. By ``names`` rows are known
@@ -114,7 +113,7 @@ class ServedAnswers:
             raise InputError(f"names must be one for each of {len(rows)} rows, got {len(known)}")
         return self.book.ask(client, known, payload=rows, draw=self._draw, key=key)
 
-    def said(self, reply: Reply) -> tuple[Array, Floats | None]:
+    def said(self, reply: questions.Reply) -> tuple[Array, Floats | None]:
         """Labels of a reply, and logits where they are released.
 
         A function of its bytes alone, each row by itself: the same whenever it is given.
@@ -160,8 +159,7 @@ def terms_of(plan: AnswerPlan, account: str) -> AnswerTerms:
 
 def budget_of(plan: AnswerPlan) -> Budget:
     """The budget that takes exactly ``plan.queries`` answers."""
-    from reticent.ledger import Budget
-    from reticent.ledger.costs import costs_of
+    from reticent.ledger import Budget, costs
 
     if plan.filter is None:
         raise InputError("plan must be made for a filter to be charged answer by answer, got None")
@@ -169,7 +167,7 @@ def budget_of(plan: AnswerPlan) -> Budget:
         epsilon=plan.epsilon,
         delta=plan.delta,
         filter=plan.filter,
-        plan=costs_of(plan.whole, plan.relation),
+        plan=costs.costs_of(plan.whole, plan.relation),
     )
 
 

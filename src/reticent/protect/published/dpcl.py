@@ -6,8 +6,6 @@ noise for 4|B|C: that bound holds by the triangle inequality, the releases here 
 without a bound of their rounding, so it is declared.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,9 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from reticent.accounting import amplification
+from reticent.accounting import amplification, rdp
 from reticent.accounting.account import account
-from reticent.accounting.rdp import ORDERS
 from reticent.arrays import Floats, Integers
 from reticent.bounds.published import dpcl
 from reticent.guarantee import (
@@ -89,7 +86,7 @@ def theorem_nine(multipliers: Sequence[float], share: float, steps: float, delta
     slope = sum(0.5 / noise**2 for noise in multipliers)
     nodes = amplification.without_replacement(lambda orders: slope * orders, share)
     curve = amplification.interpolate(nodes, lambda orders: np.full(orders.shape, np.inf), np.inf)
-    return rdp_to_epsilon(ORDERS, steps * curve(ORDERS), delta)[0]
+    return rdp_to_epsilon(rdp.ORDERS, steps * curve(rdp.ORDERS), delta)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,10 +221,10 @@ def sample_without_replacement(records: int, size: int) -> Integers:
 def train(
     spec: DPCL,
     rows: Floats,
-    network: NetworkChoice,
+    network: "NetworkChoice",
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[Tensors, float]:
+) -> "tuple[Tensors, float]":
     """The encoder's weights after all steps, and the noise multiplier that they were made with."""
     from reticent.protect.published.dpcl_steps import DPCLRun
 

@@ -1,7 +1,5 @@
 """Steps of DPCL: clipped gradients of a coupled loss, and noise for what the paper counts."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 
@@ -12,13 +10,9 @@ from reticent.bounds.published import dpcl as bounds
 from reticent.protect.noisy_query import noisy_query, record_uniforms
 from reticent.protect.published.dpcl import DPCL, noise_for
 from reticent.protect.recipe import Tensors
+from reticent.training import optimisers
+from reticent.training.contrastive import networks
 from reticent.training.contrastive.barlow_twins import OFF_DIAGONAL, correlation_loss, standardised
-from reticent.training.contrastive.networks import (
-    NetworkChoice,
-    contrastive_network,
-    image_shape,
-    views_of,
-)
 from reticent.training.contrastive.nt_xent import nt_xent_terms
 from reticent.training.encoders.torch_extra import functional, torch
 from reticent.training.gradients import Clipper
@@ -34,15 +28,17 @@ _LEAST_VARIANCE: Final = 1e-3
 class DPCLRun:
     """Weights and optimiser of one training, and its steps."""
 
-    def __init__(self, spec: DPCL, multiplier: float, rows: Floats, network: NetworkChoice) -> None:
-        image = image_shape(network.shape, rows.shape[1])
+    def __init__(
+        self, spec: DPCL, multiplier: float, rows: Floats, network: networks.NetworkChoice
+    ) -> None:
+        image = networks.image_shape(network.shape, rows.shape[1])
         self.spec, self.multiplier, self.rows = spec, multiplier, rows
-        self.views = views_of(network.augmentation, rows.shape[1], image)
-        self.model = contrastive_network(
+        self.views = networks.views_of(network.augmentation, rows.shape[1], image)
+        self.model = networks.contrastive_network(
             network.architecture, rows.shape[1], image, width=EMBEDDING, seed=network.seed
         )
         self.clipper = Clipper(self.model)
-        self.optimiser = torch.optim.SGD(
+        self.optimiser = optimisers.SGD(
             self.clipper.parameters, lr=spec.learning_rate, momentum=_MOMENTUM
         )
         self.noise = spec.gradient_noise(multiplier)

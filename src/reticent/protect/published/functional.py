@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Floats
+from reticent.arrays import ArrayLike, Floats
 from reticent.bounds.published import functional
 from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity
 from reticent.mechanisms import Laplace

@@ -11,22 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from reticent.arrays import Floats, Integers
+from reticent import validation
+from reticent.arrays import ArrayLike, Floats, Integers
 from reticent.bounds.published import lu
 from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity
 from reticent.mechanisms import AdditiveMechanism, Exponential, Gaussian, Laplace
 from reticent.mechanisms.profiles import gaussian
-from reticent.validation import (
-    InputError,
-    count,
-    float_array,
-    integer_array,
-    non_negative,
-    positive,
-)
 
 Noise = Literal["laplace", "gaussian"]
 Scores = Literal["algorithm", "proof"]
@@ -62,13 +54,13 @@ class SingleNeuron:
 
     def __post_init__(self) -> None:
         """Refuse NaN, and noise that the paper does not name."""
-        count("classes", self.classes, at_least=2)
-        positive("budget", self.budget)
-        positive("neuron", self.neuron)
+        validation.count("classes", self.classes, at_least=2)
+        validation.positive("budget", self.budget)
+        validation.positive("neuron", self.neuron)
         if self.noise not in ("laplace", "gaussian"):
-            raise InputError(f"noise must be laplace or gaussian, got {self.noise!r}")
+            raise validation.InputError(f"noise must be laplace or gaussian, got {self.noise!r}")
         if self.scores not in ("algorithm", "proof"):
-            raise InputError(f"scores must be algorithm or proof, got {self.scores!r}")
+            raise validation.InputError(f"scores must be algorithm or proof, got {self.scores!r}")
 
     @property
     def part(self) -> float:
@@ -84,7 +76,7 @@ class SingleNeuron:
 
     def guarantee(self, *, delta: float) -> Guarantee:
         """The claim of the paper at this δ."""
-        non_negative("delta", delta)
+        validation.non_negative("delta", delta)
         claimed = self.budget if self.noise == "laplace" else gaussian.epsilon(self.budget, delta)
         return Guarantee(
             epsilon=claimed,
@@ -96,9 +88,11 @@ class SingleNeuron:
 
     def release(self, logits: ArrayLike) -> Floats:
         """The probabilities of one query, or of each row of queries; each is a release."""
-        z = float_array("logits", logits)
+        z = validation.float_array("logits", logits)
         if z.ndim not in (1, 2) or z.shape[-1] != self.classes:
-            raise InputError(f"logits must have {self.classes} columns, got shape {z.shape}")
+            raise validation.InputError(
+                f"logits must have {self.classes} columns, got shape {z.shape}"
+            )
         rows = np.atleast_2d(z)
         chosen = self._choice().release(special.softmax(rows, axis=1))
         return np.asarray(special.softmax(self._noised(rows, chosen), axis=1).reshape(z.shape))
@@ -109,7 +103,10 @@ class SingleNeuron:
         Softmax of one moved logit is a function of one number, so the mean over the noise is an
         average over its quantiles.
         """
-        rows, places = np.atleast_2d(float_array("logits", logits)), integer_array("labels", labels)
+        rows, places = (
+            np.atleast_2d(validation.float_array("logits", logits)),
+            validation.integer_array("labels", labels),
+        )
         chances = special.softmax(
             special.softmax(rows, axis=1) * (self.part / (2 * self.score_change)), axis=1
         )

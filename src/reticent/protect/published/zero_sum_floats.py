@@ -10,15 +10,15 @@ in a fixed basis instead, and W is computed from what was released.
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Floats
-from reticent.mechanisms import AdditiveMechanism
-from reticent.mechanisms.additive import FloatNoise
+from reticent.arrays import ArrayLike, Floats
+from reticent.mechanisms import AdditiveMechanism, additive
 from reticent.validation import InputError, count, float_array
 
 
-def projected_noise(noise: AdditiveMechanism | FloatNoise, shape: tuple[int, ...]) -> Floats:
+def projected_noise(
+    noise: AdditiveMechanism | additive.FloatNoise, shape: tuple[int, ...]
+) -> Floats:
     """Noise of shape (…, C, d), each column of it minus its mean."""
     drawn = noise.release(np.zeros(shape))
     return np.asarray(drawn - drawn.mean(axis=-2, keepdims=True))

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from reticent import bounds
 from reticent.arrays import Floats
 from reticent.guarantee import Sensitivity
-from reticent.protect.recipes.coupled import CoupledRecipe
-from reticent.protect.recipes.statistics import cross_moment
+from reticent.protect.recipes import coupled, statistics
 from reticent.validation import positive
 
 if TYPE_CHECKING:
@@ -25,11 +24,11 @@ CORRELATION: Final = "correlation"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BarlowRecipe(CoupledRecipe):
+class BarlowRecipe(coupled.CoupledRecipe):
     """An encoder whose two views of an image agree, and no two units of which say the same."""
 
     name: ClassVar[str] = "barlow"
-    options: ClassVar[tuple[str, ...]] = (*CoupledRecipe.options, "off_diagonal")
+    options: ClassVar[tuple[str, ...]] = (*coupled.CoupledRecipe.options, "off_diagonal")
     coupling: ClassVar[str] = CORRELATION
     coupling_theorem: ClassVar[str] = "bounds.contrastive.embedding_correlation"
 
@@ -46,7 +45,7 @@ class BarlowRecipe(CoupledRecipe):
 
     def coupling_sum(self, views: Floats) -> Floats:
         """Σ z¹z²ᵀ over the pairs of views in turns, flat: the cross moment of Barlow Twins."""
-        return cross_moment(views[0::2], views[1::2]).ravel()
+        return statistics.cross_moment(views[0::2], views[1::2]).ravel()
 
     def matrix(self, answer: Floats) -> Floats:
         """C, whose diagonal is near 1 where views agree."""

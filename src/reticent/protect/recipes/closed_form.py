@@ -18,19 +18,8 @@ from reticent import bounds
 from reticent.arrays import Floats
 from reticent.bounds.moments import view_block
 from reticent.protect.recipe import Plan, PlannedStep, Step, Tensors
-from reticent.protect.recipes.encoding import EncoderRecipe
+from reticent.protect.recipes import encoding, linear, spectral, statistics
 from reticent.protect.recipes.exact_rows import on_grid, row_products, unit_rows
-from reticent.protect.recipes.linear import other_constants
-from reticent.protect.recipes.spectral import positive_part
-from reticent.protect.recipes.statistics import (
-    CLASS_THEOREM,
-    MEAN,
-    MEAN_COUNT,
-    flat,
-    released_mean,
-    split_release,
-    symmetric,
-)
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.training.encoders.filter_views import VIEWS
@@ -38,7 +27,7 @@ from reticent.training.features import MappedRows
 from reticent.validation import InputError, count
 
 MOMENT, PAIR = "second moment", "pair of moments"
-SHARES: Final = {MEAN: 0.01, MOMENT: 0.30, PAIR: 0.69}
+SHARES: Final = {statistics.MEAN: 0.01, MOMENT: 0.30, PAIR: 0.69}
 COMPONENTS: Final = 384
 EMBEDDING: Final = 256
 OF_VIEWS: Final = ("gabor-views", "gabor-digit-views", "patch-views")
@@ -59,7 +48,7 @@ class ViewMoments(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClosedFormRecipe(EncoderRecipe):
+class ClosedFormRecipe(encoding.EncoderRecipe):
     """Rows with views, whitened and turned towards what views of a record have in common.
 
     A row that is ``stacked`` holds 1 + ``views`` blocks of equal length: the record, and its views,
@@ -125,11 +114,15 @@ class ClosedFormRecipe(EncoderRecipe):
     @property
     def shares(self) -> dict[str, float]:
         """Of the budget, step by step; where it whitens alone the moment takes what is left."""
-        return SHARES if self.embedding else {MEAN: SHARES[MEAN], MOMENT: 1 - SHARES[MEAN]}
+        return (
+            SHARES
+            if self.embedding
+            else {statistics.MEAN: SHARES[statistics.MEAN], MOMENT: 1 - SHARES[statistics.MEAN]}
+        )
 
     def misfits(self, terms: Terms) -> list[str]:
         """Constants that are not those of this recipe."""
-        return [*super(ClosedFormRecipe, self).misfits(terms), *other_constants(self, terms)]
+        return [*super(ClosedFormRecipe, self).misfits(terms), *linear.other_constants(self, terms)]
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """Mean with the number of records, the second moment of all views, and the pair (P, W)."""
@@ -140,9 +133,13 @@ class ClosedFormRecipe(EncoderRecipe):
         }
         shares = self.shares
         mean = bounds.class_statistics(
-            moment=0.0, sums=1.0, counts=MEAN_COUNT, features=self.block, **public
+            moment=0.0, sums=1.0, counts=statistics.MEAN_COUNT, features=self.block, **public
         )
-        steps = {MEAN: Step(sensitivity=mean, share=shares[MEAN], theorem=CLASS_THEOREM)}
+        steps = {
+            statistics.MEAN: Step(
+                sensitivity=mean, share=shares[statistics.MEAN], theorem=statistics.CLASS_THEOREM
+            )
+        }
         for name, matrices, size in ((MOMENT, 1, self.block), (PAIR, 2, self.components)):
             if name in shares:
                 moved = bounds.view_moments(
@@ -154,14 +151,16 @@ class ClosedFormRecipe(EncoderRecipe):
     def learn(self, rows: Floats, labels: Floats, plan: Plan) -> Tensors:
         """Mean, whitening and the map that follows; labels are not looked at."""
         del labels
-        mean = released_mean(MappedRows(rows, self._mean_views), self, plan)
+        mean = statistics.released_mean(MappedRows(rows, self._mean_views), self, plan)
 
         def centred(part: Floats) -> Floats:
             return unit_rows(self._views(part), mean.values)
 
         step, entries = plan[MOMENT], self.block * (self.block + 1) // 2
         total = view_moments(rows, centred, self.views, self.block)[0] / self.views
-        moment = positive_part(symmetric(step.release(flat(total))) / mean.records)
+        moment = spectral.positive_part(
+            statistics.symmetric(step.release(statistics.flat(total))) / mean.records
+        )
         edge = _edge(step, entries, self.block, mean.records)
         damping = self.ridge / self.block + self.noise_ridge * edge
         whitening = whitening_of(moment, self.components, damping)
@@ -219,8 +218,12 @@ class ClosedFormRecipe(EncoderRecipe):
         size = self.components
         between = found.sums / self.views**2
         within = found.views / self.views - between
-        answers = split_release(step, [flat(between), flat(within)])
-        between, within = (positive_part(symmetric(one) / records) for one in answers)
+        answers = statistics.split_release(
+            step, [statistics.flat(between), statistics.flat(within)]
+        )
+        between, within = (
+            spectral.positive_part(statistics.symmetric(one) / records) for one in answers
+        )
         edge = _edge(step, size * (size + 1), size, records)
         damping = self.pair_ridge / size + self.pair_noise_ridge * edge
         return minimum(between, within, width=self.embedding, damping=damping)

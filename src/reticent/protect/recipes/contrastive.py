@@ -16,32 +16,16 @@ import numpy as np
 
 from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
-from reticent.guarantee import Relation
-from reticent.guarantee.guarantee import checked_by
-from reticent.protect.certified_head import NO_SEARCH
-from reticent.protect.noisy_query import record_uniforms, sampled_records
-from reticent.protect.recipe import Plan, Tensors
-from reticent.protect.recipes.encoding import EncoderRecipe
-from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.sampled_gradients import (
-    COINS,
-    GRADIENTS,
-    PER_EXAMPLE,
-    SLOTS,
-    SampledGradients,
-)
-from reticent.protect.terms import Terms
+from reticent.guarantee import Relation, guarantee
+from reticent.protect import noisy_query, recipe
+from reticent.protect.recipes import encoding, linear, sampled_gradients
+from reticent.protect.terms import NO_SEARCH, Terms
 from reticent.protect.training_progress import training_progress
 from reticent.validation import InputError, count, positive
 
 if TYPE_CHECKING:
     from reticent.protect.contrastive_run import ContrastiveRun
-    from reticent.training.contrastive.networks import (
-        ContrastiveNetwork,
-        ImageViews,
-        MaskedViews,
-        Shape,
-    )
+    from reticent.training.contrastive import networks
     from reticent.training.encoders.torch_extra import torch
 
 SAMPLE: Final = "step"
@@ -50,16 +34,16 @@ _LATER: Final = ("standardised", "fixed_head")
 """Numbers that certificates did not hold at first."""
 _WARM_UP: Final = 10
 """Steps over which the learning rate rises."""
-EMBEDDINGS = checked_by(
+EMBEDDINGS = guarantee.checked_by(
     "each view's embedding is scaled to norm 1 by itself, in one order of summation, and cut to a"
     " grid on which sums of products are exact",
     "protect.recipes.exact_rows.unit_rows",
 )
-OUTPUTS = checked_by(
+OUTPUTS = guarantee.checked_by(
     "a record's embeddings have the same bits in every slot of a batch, whatever the others hold",
     "training.gradients.check.check_outputs",
 )
-VIEWS = checked_by(
+VIEWS = guarantee.checked_by(
     "the views of a record are drawn from secret bits, for each record by itself",
     "protect.noisy_query.record_uniforms",
 )
@@ -90,11 +74,13 @@ class Sample(NamedTuple):
         """What the network reads of each record, and so many secret numbers for its views."""
         from reticent.training.encoders.torch_extra import torch
 
-        return self.inputs, torch.from_numpy(record_uniforms(self.rows, self.labels, draws))
+        return self.inputs, torch.from_numpy(
+            noisy_query.record_uniforms(self.rows, self.labels, draws)
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ContrastiveRecipe(SampledGradients, EncoderRecipe):
+class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderRecipe):
     """An encoder learnt from private images, or other rows, without labels.
 
     A subclass says the losses, and what they read beside a record's own two embeddings.
@@ -179,7 +165,7 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
         return tuple(one for one in named if one not in _LATER or getattr(self, one))
 
     @property
-    def image(self) -> Shape | None:
+    def image(self) -> networks.Shape | None:
         """Channels, height and width; None where rows are no images."""
         from reticent.training.contrastive.networks import image_shape
 
@@ -195,8 +181,16 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
-        bits = (SLOTS, OUTPUTS) if self.exact else ()
-        return (PER_EXAMPLE, *bits, EMBEDDINGS, VIEWS, COINS, NOISY_SUMS, OWN_CLASS)
+        bits = (sampled_gradients.SLOTS, OUTPUTS) if self.exact else ()
+        return (
+            sampled_gradients.PER_EXAMPLE,
+            *bits,
+            EMBEDDINGS,
+            VIEWS,
+            sampled_gradients.COINS,
+            linear.NOISY_SUMS,
+            linear.OWN_CLASS,
+        )
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -212,29 +206,29 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
         """Of the encoder's weights: the head is thrown away."""
         return {name: tuple(one.shape) for name, one in self._shaped().encoder.named_parameters()}
 
-    def network(self) -> ContrastiveNetwork:
+    def network(self) -> networks.ContrastiveNetwork:
         """Encoder and head with their public first weights."""
         return self._adapted(self._network(self.seed))
 
-    def _shaped(self) -> ContrastiveNetwork:
+    def _shaped(self) -> networks.ContrastiveNetwork:
         """The same without weights: a certificate that lies about its size costs nothing."""
         return self._adapted(self._network(None))
 
-    def _adapted(self, network: ContrastiveNetwork) -> ContrastiveNetwork:
+    def _adapted(self, network: networks.ContrastiveNetwork) -> networks.ContrastiveNetwork:
         from reticent.training.contrastive.networks import PIXELS, with_fixed_head, with_pixels
 
         if self.standardised:
             network = with_pixels(network, PIXELS[self.augmentation])
         return with_fixed_head(network) if self.fixed_head else network
 
-    def _network(self, seed: int | None) -> ContrastiveNetwork:
+    def _network(self, seed: int | None) -> networks.ContrastiveNetwork:
         from reticent.training.contrastive.networks import contrastive_network
 
         return contrastive_network(
             self.architecture, self.features, self.image, width=self.embedding, seed=seed
         )
 
-    def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
+    def learn(self, rows: Floats, labels: Array, plan: recipe.Plan) -> recipe.Tensors:
         """Noisy steps from the public first weights; progress and checkpoints as they are asked."""
         from reticent.protect.contrastive_run import ContrastiveRun, float32_rows
 
@@ -246,10 +240,12 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
             run.gradients.one_thread_if_small(),
         ):
             for step in progress.steps(self.steps_taken):
-                taken = sampled_records(rows, labels, self.rate)
+                taken = noisy_query.sampled_records(rows, labels, self.rate)
                 sample = Sample(inputs[taken], rows[taken], labels[taken], step)
                 total = self.total(run, sample, plan)
-                noisy = plan[GRADIENTS].release(total) / (self.rate * self.records)
+                noisy = plan[sampled_gradients.GRADIENTS].release(total) / (
+                    self.rate * self.records
+                )
                 run.step(noisy, factor=self._schedule(step))
                 progress.log(
                     gradient_norm=float(np.linalg.norm(noisy)),
@@ -272,11 +268,13 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
 
         return encoded_rows(self, tensors, rows)
 
-    def draws(self, views: ImageViews | MaskedViews) -> int:
+    def draws(self, views: networks.ImageViews | networks.MaskedViews) -> int:
         """How many secret numbers a step takes for a record: those of two views."""
         return 2 * views.draws
 
-    def outputs(self, views: ImageViews | MaskedViews) -> Callable[..., torch.Tensor]:
+    def outputs(
+        self, views: networks.ImageViews | networks.MaskedViews
+    ) -> Callable[..., torch.Tensor]:
         """``outputs(model, inputs, uniforms)``: what losses read of each record, two embeddings."""
         from reticent.training.contrastive.networks import pairs_of_views
 
@@ -302,7 +300,7 @@ class ContrastiveRecipe(SampledGradients, EncoderRecipe):
         return torch.eye(self.embedding) / self.embedding
 
     @abstractmethod
-    def total(self, run: ContrastiveRun, sample: Sample, plan: Plan) -> Floats:
+    def total(self, run: ContrastiveRun, sample: Sample, plan: recipe.Plan) -> Floats:
         """The clipped gradient sum of a sample."""
 
     @abstractmethod

@@ -6,8 +6,6 @@ of one image and of what was released (docs/theory.md E.6). Both are queries of 
 composed before sampling amplifies them.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,12 +72,12 @@ class CoupledRecipe(ContrastiveRecipe):
         )
         return {self.coupling: coupling, GRADIENTS: gradients}
 
-    def total(self, run: ContrastiveRun, sample: Sample, plan: Plan) -> Floats:
+    def total(self, run: "ContrastiveRun", sample: Sample, plan: Plan) -> Floats:
         """The clipped gradient sum of a sample, at the noisy matrix of the same forward pass."""
         from reticent.protect.contrastive_run import unit_embeddings
         from reticent.training.encoders.torch_extra import torch
 
-        def released(outputs: Floats) -> torch.Tensor:
+        def released(outputs: Floats) -> "torch.Tensor":
             exact = self.coupling_sum(unit_embeddings(outputs))
             noisy = plan[self.coupling].release(exact) / (self.rate * self.records)
             return torch.from_numpy(self.matrix(noisy).astype(np.float32))

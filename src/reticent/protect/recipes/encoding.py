@@ -12,10 +12,9 @@ from typing import ClassVar, Final
 
 from reticent.arrays import Floats
 from reticent.data.cells import SCHEMA_STATED
-from reticent.protect.certified_head import NO_SEARCH
-from reticent.protect.recipe import Recipe, Task
+from reticent.protect import recipe
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, UNIT_ROWS
-from reticent.protect.terms import Terms
+from reticent.protect.terms import NO_SEARCH, Terms
 from reticent.validation import InputError
 
 STATED: Final = (
@@ -32,14 +31,14 @@ STATED: Final = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EncoderRecipe(Recipe):
+class EncoderRecipe(recipe.Recipe):
     """N, the entries of a row, the noise, and the public encoder that makes rows of raw data.
 
     ``base`` is a name of ``training.encoders.named.NAMES``, or empty where rows are used as they
     come; a release is asked for features of the same kind of rows.
     """
 
-    task: ClassVar[Task] = "encoding"
+    task: ClassVar[recipe.Task] = "encoding"
     checked: ClassVar[tuple[str, ...]] = (UNIT_ROWS, NOISY_SUMS, OWN_CLASS)
     stated: ClassVar[tuple[str, ...]] = STATED
 

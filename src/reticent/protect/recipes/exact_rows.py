@@ -23,7 +23,8 @@ _PRODUCT_BITS = 32
 def unit_rows(rows: Floats, centre: Floats) -> Floats:
     """(row − centre) scaled to norm 1 and cut, towards zero, to multiples of 2⁻²⁰.
 
-    A row that equals the centre becomes zero. No norm exceeds 1, rounding included. Each row is a
+    A row that equals the centre, or is not finite, becomes zero, whoever changed it after it was
+    checked. No norm exceeds 1, rounding included. Each row is a
     function of itself and the centre, bit by bit: its copy is in C order whatever the rows are in,
     so that one machine code serves all layouts.
     """
@@ -68,6 +69,9 @@ def _unit_rows(rows: Floats, centre: Floats) -> None:
         for j in range(width):
             row[j] /= largest
             total += row[j] * row[j]
+        if not 1.0 <= total < math.inf:  # of an infinity or NaN among the entries
+            row[:] = 0.0
+            continue
         # The computed norm may be too small by (width + 2)·2⁻⁵³, relatively: twice that is taken.
         norm = math.sqrt(total) * (1.0 + 2.0 * (width + 8) * 2.0**-53)
         for j in range(width):

@@ -9,8 +9,7 @@ As printed the coefficients get Laplace noise by a loose constant (``published.f
 they are weighed, in an orthonormal basis, and noise follows from their L2 (or L1) sensitivity.
 """
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -19,29 +18,13 @@ from reticent import bounds
 from reticent.arrays import Array, Floats, Integers
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.recipe import Affine, Plan, Step, Tensors
+from reticent.protect.recipes import preconditioner, regression, statistics
 from reticent.protect.recipes.linear import (
     NOISY_SUMS,
     OWN_CLASS,
     UNIT_ROWS,
     LinearRecipe,
     layer_tensors,
-)
-from reticent.protect.recipes.preconditioner import edge
-from reticent.protect.recipes.regression import NumberRecipe, on_grid, within
-from reticent.protect.recipes.statistics import (
-    CLASS_THEOREM,
-    MEAN,
-    MEAN_COUNT,
-    Mean,
-    class_sums,
-    cross_moment,
-    flat,
-    mean_pays,
-    released_mean,
-    second_moment,
-    split_release,
-    symmetric,
-    unit_rows_of,
 )
 from reticent.protect.terms import Terms
 from reticent.training.features import MappedRows, Rows, clip_rows
@@ -61,14 +44,14 @@ _CENTRED_ROWS = checked_by(
 )
 
 
-def centred_rows(unit: Floats, mean: Mean, intercept: float) -> Floats:
+def centred_rows(unit: Floats, mean: statistics.Mean, intercept: float) -> Floats:
     """((u − mean)/length, intercept), no longer than 1 and on the grid; each by itself.
 
     One public length for all rows keeps what is released one affine layer.
     """
     centred = (unit - mean.values) / mean.length
     longer = np.column_stack([centred, np.full(len(unit), intercept)])
-    return on_grid(clip_rows(longer, 1.0))
+    return regression.on_grid(clip_rows(longer, 1.0))
 
 
 def minimum(quadratic: Floats, linear: Floats, *, noise: float) -> Floats:
@@ -78,7 +61,7 @@ def minimum(quadratic: Floats, linear: Floats, *, noise: float) -> Floats:
     of Q's coordinates in an orthonormal basis; the edge is Wigner's.
     """
     values, vectors = np.linalg.eigh(quadratic)
-    damping = edge(features=len(quadratic), noise=noise, records=1.0) / 2
+    damping = preconditioner.edge(features=len(quadratic), noise=noise, records=1.0) / 2
     return np.asarray((vectors / (np.maximum(values, 0.0) + damping)) @ (vectors.T @ linear))
 
 
@@ -107,9 +90,9 @@ class FunctionalRecipe(LinearRecipe):
         """With the mean where it pays; class sums are half as long as Σ s·x, and weigh double."""
         weights = {"products": 1.0 if numbers["classes"] == 2 else 2.0}
         recipe = super(FunctionalRecipe, cls)._planned(terms, numbers, weights | options)
-        if mean_pays(recipe, recipe.steps(terms), terms):
+        if statistics.mean_pays(recipe, recipe.steps(terms), terms):
             return recipe
-        return dataclasses.replace(recipe, mean_share=0.0)
+        return replace(recipe, mean_share=0.0)
 
     @property
     def width(self) -> int:
@@ -126,29 +109,34 @@ class FunctionalRecipe(LinearRecipe):
         steps = {}
         if self.mean_share > 0:
             mean = bounds.class_statistics(
-                moment=0.0, sums=1.0, counts=MEAN_COUNT, features=self.features, **public
+                moment=0.0, sums=1.0, counts=statistics.MEAN_COUNT, features=self.features, **public
             )
-            steps[MEAN] = Step(sensitivity=mean, share=self.mean_share, theorem=CLASS_THEOREM)
+            steps[statistics.MEAN] = Step(
+                sensitivity=mean, share=self.mean_share, theorem=statistics.CLASS_THEOREM
+            )
         public |= {"moment": self.moment, "features": self.width}
         if self.classes == 2:
             moved = bounds.target_statistics(products=self.products, targets=0.0, **public)
         else:
             moved = bounds.class_statistics(sums=self.products, counts=0.0, **public)
-        theorem = TARGET_THEOREM if self.classes == 2 else CLASS_THEOREM
+        theorem = TARGET_THEOREM if self.classes == 2 else statistics.CLASS_THEOREM
         rest = Step(sensitivity=moved, share=1 - self.mean_share, theorem=theorem)
         return steps | {COEFFICIENTS: rest}
 
     def learn(self, rows: Floats, labels: Integers, plan: Plan) -> Tensors:
         """Noisy coefficients of centred unit rows, the minimum, as a layer on unit rows."""
-        unit = unit_rows_of(rows, np.zeros(rows.shape[1]))
-        mean = released_mean(unit, self, plan)
+        unit = statistics.unit_rows_of(rows, np.zeros(rows.shape[1]))
+        mean = statistics.released_mean(unit, self, plan)
         longer = MappedRows(unit, lambda block: centred_rows(block, mean, self.intercept))
-        parts = [self.moment * flat(second_moment(longer)), self._linear(longer, labels).ravel()]
-        moment, linear = split_release(plan[COEFFICIENTS], parts)
+        parts = [
+            self.moment * statistics.flat(statistics.second_moment(longer)),
+            self._linear(longer, labels).ravel(),
+        ]
+        moment, linear = statistics.split_release(plan[COEFFICIENTS], parts)
         std = plan[COEFFICIENTS].noise.std_in(sum(part.size for part in parts)) / self.moment
         against_rest = self._against_rest(linear.reshape(self.width, -1) / self.products)
         # −v·w/2 + wᵀMw/8 is least where M/4·w = v/2
-        weights = 2 * minimum(symmetric(moment / self.moment), against_rest, noise=std)
+        weights = 2 * minimum(statistics.symmetric(moment / self.moment), against_rest, noise=std)
         layer = mean.uncentred(np.ascontiguousarray(weights[:-1].T), self.intercept * weights[-1])
         return layer_tensors(_both(layer) if self.classes == 2 else layer)
 
@@ -156,8 +144,8 @@ class FunctionalRecipe(LinearRecipe):
         """Σ s·x, s = ±1, or the sum of each class; a column each, weighed."""
         if self.classes == 2:
             signs = np.asarray(2.0 * labels - 1.0, dtype=np.float64)[:, None]
-            return self.products * cross_moment(rows, signs)
-        return self.products * class_sums(rows, labels, self.classes).T
+            return self.products * statistics.cross_moment(rows, signs)
+        return self.products * statistics.class_sums(rows, labels, self.classes).T
 
     def _against_rest(self, linear: Floats) -> Floats:
         """Σ s·x of each class against the rest, from class sums; of two classes as it is."""
@@ -173,7 +161,7 @@ def _both(layer: Affine) -> Affine:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FunctionalRegressionRecipe(NumberRecipe):
+class FunctionalRegressionRecipe(regression.NumberRecipe):
     """Linear regression from the noisy coefficients of Σ (t − w·x)²: Σ x xᵀ and Σ t·x.
 
     Σ t², the constant of the polynomial, moves no minimum and is not released.
@@ -198,16 +186,19 @@ class FunctionalRegressionRecipe(NumberRecipe):
         """Weights and offset, of rows over their bound and targets over theirs."""
         longer = MappedRows(rows, self._row)
         targets = self.targets(labels)[:, None]
-        parts = [flat(second_moment(longer)), cross_moment(longer, targets)[:, 0]]
-        moment, products = split_release(plan[COEFFICIENTS], parts)
+        parts = [
+            statistics.flat(statistics.second_moment(longer)),
+            statistics.cross_moment(longer, targets)[:, 0],
+        ]
+        moment, products = statistics.split_release(plan[COEFFICIENTS], parts)
         std = plan[COEFFICIENTS].noise.std_in(sum(part.size for part in parts))
-        weights = minimum(symmetric(moment), products, noise=std) * _HALF
+        weights = minimum(statistics.symmetric(moment), products, noise=std) * _HALF
         return {"weights": weights[:-1], "offset": weights[-1:]}
 
     def _row(self, block: Floats) -> Floats:
         """(u, 1)/√2 for u of norm at most 1, on the grid: no longer than 1."""
-        halved = within(block, self.bound) * _HALF
-        return on_grid(np.column_stack([halved, np.full(len(block), _HALF)]))
+        halved = regression.within(block, self.bound) * _HALF
+        return regression.on_grid(np.column_stack([halved, np.full(len(block), _HALF)]))
 
 
 _HALF: Final = float(np.trunc(np.sqrt(0.5) * 2**20) / 2**20)

@@ -14,17 +14,8 @@ from reticent import bounds
 from reticent.arrays import Floats, Integers
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.recipe import Affine, Plan, Step, Tensors
+from reticent.protect.recipes import linear, pate, statistics
 from reticent.protect.recipes.exact_rows import unit_rows
-from reticent.protect.recipes.linear import (
-    NOISY_SUMS,
-    OWN_CLASS,
-    STATED,
-    UNIT_ROWS,
-    LinearRecipe,
-    layer_tensors,
-)
-from reticent.protect.recipes.pate import hashes
-from reticent.protect.recipes.statistics import with_intercept
 from reticent.protect.terms import Terms
 from reticent.validation import InputError
 
@@ -47,24 +38,29 @@ def lines(rows: Floats, labels: Integers, *, count: int, classes: int) -> Floats
     Of several records with one line the smallest hash stays: one record more changes one line.
     """
     table = np.zeros((count, rows.shape[1] + 1 + classes))
-    order = hashes(rows, labels)
+    order = pate.hashes(rows, labels)
     by_hash = np.argsort(order, kind="stable")
     places, first = np.unique((order % np.uint64(count))[by_hash], return_index=True)
     kept = by_hash[first]
     slots = places.astype(np.int64)
     unit = unit_rows(rows[kept], np.zeros(rows.shape[1]))
-    table[slots, : rows.shape[1] + 1] = with_intercept(unit, _INTERCEPT)
+    table[slots, : rows.shape[1] + 1] = statistics.with_intercept(unit, _INTERCEPT)
     table[slots, rows.shape[1] + 1 + labels[kept]] = 1.0
     return table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InputRecipe(LinearRecipe):
+class InputRecipe(linear.LinearRecipe):
     """Ridge regression on noisy rows and noisy one-hot labels, the noise's moment taken off."""
 
     name: ClassVar[str] = "input"
-    checked: ClassVar[tuple[str, ...]] = (UNIT_ROWS, OWN_LINE, NOISY_SUMS, OWN_CLASS)
-    stated: ClassVar[tuple[str, ...]] = (*STATED, _LOCAL)
+    checked: ClassVar[tuple[str, ...]] = (
+        linear.UNIT_ROWS,
+        OWN_LINE,
+        linear.NOISY_SUMS,
+        linear.OWN_CLASS,
+    )
+    stated: ClassVar[tuple[str, ...]] = (*linear.STATED, _LOCAL)
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
@@ -100,4 +96,4 @@ class InputRecipe(LinearRecipe):
         weights = ((vectors / np.maximum(values, edge)) @ (vectors.T @ products)).T
         weights /= np.sqrt(1 + _INTERCEPT**2)
         offsets: Floats = np.asarray(_INTERCEPT * weights[:, -1], dtype=np.float64)
-        return layer_tensors(Affine(np.ascontiguousarray(weights[:, :-1]), offsets))
+        return linear.layer_tensors(Affine(np.ascontiguousarray(weights[:, :-1]), offsets))

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Final
 from reticent.arrays import Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee.guarantee import checked_by
-from reticent.protect.certified_head import NO_SEARCH
-from reticent.protect.plain_values import fields
+from reticent.protect import plain_values
 from reticent.protect.recipe import LARGEST_SCORE, Affine, Recipe, Tensors
-from reticent.protect.terms import Terms
+from reticent.protect.terms import NO_SEARCH, Terms
 from reticent.training.features import scale_rows
 from reticent.validation import InputError
 
@@ -43,7 +42,8 @@ STATED: Final = (
 )
 EXP: Final = "exp of the mathematical library is accurate to 16 units in the last place"
 _SAME: Final = 1e-9
-"""Relative: the last digits of a share depend on the mathematical library."""
+"""Relative: the last digits of a share depend on the mathematical library. A power of two is one or
+is none: weights of sums are, so that weighing rounds nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +102,7 @@ def other_constants(recipe: Recipe, terms: Terms) -> list[str]:
     return [
         f"{one.name} is {getattr(recipe, one.name)}, and {recipe.name} has"
         f" {getattr(planned, one.name)}"
-        for one in fields(planned)
+        for one in plain_values.fields(planned)
         if not _equal(getattr(recipe, one.name), getattr(planned, one.name))
     ]
 
@@ -114,5 +114,7 @@ def layer_tensors(layer: Affine) -> Tensors:
 
 def _equal(one: object, other: object) -> bool:
     if isinstance(one, float) and isinstance(other, float):
+        if math.frexp(other)[0] == 0.5:  # the mantissa of a power of two
+            return one == other
         return math.isclose(one, other, rel_tol=_SAME)
     return one == other

@@ -67,22 +67,18 @@ class MaskedPatchesRecipe(ContrastiveRecipe):
 
     def outputs(self, views: ImageViews | MaskedViews) -> Callable[..., torch.Tensor]:
         """The loss of each record, (n, 1): no other reads anything of it."""
-        from reticent.training.contrastive.masked_patches import (
-            block_mask,
-            kept_parts,
-            masked_patch_terms,
-        )
+        from reticent.training.contrastive import masked_patches
 
         image = self.image
 
         def losses(model: nn.Module, inputs: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
             whole = inputs
             if image is None:
-                kept = kept_parts(uniforms)
+                kept = masked_patches.kept_parts(uniforms)
             else:
                 whole = views.view(inputs, uniforms[:, : views.draws])
-                kept = block_mask(uniforms[:, views.draws :], *image[1:])
-            return masked_patch_terms(model(whole * kept), whole, kept)[:, None]
+                kept = masked_patches.block_mask(uniforms[:, views.draws :], *image[1:])
+            return masked_patches.masked_patch_terms(model(whole * kept), whole, kept)[:, None]
 
         return losses
 

@@ -17,17 +17,8 @@ from reticent.guarantee import Relation
 from reticent.mechanisms.structured import from_upper_triangle, upper_triangle
 from reticent.protect.public_map import leading_directions, named_map, shape_of
 from reticent.protect.recipe import Affine, Plan, Step, Tensors
+from reticent.protect.recipes import linear, pure_class_means, statistics
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
-from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, STATED, UNIT_ROWS
-from reticent.protect.recipes.pure_recipe import PureRecipe
-from reticent.protect.recipes.statistics import (
-    TurnedMeans,
-    class_sums,
-    likely_counts,
-    second_moment,
-    total,
-    trust_in_means,
-)
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.training.features import MappedRows, Rows, doubles
@@ -49,7 +40,7 @@ _PUBLIC: Final = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MatrixLDARecipe(PureRecipe):
+class MatrixLDARecipe(pure_class_means.PureRecipe):
     """LDA on k public directions of unit rows, from a noisy mean and one noisy joint moment.
 
     k = min(d, c·√(εN/Δ)), Δ the nuclear norm by which one unit moves the moment: the operator norm
@@ -59,7 +50,7 @@ class MatrixLDARecipe(PureRecipe):
     name: ClassVar[str] = "matrix-lda"
     noises: ClassVar[tuple[str, ...]] = ("matrix-laplace",)
     options: ClassVar[tuple[str, ...]] = ("public_map", "seed")
-    checked: ClassVar[tuple[str, ...]] = (UNIT_ROWS, NOISY_SUMS, OWN_CLASS)
+    checked: ClassVar[tuple[str, ...]] = (linear.UNIT_ROWS, linear.NOISY_SUMS, linear.OWN_CLASS)
 
     width: int
     public_map: str = ""
@@ -84,7 +75,7 @@ class MatrixLDARecipe(PureRecipe):
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the user states; of a public map too."""
-        return (*STATED, *((_PUBLIC,) if self.public_map else ()))
+        return (*linear.STATED, *((_PUBLIC,) if self.public_map else ()))
 
     @property
     def order(self) -> int:
@@ -131,7 +122,7 @@ class MatrixLDARecipe(PureRecipe):
         public = self._map()
         unit = MappedRows(rows, lambda block: unit_rows(block, np.zeros(rows.shape[1])))
         short = shortened(unit, public)
-        mean = plan[MEAN].release(total(doubles(short))) / self.records
+        mean = plan[MEAN].release(statistics.total(doubles(short))) / self.records
         mean /= max(float(np.linalg.norm(mean)), 1.0)
         centred = MappedRows(doubles(short), lambda block: unit_rows(block, mean))
         moment = joint_moment(centred, labels, self.classes)
@@ -171,7 +162,7 @@ class MatrixLDARecipe(PureRecipe):
         return discriminant(
             noisy[:k, :k] / MOMENT,
             noisy[k:, :k] / SUMS,
-            likely_counts(np.diag(noisy)[k:] / COUNTS, std / COUNTS),
+            statistics.likely_counts(np.diag(noisy)[k:] / COUNTS, std / COUNTS),
             moment_noise=std / MOMENT,
             sum_noise=std / SUMS,
         )
@@ -192,9 +183,9 @@ def shortened(rows: Rows, public: Floats) -> Floats32:
 
 def joint_moment(rows: Rows, labels: Integers, classes: int) -> Floats:
     """Σ z zᵀ of z = (a·x, b·e_y), exact but for what the theorem counts."""
-    sums = SUMS * class_sums(rows, labels, classes)
+    sums = SUMS * statistics.class_sums(rows, labels, classes)
     counts = COUNTS * np.bincount(labels, minlength=classes).astype(np.float64)
-    return np.block([[MOMENT * second_moment(rows), sums.T], [sums, np.diag(counts)]])
+    return np.block([[MOMENT * statistics.second_moment(rows), sums.T], [sums, np.diag(counts)]])
 
 
 def discriminant(
@@ -217,8 +208,10 @@ def discriminant(
         half_edge=moment_noise * math.sqrt(width) / records,
         trace=max(1 - float(priors @ lengths), 0.05),
     )
-    turned = TurnedMeans.of(means, inverse, added)
-    return turned.discriminant(trust_in_means(turned.squares, turned.noise, priors), priors)
+    turned = statistics.TurnedMeans.of(means, inverse, added)
+    return turned.discriminant(
+        statistics.trust_in_means(turned.squares, turned.noise, priors), priors
+    )
 
 
 def _inverse(within: Floats, *, half_edge: float, trace: float) -> Floats:

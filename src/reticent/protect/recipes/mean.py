@@ -13,10 +13,8 @@ import numpy as np
 from reticent import bounds
 from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
-from reticent.guarantee import Sensitivity
-from reticent.guarantee.guarantee import checked_by
-from reticent.mechanisms import AdditiveMechanism
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.guarantee import Sensitivity, guarantee
+from reticent.mechanisms import AdditiveMechanism, registry
 from reticent.protect.budget import noise_for_budget_share
 from reticent.protect.recipe import Plan, Recipe, Step, Task, Tensors
 from reticent.protect.terms import Terms
@@ -25,7 +23,7 @@ from reticent.validation import InputError, positive
 
 MEAN: Final = "mean"
 THEOREM: Final = "bounds.means.clipped_sum"
-EXACT_SUM = checked_by(
+EXACT_SUM = guarantee.checked_by(
     "the rows behind the mean are clipped in float64 to its public bound, row by row, and cut "
     "to whole multiples of a power of two, so that their sum is exact",
     "protect.recipes.mean.exact_sum",
@@ -114,7 +112,7 @@ def sum_sensitivity(bound: float, features: int, terms: Terms) -> Sensitivity:
 def mean_noise(recipe: MeanRecipe, terms: Terms, *, share: float = 1.0) -> AdditiveMechanism:
     """The noise of a mean that spends a share of (ε, δ), from public numbers alone."""
     return noise_for_budget_share(
-        MECHANISMS.named(recipe.mechanism),
+        registry.MECHANISMS.named(recipe.mechanism),
         recipe.steps(terms)[MEAN].sensitivity,
         epsilon=terms.epsilon,
         delta=terms.delta,

@@ -17,27 +17,39 @@ import numpy as np
 from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Relation
-from reticent.protect.certified_head import NO_SEARCH
 from reticent.protect.noisy_query import sampled_records
-from reticent.protect.recipe import Plan, Recipe, Step, Tensors
-from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
+from reticent.protect.recipe import Affine, Plan, Recipe, Step, Tensors
+from reticent.protect.recipes.head_start import (
+    HEAD_WEIGHTS,
+    check_start,
+    learnt_head,
+    refuse_other_start,
+    released_head,
+    start_from,
+    steps_with_head,
+)
+from reticent.protect.recipes.linear import EXP, NOISY_SUMS, OWN_CLASS, UNIT_ROWS
 from reticent.protect.recipes.sampled_gradients import (
     COINS,
     GRADIENTS,
     PER_EXAMPLE,
     SLOTS,
     SampledGradients,
+    batch_of,
 )
-from reticent.protect.terms import Terms
+from reticent.protect.terms import NO_SEARCH, Terms
 from reticent.protect.training_progress import training_progress
-from reticent.validation import InputError
+from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
+    from reticent.protect.used_encoder import UsedStart
     from reticent.training.encoders.torch_extra import nn, torch
 
 BATCH: Final = 512
 """Where nothing is said. Batch, clip and momentum are those of Tramèr & Boneh 2021 for the network
 ``conv`` on MNIST; the learning rate is twice theirs, for fewer epochs."""
+_LATER: Final[dict[str, Any]] = {"head_share": 0.0, "start": "", "start_sha256": ""}
+"""Numbers that earlier certificates do not have."""
 _QUERIES: Final = 1024
 _PHYSICAL_PUBLIC: Final = 8
 """Queries at a time; and records at a time through an encoder, whose check takes the longer the
@@ -83,6 +95,8 @@ class NetworkRecipe(SampledGradients, Recipe):
         "exact",
         "physical",
         "seed",
+        "head_share",
+        "start",
     )
 
     records: int
@@ -106,27 +120,56 @@ class NetworkRecipe(SampledGradients, Recipe):
     seed: int = 0
     public_weights: str = ""
     """The files that training starts from, each with its SHA-256; none where nothing is said."""
+    head_share: float = 0.0
+    """Of the budget, for a head on frozen features from which training starts; 0 for none."""
+    start: str = ""
+    """The path of a released head on such features to start from instead (``Terms.start``)."""
+    start_sha256: str = ""
+    """Of its certificate and tensors."""
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
-        """With a batch of all records where nothing is said and no theorem covers samples."""
+        """With a batch of all records where none is said and no theorem covers samples."""
         from reticent.training.networks import public_weights, trust_code
 
         trust_code(options.get("architecture", "mlp"))  # its user says it
+        records = count("records", numbers["records"])
         sampled = terms.relation is Relation.ADD_REMOVE and terms.records_touched == 1
         public = public_weights(options.get("architecture", "mlp"))
         otherwise: dict[str, Any] = {
-            "batch": BATCH if sampled else numbers["records"],
+            "batch": batch_of(
+                options.get("batch"), records, otherwise=BATCH if sampled else records
+            ),
             "physical": _PHYSICAL_PUBLIC if public else 64,
         }
         said = {name: value for name, value in options.items() if value is not None}
-        return cls(**numbers, **(otherwise | said), public_weights=public)
+        digest = "" if terms.start is None else terms.start.fingerprint
+        return cls(**numbers, **(otherwise | said), public_weights=public, start_sha256=digest)
 
     def __post_init__(self) -> None:
         """Numbers that do not go together are refused before anything is planned."""
         if min(self.record_shape) < 1 or math.prod(self.record_shape) != self.features:
             raise InputError(f"shape must hold {self.features} numbers, got {self.shape!r}")
         self.check_training()
+        check_start(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without what is not asked for: older certificates do not have it."""
+        values = super(NetworkRecipe, self).to_dict()
+        return {name: one for name, one in values.items() if one or name not in _LATER}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """What an older certificate does not name was not asked for."""
+        if isinstance(values, Mapping):
+            values = _LATER | dict(values)
+        return super(NetworkRecipe, cls).from_dict(values)
+
+    @property
+    def public_numbers(self) -> tuple[str, ...]:
+        """The names of what its user says, without what is not asked for."""
+        named = super(NetworkRecipe, self).public_numbers
+        return tuple(one for one in named if one not in _LATER or getattr(self, one))
 
     @property
     def record_shape(self) -> tuple[int, ...]:
@@ -149,7 +192,9 @@ class NetworkRecipe(SampledGradients, Recipe):
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
-        return (PER_EXAMPLE, *((SLOTS,) if self.exact else ()), COINS, NOISY_SUMS, OWN_CLASS)
+        bits = (SLOTS,) if self.exact else ()
+        head = (UNIT_ROWS,) if self.head_share else ()
+        return (PER_EXAMPLE, *bits, COINS, *head, NOISY_SUMS, OWN_CLASS)
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -157,11 +202,13 @@ class NetworkRecipe(SampledGradients, Recipe):
         from reticent.training.networks import NETWORKS
 
         custom = () if self.architecture in NETWORKS else (_CUSTOM,)
-        return (*_STATED, *custom, *((_PUBLIC,) if self.public_weights else ()))
+        public = (_PUBLIC,) if self.public_weights else ()
+        return (*_STATED, *custom, *public, *((EXP,) if self.head_share else ()))
 
     def steps(self, terms: Terms) -> dict[str, Step]:
-        """One kind of query: the clipped gradient sum of a sample, as often as there are steps."""
-        return {GRADIENTS: self.gradient_step(terms)}
+        """The clipped gradient sum of a sample, as often as there are steps; before it the head."""
+        descent = self.gradient_step(terms)
+        return steps_with_head(self, terms, descent) if self.head_share else {GRADIENTS: descent}
 
     @property
     def slots(self) -> int:
@@ -193,14 +240,24 @@ class NetworkRecipe(SampledGradients, Recipe):
         refuse_untrusted(self.architecture)
 
     def misfits(self, terms: Terms) -> list[str]:
-        """Where the public weights that are here are not those that were trained from."""
+        """Where the public weights that are here, or the start, are not those trained from."""
         from reticent.training.networks import public_weights
 
-        del terms
-        same = self.public_weights == public_weights(self.architecture)
-        return (
-            [] if same else [f"public_weights is not that of the files of {self.architecture} here"]
-        )
+        problems = []
+        if self.public_weights != public_weights(self.architecture):
+            problems.append(f"public_weights is not that of the files of {self.architecture} here")
+        if self.start_sha256 != ("" if terms.start is None else terms.start.fingerprint):
+            problems.append("start_sha256 is not that of the start in the terms")
+        return problems
+
+    @property
+    def start_width(self) -> int | None:
+        """The features that its head reads, where it starts from a released one."""
+        return self.shapes()[HEAD_WEIGHTS][1] if self.start else None
+
+    def refuse_other_start(self, start: UsedStart) -> None:
+        """Raise where the head on disk is not the one of the terms."""
+        refuse_other_start(self.start, start)
 
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
         """Noisy steps from the public first weights; progress and checkpoints as they are asked."""
@@ -213,6 +270,8 @@ class NetworkRecipe(SampledGradients, Recipe):
             training_progress(self, plan, run, (rows, labels)) as progress,
             run.gradients.one_thread_if_small(),
         ):
+            if self._from_head and not progress.taken:
+                start_from(run, self._head(run.model, rows, labels, plan))
             for _ in progress.steps(self.steps_taken):
                 total = run.total(records, sampled_records(rows, labels, self.rate))
                 run.step(plan[GRADIENTS].release(total) / (self.rate * self.records))
@@ -239,7 +298,23 @@ class NetworkRecipe(SampledGradients, Recipe):
     def _network(self) -> nn.Module:
         from reticent.training.networks import network
 
-        return network(self.architecture, self.record_shape, self.classes, seed=self.seed)
+        model = network(self.architecture, self.record_shape, self.classes, seed=self.seed)
+        if self._from_head:
+            model.unit_rows = True  # type: ignore[assignment]
+        return model
+
+    @property
+    def _from_head(self) -> bool:
+        return bool(self.head_share or self.start)
+
+    def _head(self, model: nn.Module, rows: Floats, labels: Array, plan: Plan) -> Affine:
+        """The released one, or one on the features that the public weights make of each record."""
+        if self.start:
+            return released_head(self.start, self.start_sha256)
+        from reticent.training.fine_tuning.partly import PartlyTrained, frozen_features
+
+        assert isinstance(model, PartlyTrained)
+        return learnt_head(self, frozen_features(model, self._tensors(rows)), labels, plan)
 
     def _tensors(self, rows: Floats) -> torch.Tensor:
         from reticent.training.encoders.torch_extra import torch

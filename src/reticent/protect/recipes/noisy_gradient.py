@@ -89,7 +89,7 @@ class GradientRecipe(LinearRecipe):
         constants = {
             "preconditioned": _moment_pays(terms, features, records),
             "mean_share": _mean_share(features, _shift(terms) * records),
-            "intercept": _intercept(numbers["classes"]),
+            "intercept": intercept_of(numbers["classes"]),
         }
         return super(GradientRecipe, cls)._planned(terms, numbers, constants | options)
 
@@ -99,7 +99,7 @@ class GradientRecipe(LinearRecipe):
         No intercept with more than two classes is an earlier plan: as private, and accepted.
         """
         earlier = self.intercept == 0 and self.classes > 2
-        own = replace(self, intercept=_intercept(self.classes)) if earlier else self
+        own = replace(self, intercept=intercept_of(self.classes)) if earlier else self
         return other_constants(own, terms)
 
     @property
@@ -178,7 +178,7 @@ class GradientRecipe(LinearRecipe):
         return spread + 2 * (self.classes + 8) * _UNIT
 
 
-def _intercept(classes: int) -> float:
+def intercept_of(classes: int) -> float:
     """A rule in a public number."""
     return _TWO_CLASSES if classes == 2 else _MORE_CLASSES
 

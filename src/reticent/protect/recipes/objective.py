@@ -6,8 +6,6 @@ tolerance is certified, and what it found leaves with Gaussian noise of its own,
 linear term (docs/theory.md I.2).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

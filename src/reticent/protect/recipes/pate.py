@@ -20,16 +20,8 @@ from reticent.arrays import Floats, Integers
 from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms.rounded.kernels import compiled
 from reticent.protect.recipe import Affine, Plan, Step, Tensors
+from reticent.protect.recipes import linear, statistics
 from reticent.protect.recipes.exact_rows import unit_rows
-from reticent.protect.recipes.linear import (
-    NOISY_SUMS,
-    OWN_CLASS,
-    STATED,
-    UNIT_ROWS,
-    LinearRecipe,
-    layer_tensors,
-)
-from reticent.protect.recipes.statistics import class_sums, second_moment, with_intercept
 from reticent.protect.terms import Terms
 from reticent.validation import InputError, count, float_rows
 
@@ -80,13 +72,18 @@ def teacher_of(rows: Floats, labels: Integers, teachers: int) -> Integers:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PateRecipe(LinearRecipe):
+class PateRecipe(linear.LinearRecipe):
     """A linear student of noisy votes; teachers are ridge classifiers on unit rows."""
 
     name: ClassVar[str] = "pate"
     options: ClassVar[tuple[str, ...]] = ("public", "teachers", "queries", "answers", "threshold")
-    checked: ClassVar[tuple[str, ...]] = (UNIT_ROWS, HASHED, NOISY_SUMS, OWN_CLASS)
-    stated: ClassVar[tuple[str, ...]] = (*STATED, _PUBLIC_STATED)
+    checked: ClassVar[tuple[str, ...]] = (
+        linear.UNIT_ROWS,
+        HASHED,
+        linear.NOISY_SUMS,
+        linear.OWN_CLASS,
+    )
+    stated: ClassVar[tuple[str, ...]] = (*linear.STATED, _PUBLIC_STATED)
 
     public: str
     """The records that are voted on (``public_text``); random directions where there are none."""
@@ -169,7 +166,9 @@ class PateRecipe(LinearRecipe):
                     continue
             told.append(plan[VOTES].release(vote))
             answered.append(place)
-        return layer_tensors(self._student(asked[answered], np.reshape(told, (-1, self.classes))))
+        return linear.layer_tensors(
+            self._student(asked[answered], np.reshape(told, (-1, self.classes)))
+        )
 
     def _asked(self) -> Floats:
         """The public queries: unit rows with a constant entry, on the grid."""
@@ -201,7 +200,7 @@ class PateRecipe(LinearRecipe):
 
 def _longer(rows: Floats) -> Floats:
     """Unit rows with a constant entry, on the grid: each a function of itself."""
-    return with_intercept(unit_rows(rows, np.zeros(rows.shape[1])), _INTERCEPT)
+    return statistics.with_intercept(unit_rows(rows, np.zeros(rows.shape[1])), _INTERCEPT)
 
 
 def _taught(rows: Floats, labels: Integers, asked: Floats, classes: int) -> Floats:
@@ -214,7 +213,10 @@ def _taught(rows: Floats, labels: Integers, asked: Floats, classes: int) -> Floa
         system, right = rows @ rows.T, np.eye(classes)[labels]
         seen = asked @ rows.T
     else:
-        system, right = second_moment(rows), class_sums(rows, labels, classes).T
+        system, right = (
+            statistics.second_moment(rows),
+            statistics.class_sums(rows, labels, classes).T,
+        )
         seen = asked
     factor, solution = np.ascontiguousarray(system), np.ascontiguousarray(right)
     _factor(factor, _RIDGE)

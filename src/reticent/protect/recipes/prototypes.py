@@ -19,20 +19,8 @@ from scipy import linalg
 from reticent import bounds
 from reticent.arrays import Floats, Floats32, Integers
 from reticent.protect.recipe import Plan, PlannedStep, Step, Tensors
-from reticent.protect.recipes.encoding import EncoderRecipe
+from reticent.protect.recipes import encoding, linear, statistics
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
-from reticent.protect.recipes.linear import other_constants
-from reticent.protect.recipes.statistics import (
-    CLASS_THEOREM,
-    MEAN,
-    MEAN_COUNT,
-    class_sums,
-    flat,
-    released_mean,
-    second_moment,
-    split_release,
-    symmetric,
-)
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.training.features import MappedRows, Rows
@@ -40,7 +28,7 @@ from reticent.training.row_kernels import products
 from reticent.validation import InputError, count
 
 MOMENT, PROJECTED, CLUSTERS = "second moment", "projected moment", "clusters"
-SHARES: Final = {MEAN: 0.03, MOMENT: 0.40, PROJECTED: 0.07, CLUSTERS: 0.50}
+SHARES: Final = {statistics.MEAN: 0.03, MOMENT: 0.40, PROJECTED: 0.07, CLUSTERS: 0.50}
 COMPONENTS: Final = 48
 COUNT_WEIGHT: Final = 0.5
 """Of a cluster's number of rows beside their sum; a power of two, so that weighing is exact."""
@@ -51,7 +39,7 @@ _BLOCK: Final = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PrototypesRecipe(EncoderRecipe):
+class PrototypesRecipe(encoding.EncoderRecipe):
     """Unit rows of a public encoder, whitened within noisy clusters of their principal components.
 
     With ``root`` the signed square root of each entry is taken first, which serves entries with
@@ -99,11 +87,11 @@ class PrototypesRecipe(EncoderRecipe):
         """Of the budget, step by step; without rounds the moment takes what they would."""
         if self.rounds:
             return SHARES
-        return {MEAN: SHARES[MEAN], MOMENT: 1 - SHARES[MEAN]}
+        return {statistics.MEAN: SHARES[statistics.MEAN], MOMENT: 1 - SHARES[statistics.MEAN]}
 
     def misfits(self, terms: Terms) -> list[str]:
         """Constants that are not those of this recipe."""
-        return [*super(PrototypesRecipe, self).misfits(terms), *other_constants(self, terms)]
+        return [*super(PrototypesRecipe, self).misfits(terms), *linear.other_constants(self, terms)]
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """Mean with the number of records, both moments, and T times all clusters at once."""
@@ -114,9 +102,13 @@ class PrototypesRecipe(EncoderRecipe):
         }
         shares, d, k = self.shares, self.features, self.components
         mean = bounds.class_statistics(
-            moment=0.0, sums=1.0, counts=MEAN_COUNT, features=d, **public
+            moment=0.0, sums=1.0, counts=statistics.MEAN_COUNT, features=d, **public
         )
-        steps = {MEAN: Step(sensitivity=mean, share=shares[MEAN], theorem=CLASS_THEOREM)}
+        steps = {
+            statistics.MEAN: Step(
+                sensitivity=mean, share=shares[statistics.MEAN], theorem=statistics.CLASS_THEOREM
+            )
+        }
         for name, size in ((MOMENT, d), (PROJECTED, k)):
             if name in shares:
                 moved = bounds.second_moment(name, entries=size * (size + 1) // 2, **public)
@@ -130,7 +122,7 @@ class PrototypesRecipe(EncoderRecipe):
             steps[CLUSTERS] = Step(
                 sensitivity=moved,
                 share=shares[CLUSTERS],
-                theorem=CLASS_THEOREM,
+                theorem=statistics.CLASS_THEOREM,
                 times=self.rounds,
             )
         return steps
@@ -139,9 +131,9 @@ class PrototypesRecipe(EncoderRecipe):
         """Mean, components, clusters and the whitening that follows; labels are not looked at."""
         del labels
         unit = MappedRows(rows, self._unit)
-        mean = released_mean(unit, self, plan)
+        mean = statistics.released_mean(unit, self, plan)
         components = _components(
-            _released_moment(second_moment(unit), plan[MOMENT]) / mean.records,
+            _released_moment(statistics.second_moment(unit), plan[MOMENT]) / mean.records,
             mean.values,
             self.components,
         )
@@ -189,7 +181,7 @@ class PrototypesRecipe(EncoderRecipe):
         clear = _CLEAR * std * math.sqrt(size)
         for _ in range(self.rounds):
             sums, counts = _cluster_sums(rows, centres)
-            found, numbers = split_release(step, [sums.ravel(), COUNT_WEIGHT * counts])
+            found, numbers = statistics.split_release(step, [sums.ravel(), COUNT_WEIGHT * counts])
             sums, counts = found.reshape(sums.shape), numbers / COUNT_WEIGHT
             kept = counts > clear
             centres = np.where(kept[:, None], _directions(sums), centres)
@@ -253,7 +245,9 @@ def _projected_rows(unit: Rows, mean: Floats, components: Floats) -> Floats32:
 
 
 def _moment(rows: Floats32) -> Floats:
-    return second_moment(MappedRows(cast(Any, rows), lambda block: block.astype(np.float64)))
+    return statistics.second_moment(
+        MappedRows(cast(Any, rows), lambda block: block.astype(np.float64))
+    )
 
 
 def _cluster_sums(rows: Floats32, centres: Floats) -> tuple[Floats, Floats]:
@@ -267,13 +261,13 @@ def _cluster_sums(rows: Floats32, centres: Floats) -> tuple[Floats, Floats]:
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK].astype(np.float64)
         nearest: Integers = (block @ public).argmax(axis=1)
-        sums += class_sums(block, nearest, len(centres))
+        sums += statistics.class_sums(block, nearest, len(centres))
         counts += np.bincount(nearest, minlength=len(centres))
     return sums, counts
 
 
 def _released_moment(total: Floats, step: PlannedStep) -> Floats:
-    return symmetric(step.release(flat(total)))
+    return statistics.symmetric(step.release(statistics.flat(total)))
 
 
 def _directions(rows: Floats) -> Floats:

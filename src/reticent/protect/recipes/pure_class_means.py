@@ -2,17 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from reticent import bounds
 from reticent.arrays import Floats, Integers
 from reticent.protect.recipe import Plan, Step, Tensors
-from reticent.protect.recipes.class_means import nearest_trusted_mean
+from reticent.protect.recipes import class_means, linear
 from reticent.protect.recipes.exact_rows import unit_rows
-from reticent.protect.recipes.linear import layer_tensors
-from reticent.protect.recipes.pure_recipe import PureRecipe
 from reticent.protect.recipes.statistics import Mean, Statistics, class_sums, likely_counts
 from reticent.protect.terms import Terms
 from reticent.training.features import MappedRows
@@ -23,6 +21,19 @@ SMALLEST_COUNT_SHARE, LARGEST_COUNT_SHARE = 0.02, 0.2
 _COUNT_NOISE = 0.1
 """How large the noise of a count may be beside the average class, while its share is below the
 largest; after few records of digits had been drawn with the smallest."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PureRecipe(linear.LinearRecipe):
+    """Of recipes with noise of their own: no δ is spent, whatever the terms allow."""
+
+    def public(self, terms: Terms) -> dict[str, Any]:
+        """What every theorem asks for."""
+        return {
+            "records": self.records,
+            "relation": terms.relation,
+            "max_records_per_person": terms.records_touched,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,4 +86,4 @@ class PureClassMeansRecipe(PureRecipe):
             sum_noise=plan[SUMS].noise.std_in(sums.size),
             moment_noise=0.0,
         )
-        return layer_tensors(nearest_trusted_mean(statistics))
+        return linear.layer_tensors(class_means.nearest_trusted_mean(statistics))

@@ -11,20 +11,7 @@ from reticent.arrays import Array, Floats
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.plain_values import SignedFloat
 from reticent.protect.recipe import Affine, Plan, Step, Task, Tensors
-from reticent.protect.recipes.adassp import ridge
-from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS, LinearRecipe
-from reticent.protect.recipes.statistics import (
-    CLASS_THEOREM,
-    MEAN,
-    MEAN_COUNT,
-    STATISTICS,
-    cross_moment,
-    flat,
-    released_mean,
-    second_moment,
-    split_release,
-    symmetric,
-)
+from reticent.protect.recipes import adassp, linear, statistics
 from reticent.protect.terms import Terms
 from reticent.training.features import MappedRows, clip_rows
 from reticent.validation import finite, positive
@@ -40,7 +27,7 @@ BOUNDED_ROWS = checked_by(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NumberRecipe(LinearRecipe):
+class NumberRecipe(linear.LinearRecipe):
     """A linear model of one number y within [M − B, M + B]: M + B·(w·u + b), cut to that range.
 
     u = x/R, clipped to norm 1; t = (y − M)/B, clipped to [−1, 1], is what sums over records see. B
@@ -49,7 +36,7 @@ class NumberRecipe(LinearRecipe):
 
     task: ClassVar[Task] = "regression"
     options: ClassVar[tuple[str, ...]] = ("bound", "target_bound", "target_centre")
-    checked: ClassVar[tuple[str, ...]] = (BOUNDED_ROWS, NOISY_SUMS, OWN_CLASS)
+    checked: ClassVar[tuple[str, ...]] = (BOUNDED_ROWS, linear.NOISY_SUMS, linear.OWN_CLASS)
 
     bound: float
     target_bound: float
@@ -133,11 +120,13 @@ class RegressionRecipe(NumberRecipe):
             "relation": terms.relation,
             "max_records_per_person": terms.records_touched,
         }
-        mean = bounds.class_statistics(moment=0.0, sums=1.0, counts=MEAN_COUNT, **public)
+        mean = bounds.class_statistics(moment=0.0, sums=1.0, counts=statistics.MEAN_COUNT, **public)
         rest = bounds.target_statistics(moment=1.0, products=1.0, targets=TARGETS, **public)
         return {
-            MEAN: Step(sensitivity=mean, share=self.mean_share, theorem=CLASS_THEOREM),
-            STATISTICS: Step(
+            statistics.MEAN: Step(
+                sensitivity=mean, share=self.mean_share, theorem=statistics.CLASS_THEOREM
+            ),
+            statistics.STATISTICS: Step(
                 sensitivity=rest,
                 share=1 - self.mean_share,
                 theorem="bounds.statistics.target_statistics",
@@ -147,18 +136,18 @@ class RegressionRecipe(NumberRecipe):
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
         """Weights and offset, of rows over their bound and targets over theirs."""
         short = MappedRows(rows, lambda block: on_grid(within(block, self.bound)))
-        mean = released_mean(short, self, plan)
+        mean = statistics.released_mean(short, self, plan)
         centred = MappedRows(short, lambda block: on_grid(clip_rows(block - mean.values, 1.0)))
         targets = self.targets(labels)[:, None]
         parts = [
-            flat(second_moment(centred)),
-            cross_moment(centred, targets)[:, 0],
+            statistics.flat(statistics.second_moment(centred)),
+            statistics.cross_moment(centred, targets)[:, 0],
             TARGETS * targets.sum(axis=0),
         ]
-        moment, products, total = split_release(plan[STATISTICS], parts)
+        moment, products, total = statistics.split_release(plan[statistics.STATISTICS], parts)
         level = float(np.clip(total[0] / TARGETS / mean.records, -1.0, 1.0))
-        std = plan[STATISTICS].noise.std_in(sum(part.size for part in parts))
-        weights = ridge(symmetric(moment), products, std)
+        std = plan[statistics.STATISTICS].noise.std_in(sum(part.size for part in parts))
+        weights = adassp.ridge(statistics.symmetric(moment), products, std)
         offset = level - float(weights @ mean.values)
         return {"weights": weights, "offset": np.array([offset])}
 

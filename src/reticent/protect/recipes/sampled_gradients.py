@@ -1,28 +1,25 @@
 """What recipes by DP-SGD share: Poisson samples and sums of clipped per-example gradients."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from reticent import bounds
-from reticent.guarantee import Relation
-from reticent.guarantee.guarantee import checked_by
+from reticent.guarantee import Relation, guarantee
 from reticent.protect.recipe import Step
 from reticent.protect.terms import Terms
 from reticent.validation import InputError, count, probability
 
 GRADIENTS: Final = "gradients"
-SLOTS = checked_by(
+SLOTS = guarantee.checked_by(
     "a record's gradient has the same bits in every slot of a batch, whatever the others hold",
     "training.gradients.check.check_slots",
 )
-PER_EXAMPLE = checked_by(
+PER_EXAMPLE = guarantee.checked_by(
     "what is clipped is each record's own gradient: on random records it is that of autograd on the"
     " record alone",
     "training.gradients.check.check_gradients",
 )
-COINS = checked_by(
+COINS = guarantee.checked_by(
     "each step sees each record with the public rate, by secret coins",
     "protect.noisy_query.sampled_records",
 )
@@ -31,6 +28,22 @@ FAST: Final = (
     "a record is taken to move the sum by no more than the clip"
 )
 _OPTIMISERS: Final = ("sgd", "adam")
+
+
+def batch_of(said: int | None, records: int, *, otherwise: int) -> int:
+    """The batch that was said, or ``otherwise`` and at most all records where none was.
+
+    More than all records is refused: it would be a step on all of them, at the cost of one, under
+    the name of a larger one.
+    """
+    if said is None:
+        return min(otherwise, records)
+    if records < count("batch", said) < 2**53:  # larger ones are refused by ``check_training``
+        raise InputError(
+            f"batch must be at most records, of which a step sees so many on average, got {said}"
+            f" of {records}: say {records} for steps on all of them"
+        )
+    return said
 
 
 class SampledGradients:

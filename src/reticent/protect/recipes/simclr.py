@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import numpy as np
 
 from reticent.arrays import Array, Floats
-from reticent.protect.noisy_query import FixedSize
-from reticent.protect.recipe import Plan, Step
+from reticent.protect import noisy_query, recipe
 from reticent.protect.recipes.contrastive import STATED, ContrastiveRecipe, Sample
 from reticent.protect.recipes.pate import decoded_rows
 from reticent.protect.recipes.simclr_ways import WAYS, PublicNegatives, Way
@@ -97,7 +96,7 @@ class SimCLRRecipe(ContrastiveRecipe):
     def rate(self) -> float:
         """With which a step sees a record: a Poisson sample's, or that of samples of one size."""
         if self.chosen.fixed and self.batch < self.records:
-            return FixedSize(self.batch, self.records)
+            return noisy_query.FixedSize(self.batch, self.records)
         return min(1.0, self.batch / self.records)
 
     @property
@@ -117,7 +116,7 @@ class SimCLRRecipe(ContrastiveRecipe):
         else:
             super(SimCLRRecipe, self).refuse_uncovered(terms)
 
-    def steps(self, terms: Terms) -> dict[str, Step]:
+    def steps(self, terms: Terms) -> dict[str, recipe.Step]:
         """The clipped gradient sum, and where a way releases more, that."""
         return self.chosen.steps(self, terms)
 
@@ -134,7 +133,7 @@ class SimCLRRecipe(ContrastiveRecipe):
         filled[:held], marks[:held] = rows[:held], labels[:held]
         return filled, marks
 
-    def total(self, run: ContrastiveRun, sample: Sample, plan: Plan) -> Floats:
+    def total(self, run: ContrastiveRun, sample: Sample, plan: recipe.Plan) -> Floats:
         """The clipped gradient sum of a sample."""
         return self.chosen.total(self, run, sample, plan)
 
@@ -196,10 +195,9 @@ def way_named(name: str) -> Way:
 def _synthetic_rows(number: int, features: int, image: Shape | None) -> Floats:
     if image is None:
         return seeded("negatives", number, features).standard_normal((number, features))
-    from reticent.training.encoders.base import ImageShape
-    from reticent.training.encoders.filter_banks import synthetic_images
+    from reticent.training.encoders import base, filter_banks
 
     channels, high, wide = image
-    shape = ImageShape(channels=channels, height=high, width=wide)
-    images = synthetic_images(number, shape, "negatives").permute(0, 2, 3, 1)
+    shape = base.ImageShape(channels=channels, height=high, width=wide)
+    images = filter_banks.synthetic_images(number, shape, "negatives").permute(0, 2, 3, 1)
     return np.asarray(images.reshape(number, -1).numpy(), dtype=np.float64)

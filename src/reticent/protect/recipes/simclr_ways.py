@@ -16,8 +16,7 @@ import numpy as np
 
 from reticent import bounds
 from reticent.arrays import Floats
-from reticent.guarantee import Relation
-from reticent.guarantee.guarantee import checked_by
+from reticent.guarantee import Relation, guarantee
 from reticent.protect.recipe import Plan, Step
 from reticent.protect.recipes.contrastive import EMBEDDINGS, OUTPUTS, SAMPLE, VIEWS, Sample
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
@@ -35,16 +34,16 @@ if TYPE_CHECKING:
 RELEASED: Final = "embeddings"
 """The name of the query that releases the embeddings of a batch."""
 _LARGEST_BATCH: Final = 2**20
-DRAWN = checked_by(
+DRAWN = guarantee.checked_by(
     "each step sees so many of N places, drawn without replacement and in a fresh order by secret"
     " bits; a place without a record holds a row of zeros",
     "protect.noisy_query.sampled_records",
 )
-ALONE = checked_by(
+ALONE = guarantee.checked_by(
     "the derivatives of a view have the same bits whatever the other views of a batch hold",
     "training.gradients.pair_sum.check_jacobians",
 )
-PAIRS = checked_by(
+PAIRS = guarantee.checked_by(
     "the gradient of each similarity is clipped by itself, in float64, before the sum is formed",
     "training.gradients.pair_sum.pair_sum",
 )
@@ -177,7 +176,7 @@ class PublicNegatives(Way):
         self, recipe: SimCLRRecipe, outputs: torch.Tensor, released: torch.Tensor
     ) -> torch.Tensor:
         """NT-Xent of each record against public embeddings."""
-        from reticent.training.contrastive.public_negatives import public_negative_terms
+        from reticent.training.contrastive.nt_xent import public_negative_terms
 
         return public_negative_terms(
             outputs[:, 0], outputs[:, 1], released, temperature=recipe.temperature
@@ -256,7 +255,7 @@ class ReleasedEmbeddings(Way):
         self, recipe: SimCLRRecipe, outputs: torch.Tensor, released: torch.Tensor
     ) -> torch.Tensor:
         """NT-Xent of each record against the noisy embeddings of all others."""
-        from reticent.training.contrastive.released_embeddings import released_embedding_terms
+        from reticent.training.contrastive.nt_xent import released_embedding_terms
 
         width = recipe.embedding
         return released_embedding_terms(

@@ -4,13 +4,10 @@ First, where it pays, the sum of the rows, to centre them by; then the second mo
 class counts of the centred rows as one noisy vector (theorem in ``bounds.statistics``).
 """
 
-from __future__ import annotations
-
-import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -55,7 +52,7 @@ class StatisticsRecipe(LinearRecipe):
         """With the mean where it pays."""
         recipe = super(StatisticsRecipe, cls)._planned(terms, numbers, {**cls.weighing, **options})
         pays = mean_pays(recipe, recipe.steps(terms), terms)
-        return recipe if pays else dataclasses.replace(recipe, mean_share=0.0)
+        return recipe if pays else replace(recipe, mean_share=0.0)
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """The mean with the number of records, then the statistics with what is left."""
@@ -83,7 +80,7 @@ class StatisticsRecipe(LinearRecipe):
         return layer_tensors(statistics.mean.uncentred(layer.weights, layer.offsets))
 
     @abstractmethod
-    def layer_from(self, statistics: Statistics) -> Affine:
+    def layer_from(self, statistics: "Statistics") -> Affine:
         """W and b on centred unit rows, from the noisy statistics alone."""
 
 
@@ -249,7 +246,7 @@ class TurnedMeans:
     """What noise adds to these on average."""
 
     @classmethod
-    def of(cls, means: Floats, inverse: Floats, noise: Floats) -> TurnedMeans:
+    def of(cls, means: Floats, inverse: Floats, noise: Floats) -> "TurnedMeans":
         """By A; ``noise`` is the variance of an entry of each mean that is noise."""
         weights = means @ inverse
         squares = np.einsum("ij,ij->i", weights, means)

@@ -5,10 +5,9 @@ public numbers (theory D). With ``mean_bound`` its rows were centred by a noisy 
 the budget.
 """
 
-import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -17,24 +16,15 @@ from scipy import special
 from reticent.arrays import Array, Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee.guarantee import checked_by
-from reticent.protect.certified_head import NO_SEARCH, refuse_other_head
+from reticent.protect.certified_head import refuse_other_head
 from reticent.protect.head_numbers import CertifiedNumbers, checked_head, fields_of, one_of
 from reticent.protect.penalty import mean_share as public_mean_share
 from reticent.protect.penalty import public_penalty
 from reticent.protect.recipe import LARGEST_SCORE, Affine, Plan, Recipe, Step, Tensors
-from reticent.protect.recipes.mean import (
-    EXACT_SUM,
-    MEAN,
-    THEOREM,
-    checked_bound,
-    exact_sum,
-    sum_sensitivity,
-)
-from reticent.protect.terms import Terms
-from reticent.training import SigmoidHead, SoftmaxHead
+from reticent.protect.recipes import mean
+from reticent.protect.terms import NO_SEARCH, Terms
+from reticent.training import SigmoidHead, SoftmaxHead, linear_head, softmax
 from reticent.training.features import as_norms, public_map, radius
-from reticent.training.linear_head import CertifiedFit, LinearHead
-from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError, positive
 
 COORDINATES: Final = "coordinates"
@@ -122,9 +112,9 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         mean's share of the budget.
         """
         records, features, classes = (numbers[name] for name in ("records", "features", "classes"))
-        bound, intercept = checked_bound(options["bound"]), options.get("intercept", 1.0)
+        bound, intercept = mean.checked_bound(options["bound"]), options.get("intercept", 1.0)
         penalty, mean_bound = options.get("penalty"), options.get("mean_bound")
-        mean_bound = None if mean_bound is None else checked_bound(mean_bound)
+        mean_bound = None if mean_bound is None else mean.checked_bound(mean_bound)
         kind = _KINDS[one_of("outputs", options.get("outputs", "softmax"), tuple(_KINDS))]
         several = kind is SigmoidHead
         free = classes if several else classes - 1
@@ -165,7 +155,7 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What its code makes sure of; the mean's line where there is one."""
         lines = (*CHECKED, ZERO_SUM) if self.outputs == "softmax" else CHECKED
-        return lines if self.mean_bound is None else (*lines, EXACT_SUM)
+        return lines if self.mean_bound is None else (*lines, mean.EXACT_SUM)
 
     @property
     def public_numbers(self) -> tuple[str, ...]:
@@ -187,9 +177,9 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         weights = Step(sensitivity=moved, share=1 - share, theorem=self.theorem)
         if self.mean_bound is None:
             return {COORDINATES: weights}
-        rows = sum_sensitivity(self.mean_bound, self.features, terms)
+        rows = mean.sum_sensitivity(self.mean_bound, self.features, terms)
         return {
-            MEAN: Step(sensitivity=rows, share=share, theorem=THEOREM),
+            mean.MEAN: Step(sensitivity=rows, share=share, theorem=mean.THEOREM),
             COORDINATES: weights,
         }
 
@@ -210,16 +200,16 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
             )
         centre = None
         if self.mean_bound is not None:
-            centre = plan[MEAN].release(exact_sum(rows, self.mean_bound)) / self.records
+            centre = plan[mean.MEAN].release(mean.exact_sum(rows, self.mean_bound)) / self.records
         elif self.centred:
             raise InputError("centre must be a noisy mean here, got a public one: release_weights")
         head = self.unfitted(range(self.classes) if classes is None else classes, centre)
         options = {} if start is None else {"start": start}
         head.fit(rows, labels, **options)
         refuse_other_head(head)
-        return self.noised(LinearHead.certified(head), centre, plan)
+        return self.noised(linear_head.LinearHead.certified(head), centre, plan)
 
-    def noised(self, fit: CertifiedFit, centre: Floats | None, plan: Plan) -> Tensors:
+    def noised(self, fit: linear_head.CertifiedFit, centre: Floats | None, plan: Plan) -> Tensors:
         """The certified floats with noise, and the vector that rows are centred by."""
         if fields_of(fit.numbers) != fields_of(self):
             raise InputError("fit must have the numbers of the recipe, got another head's")
@@ -247,7 +237,7 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
     def released_as(self) -> dict[str, tuple[str, int]]:
         """The coordinates as they left; a noisy mean over N, where rows are centred by one."""
         own = {COORDINATES: (COORDINATES, 1)}
-        return own if self.mean_bound is None else {**own, CENTRE: (MEAN, self.records)}
+        return own if self.mean_bound is None else {**own, CENTRE: (mean.MEAN, self.records)}
 
     def scores(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
         """W h for queries that are centred and bounded as the training rows were."""
@@ -305,7 +295,7 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
         """One row per class; for softmax W = U V, with zero column sums up to rounding."""
         coordinates = tensors[COORDINATES]
         if self.outputs == "softmax":
-            coordinates = zero_sum_basis(self.classes) @ coordinates
+            coordinates = softmax.zero_sum_basis(self.classes) @ coordinates
         return Affine(coordinates, np.zeros(self.classes))
 
     def convex_head(
@@ -337,7 +327,7 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """From plain values; what is missing, unknown or out of range is refused."""
-        names = {one.name for one in dataclasses.fields(cls)}
+        names = {one.name for one in fields(cls)}
         if not isinstance(values, Mapping) or set(values) != names:
             raise InputError(f"numbers must have {', '.join(sorted(names))}, got others")
         own = {name: values[name] for name in ("mechanism", "centred", "mean_bound", "mean_share")}

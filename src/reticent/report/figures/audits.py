@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reticent.report import numbers, palette, series
 from reticent.report.drawing import Canvas, Drawing, Look, shortened
-from reticent.report.numbers import analytic_of, epsilon_of, measured_of
-from reticent.report.palette import LIGHT
-from reticent.report.series import log_ticks
 from reticent.results import Audit, Claim, Results
 
 MOST_ROWS: Final = 16
@@ -70,26 +68,26 @@ def draw(results: Results) -> Drawing | None:
 
 def _words(row: Audited) -> str:
     return (
-        f"{row.name}: claimed {epsilon_of(row.claim)}, {measured_of(row.audit)},"
+        f"{row.name}: claimed {numbers.epsilon_of(row.claim)}, {numbers.measured_of(row.audit)},"
         f" {row.audit.verdict}."
     )
 
 
 def _draw_row(canvas: Canvas, row: Audited, height: int) -> None:
-    colour = LIGHT["vermillion" if row.refuted else "muted"]
+    colour = palette.LIGHT["vermillion" if row.refuted else "muted"]
     measured, pair = row.audit.measured.epsilon, row.audit.analytic
     looks = (_REFUTED["measured"], _REFUTED["pair"]) if row.refuted else (_MEASURED, _PAIR)
     values = [value for value in (measured, pair, row.claim.epsilon) if value is not None]
     canvas.axes.plot(
         [_on_axis(min(values)), _on_axis(max(values))], [height] * 2, color=colour, linewidth=1.2
     )
-    name = f"{row.name}: {epsilon_of(row.claim)}"
+    name = f"{row.name}: {numbers.epsilon_of(row.claim)}"
     canvas.point(_on_axis(row.claim.epsilon), height, _CLAIM, f"claimed {name}",
                  markersize=13, markeredgewidth=2.4)  # fmt: skip
     canvas.point(_on_axis(measured), height, looks[0], f"{name}: {row.audit.measured.text}",
                  clip_on=False)  # fmt: skip
     if pair is not None:
-        canvas.point(_on_axis(pair), height, looks[1], f"{name}: {analytic_of(row.audit)}")
+        canvas.point(_on_axis(pair), height, looks[1], f"{name}: {numbers.analytic_of(row.audit)}")
     _label(canvas, row, height)
 
 
@@ -100,10 +98,10 @@ def _label(canvas: Canvas, row: Audited, height: int) -> None:
         "fontsize": 9.5,
     }
     short = shortened(row.name, 34)
-    canvas.axes.annotate(short, (0, height), (2, 11), color=LIGHT["ink"], **place)
+    canvas.axes.annotate(short, (0, height), (2, 11), color=palette.LIGHT["ink"], **place)
     mark = "✗ refuted" if row.refuted else "not refuted"
     weight = "bold" if row.refuted else "normal"
-    colour = LIGHT["bad" if row.refuted else "muted"]
+    colour = palette.LIGHT["bad" if row.refuted else "muted"]
     canvas.axes.annotate(f"{row.claim.grade}, {mark}", (1, height), (0, 11), ha="right",
                          color=colour, fontweight=weight, **place)  # fmt: skip
 
@@ -125,7 +123,7 @@ def _finish(canvas: Canvas, rows: int, floor: float) -> None:
     axes.set_ylim(0.4, rows + 0.8)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    log_ticks(axes.xaxis)
+    series.log_ticks(axes.xaxis)
     axes.set_xlabel("ε")
     handles = {"claimed": _CLAIM, "measured, at least": _MEASURED, "worst pair found": _PAIR}
     for label, look in handles.items():

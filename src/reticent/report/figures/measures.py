@@ -1,30 +1,32 @@
 """The measure of a number or of several labels at each ε."""
 
-from reticent.report.drawing import Canvas, Drawing, styled
+from reticent.report import drawing, palette, series
 from reticent.report.numbers import epsilon_of, small
-from reticent.report.palette import LIGHT
-from reticent.report.series import epsilon_axis, look_of
 from reticent.results.task_results import TaskRelease, TaskResults
 
 
-def draw_epsilon_measure(results: TaskResults) -> Drawing:
+def draw_epsilon_measure(results: TaskResults) -> drawing.Drawing:
     """What each ε costs, beside the model without protection."""
-    with styled():
+    with drawing.styled():
         return _drawn(results)
 
 
-def _drawn(results: TaskResults) -> Drawing:
+def _drawn(results: TaskResults) -> drawing.Drawing:
     before = results.unprotected.measures[0]
     shown = sorted(results.releases, key=lambda one: one.claim.epsilon)
-    canvas, look = Canvas("epsilon-measure", 340), look_of(0, shown[0].claim.grade)
+    canvas, look = drawing.Canvas("epsilon-measure", 340), series.look_of(0, shown[0].claim.grade)
     figures = [one.measures[0].figure for one in shown]
     xs = [one.claim.epsilon for one in shown]
     canvas.axes.plot(xs, [one.value for one in figures], **look.line)
     lows, highs = [one.low for one in figures], [one.high for one in figures]
-    canvas.axes.fill_between(xs, lows, highs, color=LIGHT[look.colour], alpha=0.12, linewidth=0)
+    canvas.axes.fill_between(
+        xs, lows, highs, color=palette.LIGHT[look.colour], alpha=0.12, linewidth=0
+    )
     for release, figure in zip(shown, figures, strict=True):
         canvas.point(release.claim.epsilon, figure.value, look, _hover(release))
-    canvas.axes.axhline(before.figure.value, color=LIGHT["muted"], linestyle="--", linewidth=1.2)
+    canvas.axes.axhline(
+        before.figure.value, color=palette.LIGHT["muted"], linestyle="--", linewidth=1.2
+    )
     canvas.axes.annotate(
         "without protection",
         (0.02, before.figure.value),
@@ -33,7 +35,7 @@ def _drawn(results: TaskResults) -> Drawing:
         textcoords="offset points",
         fontsize=9.5,
     )
-    epsilon_axis(canvas.axes, xs)
+    series.epsilon_axis(canvas.axes, xs)
     canvas.axes.set_ylabel(before.words)
     better = "lower" if before.lower_is_better else "higher"
     return canvas.done(

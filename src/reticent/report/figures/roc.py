@@ -7,11 +7,9 @@ exposed each private record is by the release.
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from reticent.arrays import Floats
-from reticent.audit import ceiling
-from reticent.audit.metrics import auc, roc, two_sides
+from reticent.arrays import ArrayLike, Floats
+from reticent.audit import ceiling, metrics
 from reticent.report.drawing import Canvas, Drawing, Look, shortened, styled
 from reticent.report.numbers import decimal_range, epsilon_of, share, whole_share
 from reticent.report.palette import LIGHT
@@ -58,8 +56,8 @@ def draw_roc(results: Results) -> Drawing | None:
 
 def draw_scores(attacks: Mapping[str, tuple[ArrayLike, ArrayLike]], claim: Claim | None) -> Drawing:
     """Of attacks whose scores of members and others are at hand, under the ceiling of a claim."""
-    curves = {name: roc(*two_sides(*scores)) for name, scores in attacks.items()}
-    sizes = [min(map(len, two_sides(*scores))) for scores in attacks.values()]
+    curves = {name: metrics.roc(*metrics.two_sides(*scores)) for name, scores in attacks.items()}
+    sizes = [min(map(len, metrics.two_sides(*scores))) for scores in attacks.values()]
     floor = 0.5 / max(sizes)
     with styled():
         canvas = Canvas("own-roc", 360)
@@ -76,7 +74,7 @@ def draw_scores(attacks: Mapping[str, tuple[ArrayLike, ArrayLike]], claim: Claim
             fpr = np.maximum(curve.fpr, floor)[seen]
             canvas.axes.plot(fpr, curve.tpr[seen], label=shortened(name), **line)
         canvas.figure.legend(loc="outside lower center", ncols=1, handlelength=3.2)
-    areas = {name: auc(*scores) for name, scores in attacks.items()}
+    areas = {name: metrics.auc(*scores) for name, scores in attacks.items()}
     return canvas.done(
         title="Who is found",
         caption="Share of members found (TPR) at each share of false alarms (FPR).",

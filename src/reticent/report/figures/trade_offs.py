@@ -1,5 +1,7 @@
 """ε, utility loss and the accuracy of the chosen attack, each against another (ALM, Figs. 1, 2)."""
 
+from collections.abc import Callable
+
 from matplotlib.axes import Axes
 
 from reticent.report.drawing import Canvas, Drawing
@@ -68,23 +70,32 @@ def described(shown: dict[str, tuple[ReleaseRow, Attack]], before: Interval | No
     )
 
 
+def _attack_canvas(results: Results, name: str, x: Callable[[ReleaseRow], float]) -> Canvas:
+    """What the attack finds on each release, over some figure of the release, with a legend."""
+    spots = {
+        one.name: Spot(one, x(one), attack.balanced_accuracy, attacked_hover(one, attack))
+        for one, attack in attacked(results).values()
+    }
+    canvas = Canvas(name, 340)
+    reference_lines(canvas.axes, unprotected(results))
+    for series in series_of(results):
+        own = [spots[one.name] for one in series.releases if one.name in spots]
+        draw_series(canvas, series, sorted(own, key=lambda spot: spot.x))
+    if results.recommended.name in spots:
+        ring(canvas, spots[results.recommended.name])
+    canvas.axes.set_ylabel("balanced accuracy of the attack")
+    legend(canvas.figure, series_of(results))
+    return canvas
+
+
 def draw_attack_loss(results: Results) -> Drawing | None:
     """Protection against utility; None where no release was attacked."""
     shown, before = attacked(results), unprotected(results)
     if not shown:
         return None
-    canvas = Canvas("attack-loss", 340)
-    reference_lines(canvas.axes, before)
-    for series in series_of(results):
-        pairs = [shown[one.name] for one in series.releases if one.name in shown]
-        spots = [_attack_loss_spot(*pair) for pair in pairs]
-        draw_series(canvas, series, sorted(spots, key=lambda spot: spot.x))
-    if results.recommended.name in shown:
-        ring(canvas, _attack_loss_spot(*shown[results.recommended.name]))
+    canvas = _attack_canvas(results, "attack-loss", lambda release: release.loss.value)
     canvas.axes.set_xlabel("utility loss (left: more useful)")
-    canvas.axes.set_ylabel("balanced accuracy of the attack")
     percent_axis(canvas.axes.xaxis)
-    legend(canvas.figure, series_of(results))
     return canvas.done(
         title="Protection against utility",
         caption=(
@@ -96,26 +107,13 @@ def draw_attack_loss(results: Results) -> Drawing | None:
     )
 
 
-def _attack_loss_spot(release: ReleaseRow, attack: Attack) -> Spot:
-    hover = attacked_hover(release, attack)
-    return Spot(release, release.loss.value, attack.balanced_accuracy, hover)
-
-
 def draw_epsilon_attack(results: Results) -> Drawing | None:
     """What an attack finds at each ε; None where no release was attacked."""
     shown, before = attacked(results), unprotected(results)
     if not shown:
         return None
-    canvas = Canvas("epsilon-attack", 340)
-    reference_lines(canvas.axes, before)
-    for series in series_of(results):
-        pairs = [shown[one.name] for one in series.releases if one.name in shown]
-        draw_series(canvas, series, [_epsilon_attack_spot(*pair) for pair in pairs])
-    if results.recommended.name in shown:
-        ring(canvas, _epsilon_attack_spot(*shown[results.recommended.name]))
+    canvas = _attack_canvas(results, "epsilon-attack", lambda release: release.claim.epsilon)
     epsilon_axis(canvas.axes, [one.claim.epsilon for one, _ in shown.values()])
-    canvas.axes.set_ylabel("balanced accuracy of the attack")
-    legend(canvas.figure, series_of(results))
     return canvas.done(
         title="What an attack still finds at each ε",
         caption=(
@@ -125,11 +123,6 @@ def draw_epsilon_attack(results: Results) -> Drawing | None:
         ),
         alt=described(shown, before),
     )
-
-
-def _epsilon_attack_spot(release: ReleaseRow, attack: Attack) -> Spot:
-    hover = attacked_hover(release, attack)
-    return Spot(release, release.claim.epsilon, attack.balanced_accuracy, hover)
 
 
 def draw_epsilon_loss(results: Results) -> Drawing | None:

@@ -1,19 +1,14 @@
 """A release that tells numbers, or several labels, attacked by name; figures hold all together."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
 
 from reticent.arrays import Array
-from reticent.attacks import Records, Scores
-from reticent.attacks.context import ProgressCallback
+from reticent.attacks import Records, Scores, context
 from reticent.attacks.output_likelihood import LIRA, LOSS, OutputRecords, OutputShadows, loss_scores
-from reticent.audit import measured_attack
-from reticent.audit.attack_plan import ALL, AttackPlan
+from reticent.audit import attack_plan, blind_check, measured_attack
 from reticent.audit.attack_run import Attacked, corrected, notes_on_copies, refuse_same
-from reticent.audit.blind_check import blind_check_rows
 from reticent.data import Dataset
 from reticent.protect import Release
 from reticent.protect.recipes.regression import NumberRecipe
@@ -29,8 +24,8 @@ def attack_outputs(
     members: Dataset,
     others: Dataset,
     *,
-    plan: AttackPlan,
-    stage: ProgressCallback | None = None,
+    plan: attack_plan.AttackPlan,
+    stage: context.ProgressCallback | None = None,
 ) -> Attacked:
     """Attack a regression or a sigmoid head: by its squared error or loss, and by LiRA.
 
@@ -57,8 +52,8 @@ def attack_outputs(
     return _measured(scores, sides[0].joined(sides[1]), inside, plan, scored)
 
 
-def _asked(plan: AttackPlan) -> tuple[str, ...]:
-    if plan.attacks == ALL:
+def _asked(plan: attack_plan.AttackPlan) -> tuple[str, ...]:
+    if plan.attacks == attack_plan.ALL:
         return MADE
     for name in plan.names:
         if name not in MADE:
@@ -107,12 +102,12 @@ def _measured(
     scores: dict[str, Scores],
     records: Records,
     inside: Array,
-    plan: AttackPlan,
+    plan: attack_plan.AttackPlan,
     scored: OutputRecords,
 ) -> Attacked:
     """Then, and only then, who was a member."""
     each = corrected(plan.confidence, len(scores))
-    blind = blind_check_rows(scored.rows, scored.labels, inside, seed=plan.seed)
+    blind = blind_check.blind_check_rows(scored.rows, scored.labels, inside, seed=plan.seed)
     notes = notes_on_copies(records, inside)
     return Attacked(
         reports={

@@ -1,16 +1,12 @@
 """The audit of such a release: all its noisy queries, on the hardest pair of data sets known."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reticent.arrays import Array, Floats
 from reticent.audit.transcripts import audit_release_queries
 from reticent.guarantee import Relation
-from reticent.protect import Release
-from reticent.protect.registry import REGRESSION
-from reticent.results import Audit
-from reticent.results.conversions import audit_of
+from reticent.protect import Release, registry
+from reticent.results import Audit, conversions
 from reticent.run.auditing import pair_in_words, transcripts_for
 from reticent.run.spec import RunSpec
 
@@ -23,7 +19,7 @@ def audit_task(released: Release, features: int, spec: RunSpec) -> Audit:
     if spec.audit_runs is not None:
         runs = spec.audit_runs
     found = audit_release_queries(released, without, with_it, runs=runs, beta=spec.beta)
-    return audit_of(found, pair=pair_in_words(released.terms.max_records_per_person))
+    return conversions.audit_of(found, pair=pair_in_words(released.terms.max_records_per_person))
 
 
 def hardest_pair(
@@ -35,7 +31,7 @@ def hardest_pair(
     """
     numbers, each = released.recipe.to_dict(), released.terms.records_touched
     owned = np.repeat(float(numbers["bound"]) * np.eye(1, features), each, axis=0)
-    if released.recipe.task == REGRESSION:
+    if released.recipe.task == registry.REGRESSION:
         centre = float(numbers.get("target_centre", 0.0))
         ends = (centre + numbers["target_bound"], centre - numbers["target_bound"])
         labels = [np.full(each, end, dtype=np.float64) for end in ends]

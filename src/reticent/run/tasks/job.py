@@ -1,7 +1,5 @@
 """Tune, attack, release, attack again, audit, conclude: for a number, or for several labels."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,29 +13,19 @@ from threadpoolctl import threadpool_limits
 from reticent.arrays import Array, Flags, Floats
 from reticent.attacks.context import ProgressCallback
 from reticent.attacks.output_likelihood import OutputRecords, OutputShadows
-from reticent.audit import auc, measured_attack
-from reticent.audit.attack_run import corrected
-from reticent.audit.blind_check import BlindCheck, blind_check_rows
+from reticent.audit import attack_run, auc, blind_check, measured_attack
 from reticent.data import Dataset
-from reticent.files import writable_folder
 from reticent.guarantee.weakness import weaknesses
-from reticent.protect import Release, ReleaseRequest, save
+from reticent.protect import Release, ReleaseRequest, release, signing
 from reticent.protect.public_facts import target_options
 from reticent.protect.registry import MULTILABEL, REGRESSION, learner_named
-from reticent.protect.release import with_names
-from reticent.protect.sealed_pair import signature_path
-from reticent.protect.signing import Signer
-from reticent.results import Attack, task_results
-from reticent.results.conversions import attack_of, claim_of
+from reticent.results import Attack, conversions, task_results
 from reticent.run.bounded import Bounded, bounded
-from reticent.run.job import HANDED_OVER, KEPT, capped_run
+from reticent.run.job import HANDED_OVER, KEPT, capped_run, save_kept
 from reticent.run.provenance import made_of
 from reticent.run.releases import RunCharge, best_grade, named
 from reticent.run.spec import RunData, RunSpec
-from reticent.run.tasks import models
-from reticent.run.tasks.auditing import audit_task
-from reticent.run.tasks.conclusion import concluded
-from reticent.run.tasks.measures import Measured, kinds_of
+from reticent.run.tasks import auditing, conclusion, measures, models
 from reticent.validation import InputError
 
 RANDOM: Final = (
@@ -48,8 +36,8 @@ DEFAULT_LEARNERS: Final = {REGRESSION: "adassp-regression", MULTILABEL: "weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What is asked for beside the run's specification.
+class TaskSpec:
+    """What a task needs beside the run's specification.
 
     ``target`` are the ends of the label's public range and ``unit`` its unit, for regression.
     """
@@ -68,20 +56,17 @@ class FinishedTask:
     results: task_results.TaskResults
     released: Release
 
-    def save(self, folder: str | Path, *, sign: Signer | None = None) -> list[Path]:
+    def save(self, folder: str | Path, *, sign: signing.Signer | None = None) -> list[Path]:
         """Write ``results.json`` and the released model with its certificate, signed with a key."""
-        target = writable_folder(Path(folder))
-        written = [*save(self.released, target / KEPT, sign=sign)]
-        if sign is not None:
-            written.append(signature_path(target / KEPT))
-        task_results.write_task_results(self.results, target / "results.json")
-        return [target / "results.json", *written]
+        written = save_kept(self.released, folder, sign=sign)
+        task_results.write_task_results(self.results, written[0])
+        return written
 
 
 def run_task(
     data: RunData,
     spec: RunSpec,
-    asked: Asked,
+    task_spec: TaskSpec,
     *,
     command: str = "run_task(…)",
     stage: ProgressCallback | None = None,
@@ -92,7 +77,7 @@ def run_task(
     Args:
         data: Features by their roles; the labels say which task it is (``Dataset.task``).
         spec: Every choice that all runs have.
-        asked: What this task needs besides.
+        task_spec: What this task needs besides.
         command: How to do the same again, for the document.
         stage: Told how far it is.
         charge: Charges a ledger for the release that is handed over, before anything else is done.
@@ -104,13 +89,13 @@ def run_task(
         data, spec = capped_run(data, spec)
         plan = bounded(data, spec)
         tell = stage or (lambda *_: None)
-        job = TaskJob(data=data, plan=plan, asked=asked, tell=tell, charge=charge)
+        job = TaskJob(data=data, plan=plan, task_spec=task_spec, tell=tell, charge=charge)
         kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
         return FinishedTask(
             results=task_results.TaskResults(
                 title=f"{data.name}: what its model tells, and what a private release tells",
                 facts=job.facts,
-                conclusion=concluded(
+                conclusion=conclusion.concluded(
                     job.unprotected,
                     job.rows[job.name],
                     job.strengths,
@@ -133,7 +118,7 @@ class TaskJob:
 
     data: RunData
     plan: Bounded
-    asked: Asked
+    task_spec: TaskSpec
     tell: ProgressCallback
     charge: RunCharge | None = None
 
@@ -150,13 +135,13 @@ class TaskJob:
     @property
     def target(self) -> tuple[float, float]:
         """The ends of the label's range."""
-        if self.asked.target is None:
+        if self.task_spec.target is None:
             raise InputError("target must be the public range of the label, got none")
-        return self.asked.target
+        return self.task_spec.target
 
     def request(self, epsilon: float) -> ReleaseRequest:
         """As a release at this ε is asked for, from public numbers alone."""
-        learner = self.asked.learner or DEFAULT_LEARNERS[self.task]
+        learner = self.task_spec.learner or DEFAULT_LEARNERS[self.task]
         kind, spec = learner_named(learner, self.task), self.spec
         options: dict[str, Any] = {"bound": spec.bound}
         if "intercept" in kind.options:
@@ -167,7 +152,7 @@ class TaskJob:
             terms=spec.terms(epsilon=epsilon),
             records=spec.records,
             recipe=learner,
-            mechanism=self.asked.mechanism,
+            mechanism=self.task_spec.mechanism,
             options=options,
         )
 
@@ -195,7 +180,7 @@ class TaskJob:
             purpose = f"{request.recipe}, {request.noise_name} noise"
             charged = {"charge": partial(self.charge, request.terms, purpose)}
         self.tell(HANDED_OVER, 0, 1)
-        kept = with_names(self._draw(**charged), columns=self.data.private.columns)
+        kept = release.with_names(self._draw(**charged), columns=self.data.private.columns)
         self.tell(HANDED_OVER, 1, 1)
         return kept
 
@@ -212,9 +197,11 @@ class TaskJob:
         return self.data.test.features.astype(np.float64), self.data.test.labels
 
     @cached_property
-    def _measured(self) -> Measured:
-        kinds = kinds_of(self.asked.labels, numbers=self.task == REGRESSION, unit=self.asked.unit)
-        return Measured(kinds=kinds, truth=self._test[1], seed=self.spec.seed)
+    def _measured(self) -> measures.Measured:
+        kinds = measures.kinds_of(
+            self.task_spec.labels, numbers=self.task == REGRESSION, unit=self.task_spec.unit
+        )
+        return measures.Measured(kinds=kinds, truth=self._test[1], seed=self.spec.seed)
 
     @cached_property
     def _scored(self) -> OutputRecords:
@@ -257,9 +244,9 @@ class TaskJob:
     def _attacks(self, model: Any, shadows: OutputShadows) -> tuple[Attack, ...]:
         """Scores first; then, and only then, who was a member."""
         scores = shadows.scores(model, self._scored)
-        each = corrected(0.95, len(scores))
+        each = attack_run.corrected(0.95, len(scores))
         return tuple(
-            attack_of(
+            conversions.attack_of(
                 measured_attack(one, self._inside, confidence=each, seed=self.spec.seed),
                 one,
                 self._inside,
@@ -269,9 +256,9 @@ class TaskJob:
         )
 
     @cached_property
-    def blind(self) -> BlindCheck | None:
+    def blind(self) -> blind_check.BlindCheck | None:
         """Whether members and others can be told apart without the model."""
-        return blind_check_rows(
+        return blind_check.blind_check_rows(
             self._scored.rows, self._scored.labels, self._inside, seed=self.spec.seed
         )
 
@@ -307,14 +294,14 @@ class TaskJob:
             name=self.name_at(epsilon),
             learner=first.recipe.name,
             mechanism=first.mechanism,
-            claim=claim_of(first.guarantee),
+            claim=conversions.claim_of(first.guarantee),
             scales=dict(first.scales),
             draws=len(draws),
             measures=self._measured.of(predicted),
             kept_measures=self._measured.of(predicted[:1]) if kept else (),
             change=self._measured.change(self._before, predicted),
             attacks=self._attacks(first, self._released_shadows) if kept else (),
-            audit=audit_task(first, self.data.features, self.spec) if kept else None,
+            audit=auditing.audit_task(first, self.data.features, self.spec) if kept else None,
             file=KEPT if kept else None,
         )
 
@@ -340,12 +327,12 @@ class TaskJob:
     def facts(self) -> task_results.TaskFacts:
         """The data of the run in numbers, for the document."""
         data, spec = self.data, self.spec
-        low, high = self.asked.target or (None, None)
+        low, high = self.task_spec.target or (None, None)
         return task_results.TaskFacts(
             task=self.task,
             name=data.name,
-            labels=self.asked.labels,
-            unit=self.asked.unit,
+            labels=self.task_spec.labels,
+            unit=self.task_spec.unit,
             low=low,
             high=high,
             private=len(data.private),

@@ -7,8 +7,6 @@ percentile bootstrap over records, the same for all models, and Student's t over
 noise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,8 +18,7 @@ from scipy import stats
 
 from reticent.arrays import Array, Floats
 from reticent.randomness import seeded
-from reticent.results import Interval
-from reticent.results.task_results import OF_ALL, Measure
+from reticent.results import Interval, task_results
 
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 1000
@@ -54,7 +51,7 @@ def kinds_of(labels: tuple[str, ...], *, numbers: bool, unit: str = "") -> tuple
     many = len(labels)
     return (
         *(
-            Kind(name=f"{name}{OF_ALL}", of=partial(_mean, each, many))
+            Kind(name=f"{name}{task_results.OF_ALL}", of=partial(_mean, each, many))
             for name, each in _OF_LABELS.items()
         ),
         *(
@@ -122,11 +119,11 @@ class Measured:
     truth: Array
     seed: int = 0
 
-    def of(self, predictions: Sequence[Array]) -> tuple[Measure, ...]:
+    def of(self, predictions: Sequence[Array]) -> tuple[task_results.Measure, ...]:
         """The mean of each measure over draws, with its interval."""
         whole, resampled = self._sums(predictions)
         return tuple(
-            Measure(
+            task_results.Measure(
                 name=kind.name,
                 label=kind.label,
                 unit=kind.unit,

@@ -1,10 +1,7 @@
 """The models of such a run: without protection, released, and the shadows of either."""
 
-from __future__ import annotations
-
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Final
 
@@ -15,8 +12,7 @@ from sklearn.model_selection import KFold
 from reticent.arrays import Array, Floats
 from reticent.data import Dataset
 from reticent.mechanisms import AdditiveMechanism
-from reticent.protect import Release, ReleaseRequest, release_table, release_weights
-from reticent.protect.noise_scales import with_scales
+from reticent.protect import Release, ReleaseRequest, noise_scales, release_table, release_weights
 from reticent.protect.recipe import replay, tensors_of
 from reticent.protect.recipes.weights import COORDINATES, WeightsRecipe
 from reticent.protect.table import kept_rows
@@ -71,7 +67,7 @@ class SigmoidShadow:
         noise = self.released.noises[COORDINATES]
         noisy = noise.with_float_noise(seeded("noise of a shadow", seed)).release(head.coordinates_)
         tensors = {**self.released.tensors, COORDINATES: noisy}
-        return dataclasses.replace(self.released, tensors=tensors)
+        return replace(self.released, tensors=tensors)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +83,9 @@ class ReplayedShadow:
         def answer(noise: AdditiveMechanism, value: Floats) -> Floats:
             return np.asarray(noise.with_float_noise(generator).release(value))
 
-        plan = with_scales(own.recipe, own.scales, own.terms)
+        plan = noise_scales.with_scales(own.recipe, own.scales, own.terms)
         numbers = replay(own.recipe, plan, rows, labels)(answer)
-        return dataclasses.replace(own, tensors=tensors_of(own.recipe, numbers))
+        return replace(own, tensors=tensors_of(own.recipe, numbers))
 
 
 def shadow_of(released: Release) -> Callable[[Floats, Array, int], Any]:

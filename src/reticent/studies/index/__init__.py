@@ -58,7 +58,7 @@ def committed(folder: Path) -> Files:
 
 
 def rows(files: Files, *, is_wanted: Callable[[Entry], bool] = lambda _: True) -> list[Row]:
-    """All rows, computed now."""
+    """A row for each entry that is wanted, its verdict computed now from ``files``."""
     return [
         row_of(paper, entry, files)
         for paper in PAPERS
@@ -73,7 +73,7 @@ def stored() -> list[Row]:
 
 
 def stored_text(made: list[Row]) -> str:
-    """What ``rows.json`` holds."""
+    """The rows as the JSON text that ``rows.json`` holds: ``stored`` reads it back."""
     return json.dumps([row._asdict() for row in made], ensure_ascii=False, indent=1) + "\n"
 
 

@@ -12,7 +12,7 @@ from reticent.guarantee import Grade, Sensitivity
 from reticent.mechanisms import ClassicalGaussian, Gaussian, Laplace, Logistic
 from reticent.studies.alm_table1 import DELTA, EPSILON, TABLE_1
 from reticent.studies.index.alm_trained import TRAINED
-from reticent.studies.index.entry import Counted, Entry, Figure, Held, Ours, computed
+from reticent.studies.index.entry import Counted, Figure, Held, Ours, exact_entry
 
 _STDS: Final = {  # Laplace, logistic, classical Gaussian, analytic Gaussian
     "CIFAR-10": (0.0247, 0.0317, 0.0671, 0.0516),
@@ -97,95 +97,81 @@ def accountable() -> Ours:
 
 
 ENTRIES: Final = (
-    Entry(
-        item="Eq. 3 pdf and sampler",
-        kind="exact",
-        source="Eq. 3",
-        published="0",
-        ours=computed(density),
-        command="alm",
-        tolerance=1e-12,
+    exact_entry(
+        "Eq. 3 pdf and sampler", "0", density, source="Eq. 3", command="alm", tolerance=1e-12
     ),
     *(
-        Entry(
-            item=name,
-            kind="exact",
+        exact_entry(
+            name,
+            "2",
+            lambda dimension=dimension: worst_ratio(dimension),  # type: ignore[misc]
             source=f"{name}, Section 4.1",
-            published="2",
-            ours=computed(lambda dimension=dimension: worst_ratio(dimension)),  # type: ignore[misc]
             command="alm",
             tolerance=1e-6,
         )
         for name, dimension in (("Theorem 4.1", 1), ("Remark 4.1", 5))
     ),
-    Entry(
-        item="Proposition 4.1",
-        kind="exact",
+    exact_entry(
+        "Proposition 4.1",
+        "1",
+        budget,
         source="Proposition 4.1, Section 4.3",
-        published="1",
-        ours=computed(budget),
         command="alm",
         tolerance=1e-6,
     ),
     *(
-        Entry(
-            item=f"Remark 4.2, {name}",
-            kind="exact",
+        exact_entry(
+            f"Remark 4.2, {name}",
+            f"{_STDS['CIFAR-10'][kind]}",
+            lambda kind=kind: remark(kind),  # type: ignore[misc]
             source="Remark 4.2, Section 4.2",
-            published=f"{_STDS['CIFAR-10'][kind]}",
-            ours=computed(lambda kind=kind: remark(kind)),  # type: ignore[misc]
             command="alm noise",
             tolerance=5e-5,
         )
         for name, kind in (("Laplace", 0), ("classical Gaussian", 2))
     ),
-    Entry(
-        item="Definition 6.1 utility loss",
-        kind="exact",
+    exact_entry(
+        "Definition 6.1 utility loss",
+        "0.2",
+        utility,
         source="Definition 6.1, Section 6",
-        published="0.2",
-        ours=computed(utility),
         command="alm",
         tolerance=1e-9,
     ),
     *(
-        Entry(
-            item=f"noise std at ε = 1, {data}",
-            kind="exact",
+        exact_entry(
+            f"noise std at ε = 1, {data}",
+            " / ".join(f"{value:.4f}" for value in values[:3]),
+            lambda data=data: stds(data, (0, 1, 2)),  # type: ignore[misc]
             source="Table 1 with Proposition 4.1 and Remark 4.2",
-            published=" / ".join(f"{value:.4f}" for value in values[:3]),
-            ours=computed(lambda data=data: stds(data, (0, 1, 2))),  # type: ignore[misc]
             command="alm noise",
         )
         for data, values in _STDS.items()
     ),
     *(
-        Entry(
-            item=f"analytic Gaussian std, {data}",
-            kind="exact",
+        exact_entry(
+            f"analytic Gaussian std, {data}",
+            f"{values[3]:.4f}",
+            lambda data=data: stds(data, (3,)),  # type: ignore[misc]
             source="Table 1 with Balle and Wang 2018",
-            published=f"{values[3]:.4f}",
-            ours=computed(lambda data=data: stds(data, (3,))),  # type: ignore[misc]
             command="alm noise",
         )
         for data, values in _STDS.items()
     ),
-    Entry(
-        item="Algorithm 2 sensitivity sampler",
-        kind="exact",
+    exact_entry(
+        "Algorithm 2 sensitivity sampler",
+        "the largest change bounds the sensitivity",
+        unseen,
         source="Algorithm 2, Section 5",
-        published="the largest change bounds the sensitivity",
-        ours=computed(unseen),
         command="refutations algorithm-2",
         theorem=True,
     ),
     *TRAINED,
-    Entry(
-        item="future work: an accountant for logistic noise in DP-SGD",
-        kind="exact",
+    exact_entry(
+        "future work: an accountant for logistic noise in DP-SGD",
+        "open",
+        accountable,
         source="Section 7",
-        published="open",
-        ours=computed(accountable),
         command="beyond logistic-noise",
     ),
 )

@@ -1,17 +1,20 @@
 """Items of ALM that need training, read from committed files."""
 
-from collections.abc import Callable
 from typing import Final
 
 from reticent.studies.alm_table1 import TABLE_1
 from reticent.studies.index.entry import (
+    Document,
     Entry,
-    Files,
     Held,
     Ours,
+    Reader,
     computed,
     figure_at,
     missing,
+    notes_of,
+    read_from,
+    rows_of,
 )
 
 _FIG1: Final = "alm-fig1-cifar10"
@@ -33,13 +36,11 @@ def setup() -> Ours:
     return Held(same, "SimCLRSpec()")
 
 
-def figure_of(file: str) -> Callable[[Files], Ours]:
+def figure_of(file: str) -> Reader:
     """What a committed figure says of the paper's sentences, all of them together."""
 
-    def read(files: Files) -> Ours:
-        document = files(file)
-        if document is None:
-            return None
+    @read_from(file)
+    def read(document: Document) -> Ours:
         notes = [one for table in document["tables"] for one in table["notes"] if "“" in one]
         return Held(
             bool(notes) and not any("does not hold" in note for note in notes), "; ".join(notes)
@@ -48,43 +49,36 @@ def figure_of(file: str) -> Callable[[Files], Ours]:
     return read
 
 
-def claim(words: str, grade: str = "published") -> Callable[[Files], Ours]:
+def claim(words: str, grade: str = "published") -> Reader:
     """A sentence about Fig. 1 in the notes of the committed file: holds at every ε, or not."""
 
-    def read(files: Files) -> Ours:
-        document = files(_FIG1)
-        if document is None:
-            return None
+    @read_from(_FIG1)
+    def read(document: Document) -> Ours:
         begin = f"{grade}: “{words}"
-        notes = [one for one in document["tables"][0]["notes"] if one.startswith(begin)]
+        notes = notes_of(document, begin)
         said = "; ".join(note.removeprefix(begin).strip(" ”,:.") for note in notes)
         return Held(bool(notes) and all("holds at every ε" in note for note in notes), said)
 
     return read
 
 
-def smallest_loss(most: float) -> Callable[[Files], Ours]:
+def smallest_loss(most: float) -> Reader:
     """Whether a row of logistic noise with a sampled sensitivity loses less, at any ε of Fig. 1."""
 
-    def read(files: Files) -> Ours:
-        document = files(_FIG1)
-        if document is None:
-            return None
-        table = document["tables"][0]
-        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-        own = [row for row in rows if (row["grade"], row["mechanism"]) == ("published", "logistic")]
+    @read_from(_FIG1)
+    def read(document: Document) -> Ours:
+        kind = ("published", "logistic")
+        own = [row for row in rows_of(document) if (row["grade"], row["mechanism"]) == kind]
         best = min(own, key=lambda row: float(row["loss"]))
         return Held(float(best["loss"]) < most, f"least {best['loss']}, at ε = {best['ε']}")
 
     return read
 
 
-def layers(files: Files) -> Ours:
+@read_from("alm-layers")
+def layers(document: Document) -> Ours:
     """Utility loss grows with the number of protected layers, somewhere and never the contrary."""
-    document = files("alm-layers")
-    if document is None:
-        return None
-    notes = [one for one in document["tables"][0]["notes"] if one.startswith("the loss")]
+    notes = notes_of(document, "the loss")
     said = "; ".join(note.partition(": ")[2].rstrip(".") for note in notes)
     return Held(all("holds at ε" in note for note in notes), f"{said} (digits)")
 
@@ -94,7 +88,6 @@ def _figures(number: int) -> list[Entry]:
     return [
         Entry(
             item=f"Fig. {number}, {data}",
-            kind="trained",
             source=f"Figure {number}",
             published="curves",
             ours=missing(what),
@@ -107,37 +100,30 @@ def _figures(number: int) -> list[Entry]:
 TRAINED: Final = (
     Entry(
         item="Algorithm 1 query handler",
-        kind="trained",
         source="Algorithm 1, Section 5",
         published="an answer from noisy weights",
-        ours=lambda files: Held(True, "release_weights") if files(_FIG1) else None,
+        ours=Reader(_FIG1, lambda _: Held(True, "release_weights")),
         command="alm fig1 --on cifar10 --data DIR",
-        file=_FIG1,
     ),
     Entry(
         item="Table 1, L2 of CIFAR-10 (λ = .01)",
-        kind="trained",
         source="Table 1, L2",
         published="0.013842",
         ours=figure_at("alm-table1", 0, "L2", penalty="0.01"),
         command="alm table1 --on cifar10 --data DIR",
         tolerance=0.0014,
-        file="alm-table1",
     ),
     Entry(
         item="Table 1, L1 of CIFAR-10 (λ = .01)",
-        kind="trained",
         source="Table 1, L1",
         published="0.017492",
         ours=figure_at("alm-table1", 0, "L1", penalty="0.01"),
         command="alm table1 --on cifar10 --data DIR",
         tolerance=0.0017,
-        file="alm-table1",
     ),
     *(
         Entry(
             item=f"Table 1, {data}",
-            kind="trained",
             source="Table 1",
             published=f"{TABLE_1[data][0]} / {TABLE_1[data][1]}",
             ours=missing(what),
@@ -148,12 +134,10 @@ TRAINED: Final = (
     *(
         Entry(
             item=f"Fig. 1, CIFAR-10: {words}",
-            kind="trained",
             source="Figure 1 and Section 6.1",
             published=words,
             ours=claim(key),
             command="alm fig1 --on cifar10 --data DIR",
-            file=_FIG1,
         )
         for words, key in (
             ("logistic loses as much as Laplace", "logistic ≈ Laplace"),
@@ -162,48 +146,39 @@ TRAINED: Final = (
     ),
     Entry(
         item="Fig. 1, CIFAR-10 with the paper's SimCLR encoder",
-        kind="trained",
         source="Figure 1 and Section 6.1",
         published="curves",
         ours=figure_of("alm-fig1-cifar10-simclr"),
         command="alm fig1 --on cifar10-simclr --data DIR",
-        file="alm-fig1-cifar10-simclr",
     ),
     *_figures(1),
     Entry(
         item="Fig. 2, CIFAR-10",
-        kind="trained",
         source="Figure 2 and Section 6.2",
         published="attack accuracy about .5 under noise, loss against it",
         ours=figure_of("alm-fig2-cifar10"),
         command="alm fig2 --on cifar10 --data DIR",
-        file="alm-fig2-cifar10",
     ),
     *_figures(2),
     Entry(
         item="baseline attack, CIFAR-10",
-        kind="trained",
         source="Section 6.2",
         published="0.62",
         ours=figure_at("alm-fig2-cifar10", 0, "attack", mechanism="none"),
         command="alm fig2 --on cifar10 --data DIR",
         tolerance=0.02,
-        file="alm-fig2-cifar10",
     ),
     Entry(
         item="baseline attack, MNIST pixels in CIFAR-10's place",
-        kind="trained",
         source="Section 6.2, CIFAR-10",
         published="0.62",
         ours=figure_at("alm-attack", 0, "accuracy", attack="ALM's shadow network"),
         command="alm attack --on mnist5k",
         tolerance=0.02,
-        file="alm-attack",
     ),
     *(
         Entry(
             item=f"baseline attack, {data}",
-            kind="trained",
             source="Section 6.2",
             published=value,
             ours=missing(what),
@@ -213,35 +188,28 @@ TRAINED: Final = (
     ),
     Entry(
         item="attack after noise about 50 %",
-        kind="trained",
         source="Section 6.2",
         published="0.5",
         ours=figure_at("alm-fig2-cifar10", 0, "attack", mechanism="logistic", epsilon="1"),
         command="alm fig2 --on cifar10 --data DIR",
         tolerance=0.02,
-        file="alm-fig2-cifar10",
     ),
     Entry(
         item="loss < 5 %",
-        kind="trained",
         source="Abstract",
         published="utility loss below 5 %",
         ours=smallest_loss(0.05),
         command="alm fig1 --on cifar10 --data DIR",
-        file=_FIG1,
     ),
     Entry(
         item="loss < 10 % at ε < 1",
-        kind="trained",
         source="Section 1, final contribution",
         published="utility loss below 10 % at ε < 1",
         ours=claim("loss < 10 % at ε < 1"),
         command="alm fig1 --on cifar10 --data DIR",
-        file=_FIG1,
     ),
     Entry(
         item="SimCLR set-up",
-        kind="trained",
         source="Section 6.1, Keras example",
         published="4 × [conv 128, stride 2], dense 128; τ = .1, Adam 1e-3, 20 epochs of 525",
         ours=computed(setup),
@@ -249,11 +217,9 @@ TRAINED: Final = (
     ),
     Entry(
         item="limitation: loss grows with protected layers",
-        kind="trained",
         source="Section 7",
         published="utility loss grows with the number of protected layers",
         ours=layers,
         command="alm layers --on digits",
-        file="alm-layers",
     ),
 )

@@ -1,7 +1,7 @@
 """The index of DPCL, contrastive representation learning with differential privacy."""
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,12 +14,16 @@ from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
 from reticent.studies import dpcl
 from reticent.studies.index.entry import (
     Counted,
+    Document,
     Entry,
     Figure,
-    Files,
     Held,
     Ours,
+    Reader,
     computed,
+    exact_entry,
+    read_from,
+    rows_of,
 )
 
 CLIP: Final = 0.02
@@ -42,7 +46,7 @@ def similarity() -> Ours:
 
 
 def mean() -> Ours:
-    """Theorem 2: 2/N."""
+    """Theorem 2, the sensitivity 2/N of a mean of unit vectors, at N = 128."""
     return Figure.exact(bounds.mean_sensitivity(128), 6)
 
 
@@ -51,27 +55,25 @@ def squares() -> Ours:
     return Held(4 * (1 - 1 / 128) <= bounds.squares_sensitivity(), "supremum 4(1 − 1/N) < 6")
 
 
-def claimed() -> Ours:
-    """4C: the turned pair moves the clipped sum further."""
+def _moved_by_turned_pair() -> float:
+    """How far the clipped sum is moved by the pair that refutes 4C, at |B| = 128."""
     pair = bounds.turned_pair(128)
-    moved = [
+    one, other = (
         bounds.gradient_sum(views, views @ views.T, clip=CLIP, temperature=0.5)
         for views in (pair.one, pair.other)
-    ]
-    times = float(np.linalg.norm(moved[0] - moved[1])) / bounds.gradient_sensitivity(CLIP)
+    )
+    return float(np.linalg.norm(one - other))
+
+
+def claimed() -> Ours:
+    """4C: the turned pair moves the clipped sum further."""
+    times = _moved_by_turned_pair() / bounds.gradient_sensitivity(CLIP)
     return Held(times <= 1, f"{times:.0f} times as much at |B| = 128")
 
 
 def naive() -> Ours:
     """4|B|C: the same pair stays below it."""
-    pair = bounds.turned_pair(128)
-    moved = [
-        bounds.gradient_sum(views, views @ views.T, clip=CLIP, temperature=0.5)
-        for views in (pair.one, pair.other)
-    ]
-    share = float(np.linalg.norm(moved[0] - moved[1])) / bounds.naive_gradient_sensitivity(
-        128, CLIP
-    )
+    share = _moved_by_turned_pair() / bounds.naive_gradient_sensitivity(128, CLIP)
     return Held(share <= 1, f"{share:.2f} of the bound by the pair that refutes 4C")
 
 
@@ -134,13 +136,11 @@ def scale(setting: dpcl.Setting) -> Ours:
     return Figure.exact(found, 2)
 
 
-def figure(number: int, file: str) -> Callable[[Files], Ours]:
+def figure(number: int, file: str) -> Reader:
     """How many of the sentences about a figure hold."""
 
-    def read(files: Files) -> Ours:
-        document = files(file)
-        if document is None:
-            return None
+    @read_from(file)
+    def read(document: Document) -> Ours:
         rows = [row for row in document["tables"][1]["rows"] if row[0] == f"Fig. {number}"]
         return Counted(sum(row[-1] == "holds" for row in rows), len(rows))
 
@@ -150,11 +150,10 @@ def figure(number: int, file: str) -> Callable[[Files], Ours]:
 def settings(name: str) -> Ours:
     """The numbers that the study takes, beside those of the paper."""
     from reticent.protect.published.dpcl_steps import EMBEDDING
-    from reticent.studies.dpcl_figures import SPECS
-    from reticent.studies.dpcl_training import PAPER
+    from reticent.studies import dpcl_figures, dpcl_training
     from reticent.training.contrastive.barlow_twins import OFF_DIAGONAL
 
-    loss, training = PAPER[name], SPECS["mnist"].training
+    loss, training = dpcl_training.PAPER[name], dpcl_figures.SPECS["mnist"].training
     clips = {"SimCLR": (0.02, 0.02), "Barlow Twins": (1.0, 50.0)}[name]
     same = (
         (loss.clip, loss.naive_clip) == clips,
@@ -169,30 +168,25 @@ def settings(name: str) -> Ours:
 
 
 def neighbours() -> Ours:
-    """The default of ``knn_accuracy``."""
+    """Whether ``knn_accuracy`` asks as many neighbours as the paper does by default."""
     from reticent.training.encoders.evaluation import NEIGHBOURS
 
     return Held(NEIGHBOURS == 5, "weighted by cosine")
 
 
-def attributes(files: Files) -> Ours:
+@read_from("attribute-inference-digits")
+def attributes(document: Document) -> Ours:
     """Members and others are told alike where the gap's interval holds 0."""
-    document = files("attribute-inference-digits")
-    if document is None:
-        return None
-    table = document["tables"][0]
-    said = [f"{row[0]} {row[table['columns'].index('gap')]}" for row in table["rows"]]
+    first = document["tables"][0]["columns"][0]
+    said = [f"{row[first]} {row['gap']}" for row in rows_of(document)]
     return Held(True, f"gap of members: {'; '.join(said)}")
 
 
-def budget_split(files: Files) -> Ours:
+@read_from("pretraining-mnist-split")
+def budget_split(document: Document) -> Ours:
     """Accuracies at each part of a step's budget that the coupling takes: an answer, no bar."""
-    document = files("pretraining-mnist-split")
-    if document is None:
-        return None
-    table = document["tables"][0]
-    share, probe = (table["columns"].index(name) for name in ("share of the moment", "ridge probe"))
-    said = [f"{row[share]}: {row[probe].split()[0]}" for row in table["rows"][1:]]
+    shares = [(row["share of the moment"], row["ridge probe"]) for row in rows_of(document)[1:]]
+    said = [f"{share}: {probe.split()[0]}" for share, probe in shares]
     return Held(True, f"probe by the moment's share of a step: {'; '.join(said)}")
 
 
@@ -205,16 +199,7 @@ _SAYS: Final = {
 }
 
 
-def _exact(item: str, published: str, compute: Callable[[], Ours], **more: object) -> Entry:
-    return Entry(
-        item=item,
-        kind="exact",
-        source=str(more.pop("source", item)),
-        published=published,
-        ours=computed(compute),
-        command=str(more.pop("command", "dpcl noise-scales")),
-        **more,  # type: ignore[arg-type]
-    )
+_exact = partial(exact_entry, command="dpcl noise-scales")
 
 
 ENTRIES: Final = (
@@ -248,12 +233,10 @@ ENTRIES: Final = (
     *(
         Entry(
             item=f"Fig. {number}, {data}",
-            kind="trained",
             source=f"Figure {number}, Section 5",
             published=words,
             ours=figure(number, file),
             command=f"dpcl figures --on {data.lower().replace('-', '')} --data DIR",
-            file=file,
         )
         for number, words in _SAYS.items()
         for data, file in _FILES.items()
@@ -261,7 +244,6 @@ ENTRIES: Final = (
     *(
         Entry(
             item=f"{name} set-up",
-            kind="trained",
             source=section,
             published=words,
             ours=computed(lambda name=name: settings(name)),  # type: ignore[misc]
@@ -278,7 +260,6 @@ ENTRIES: Final = (
     ),
     Entry(
         item="kNN, k = 5, on the frozen encoder",
-        kind="trained",
         source="Section 5.1",
         published="k = 5",
         ours=computed(neighbours),
@@ -286,20 +267,16 @@ ENTRIES: Final = (
     ),
     Entry(
         item="open end: how to split the budget of a step",
-        kind="trained",
         source="Section 6",
         published="left open",
         ours=budget_split,
         command="beyond pretraining --on mnist-split --data DIR",
-        file="pretraining-mnist-split",
     ),
     Entry(
         item="open end: attribute inference",
-        kind="trained",
         source="Section 6",
         published="left open",
         ours=attributes,
         command="beyond attribute-inference --on digits",
-        file="attribute-inference-digits",
     ),
 )

@@ -4,8 +4,6 @@ A verdict is never written down. It is a function of the published value, of our
 tolerance, which stand in the row as text, so that a reader (and a test) can take it again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,12 +35,12 @@ class Figure:
     places: int = 4
 
     @classmethod
-    def exact(cls, value: float, places: int = 4) -> Figure:
+    def exact(cls, value: float, places: int = 4) -> "Figure":
         """A number that is computed, not measured."""
         return cls(value=value, low=value, high=value, places=places)
 
     @classmethod
-    def read(cls, text: str) -> Figure:
+    def read(cls, text: str) -> "Figure":
         """As tables of studies have it: a number, perhaps with its interval behind it."""
         parts = re.findall(r"-?\d*\.?\d+(?:e-?\d+)?", text)
         numbers = [float(part) for part in parts]
@@ -92,8 +90,27 @@ class Missing(NamedTuple):
 Ours = Figure | Counted | Held | Missing | None
 """None: a study that can be run and has no committed file."""
 Kind = Literal["exact", "trained"]
-Files = Callable[[str], Mapping[str, Any] | None]
+Document = Mapping[str, Any]
+Files = Callable[[str], Document | None]
 """The document of a committed file by its name, None where it is not there."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What we have, taken from the one committed file that holds it; None without the file."""
+
+    file: str
+    take: Callable[[Document], Ours]
+
+    def __call__(self, files: Files) -> Ours:
+        """As the entries ask for it."""
+        document = files(self.file)
+        return None if document is None else self.take(document)
+
+
+def read_from(file: str) -> Callable[[Callable[[Document], Ours]], Reader]:
+    """Makes a reader of a function from the document of this file to what we have."""
+    return lambda take: Reader(file, take)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +125,12 @@ class Entry:
         ours: From committed files; exact ones look at none.
         tolerance: How far a figure may be from the published one, how many may differ.
         command: What makes it, behind ``reticent reproduce``; empty where no study does.
-        file: The committed file that it is read from.
+        file: The committed file that it is read from, where no ``Reader`` says it.
         theorem: The sentence is one of mathematics: where it does not hold, it is false.
     """
 
     item: str
-    kind: Kind
+    kind: Kind = "trained"
     source: str
     published: str
     ours: Callable[[Files], Ours]
@@ -121,6 +138,11 @@ class Entry:
     tolerance: float = 0.0
     file: str | None = None
     theorem: bool = False
+
+    @property
+    def read_from(self) -> str | None:
+        """The name of the committed file, None where there is none."""
+        return self.ours.file if isinstance(self.ours, Reader) else self.file
 
 
 class Row(NamedTuple):
@@ -156,7 +178,7 @@ def row_of(paper: str, entry: Entry, files: Files) -> Row:
         tolerance=f"{entry.tolerance:g}" if figures else "–",
         verdict=str(verdict),
         command=f"reticent reproduce {entry.command}" if entry.command else "–",
-        file="–" if entry.file is None else f"{entry.file}.json",
+        file="–" if entry.read_from is None else f"{entry.read_from}.json",
     )
 
 
@@ -189,29 +211,39 @@ def is_near(published: float, ours: Figure, tolerance: float) -> bool:
 # ---------------------------------------------------------------------- reading committed tables
 
 
-def cells(document: Mapping[str, Any] | None, table: int, **where: str) -> dict[str, str] | None:
+def rows_of(document: Document, table: int = 0) -> list[dict[str, str]]:
+    """The rows of a table, each by the names of its columns."""
+    found = document["tables"][table]
+    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+
+
+def cells(document: Document | None, table: int, **where: str) -> dict[str, str] | None:
     """The first row of a table whose cells are these; None without a file, or without such a row.
 
-    Columns that are no identifiers are asked for by ``columns_of``.
+    Columns that are no identifiers are asked for by the names of ``_COLUMN``.
     """
     if document is None or table >= len(document["tables"]):
         return None
-    found = document["tables"][table]
-    for row in found["rows"]:
-        named = dict(zip(found["columns"], row, strict=True))
-        if all(named.get(_COLUMN.get(key, key)) == value for key, value in where.items()):
-            return named
+    for row in rows_of(document, table):
+        if all(row.get(_COLUMN.get(key, key)) == value for key, value in where.items()):
+            return row
     return None
 
 
 _COLUMN: Final = {"epsilon": "ε", "alpha": "α"}
 
 
-def figure_at(file: str, table: int, column: str, **where: str) -> Callable[[Files], Ours]:
+def notes_of(document: Document, begin: str, table: int = 0) -> list[str]:
+    """The notes below a table that begin so."""
+    return [note for note in document["tables"][table]["notes"] if note.startswith(begin)]
+
+
+def figure_at(file: str, table: int, column: str, **where: str) -> Reader:
     """A cell of a committed table as a figure; its interval in the cell, or beside it."""
 
-    def read(files: Files) -> Ours:
-        row = cells(files(file), table, **where)
+    @read_from(file)
+    def read(document: Document) -> Ours:
+        row = cells(document, table, **where)
         if row is None or row[column] == "–":
             return None
         if "low" in row and "high" in row:
@@ -222,21 +254,30 @@ def figure_at(file: str, table: int, column: str, **where: str) -> Callable[[Fil
     return read
 
 
-def constant(ours: Ours) -> Callable[[Files], Ours]:
-    """Nothing is read."""
-    return lambda _: ours
-
-
 def missing(what: str) -> Callable[[Files], Ours]:
     """Data that nobody here has."""
-    return constant(Missing(what))
-
-
-def not_run(_: Files) -> Ours:
-    """A study that was not run."""
-    return None
+    return lambda _: Missing(what)
 
 
 def computed(compute: Callable[[], Ours]) -> Callable[[Files], Ours]:
     """An exact item: computed when it is asked for."""
     return lambda _: compute()
+
+
+def exact_entry(
+    item: str,
+    published: str,
+    compute: Callable[[], Ours],
+    *,
+    source: str | None = None,
+    **more: Any,
+) -> Entry:
+    """An item that is computed; its source is its name, where nothing else is said."""
+    return Entry(
+        item=item,
+        kind="exact",
+        source=item if source is None else source,
+        published=published,
+        ours=computed(compute),
+        **more,
+    )

@@ -1,41 +1,32 @@
 """The index of what others reach with a linear head on frozen features of CIFAR-10."""
 
-from collections.abc import Callable
 from typing import Final
 
-from reticent.studies.index.entry import Entry, Figure, Files, Held, Ours, missing
+from reticent.studies.index.entry import (
+    Document,
+    Entry,
+    Figure,
+    Held,
+    Ours,
+    missing,
+    read_from,
+    rows_of,
+)
 
 _LEARNERS: Final = "learners-cifar10"
 
 
-def best(epsilon: str) -> Callable[[Files], Ours]:
-    """The best proven head on EfficientNet-Lite0 features."""
-
-    def read(files: Files) -> Ours:
-        rows = _rows(files, _LEARNERS)
-        return None if rows is None else _largest(rows, epsilon)
-
-    return read
-
-
-def _rows(files: Files, file: str) -> list[dict[str, str]] | None:
-    document = files(file)
-    if document is None:
-        return None
-    table = document["tables"][0]
-    return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-
-
-def _largest(rows: list[dict[str, str]], epsilon: str) -> Ours:
-    after = [float(row["after"]) for row in rows if row["ε"] == epsilon]
+@read_from(_LEARNERS)
+def best_at_one(document: Document) -> Ours:
+    """The best proven head on EfficientNet-Lite0 features at ε = 1."""
+    after = [float(row["after"]) for row in rows_of(document) if row["ε"] == "1"]
     return Figure.exact(max(after)) if after else None
 
 
-def least_squares(files: Files) -> Ours:
+@read_from(_LEARNERS)
+def least_squares(document: Document) -> Ours:
     """Noisy sums for least squares against noise on the logistic optimum, at ε ≤ 1."""
-    rows = _rows(files, _LEARNERS)
-    if rows is None:
-        return None
+    rows = rows_of(document)
     at = {row["mechanism"]: float(row["after"]) for row in rows if row["ε"] == "1"}
     if not {"adassp", "weights"} <= set(at):
         return None
@@ -43,13 +34,10 @@ def least_squares(files: Files) -> Ours:
     return Held(at["adassp"] > at["weights"], said)
 
 
-def prototypes(files: Files) -> Ours:
+@read_from("pure-cifar10")
+def prototypes(document: Document) -> Ours:
     """At δ = 0 the class means are below the discriminants of a matrix mechanism."""
-    document = files("pure-cifar10")
-    if document is None:
-        return None
-    table = document["tables"][1]
-    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    rows = rows_of(document, table=1)
     at = {row["mechanism"]: float(row["accuracy"]) for row in rows if row["ε"] == "1"}
     said = f"class means {at['pure-class-means']:.4f}, matrix-lda {at['matrix-lda']:.4f}"
     return Held("pure-class-means" in at, said)
@@ -65,7 +53,6 @@ ENTRIES: Final = (
     *(
         Entry(
             item=item,
-            kind="trained",
             source="state of the art",
             published=published,
             ours=missing(what),
@@ -75,30 +62,24 @@ ENTRIES: Final = (
     ),
     Entry(
         item="CIFAR-10 at ε = 1, EfficientNet-Lite0 features in their place",
-        kind="trained",
         source="state of the art, SimCLRv2 features",
         published="0.916",
-        ours=best("1"),
+        ours=best_at_one,
         command="beyond learners --on cifar10 --data DIR",
         tolerance=0.02,
-        file=_LEARNERS,
     ),
     Entry(
         item="least squares beats logistic below ε ≈ 1",
-        kind="trained",
         source="state of the art",
         published="least squares above",
         ours=least_squares,
         command="beyond learners --on cifar10 --data DIR",
-        file=_LEARNERS,
     ),
     Entry(
         item="pure-DP rival: noisy class prototypes",
-        kind="trained",
         source="state of the art",
         published="a rival at δ = 0",
         ours=prototypes,
         command="beyond pure --on cifar10 --data DIR",
-        file="pure-cifar10",
     ),
 )

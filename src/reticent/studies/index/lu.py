@@ -5,7 +5,7 @@ Published values of Tables 5 and 6 stand in ``studies.lu.tables``, all others he
 
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy import stats
@@ -14,10 +14,9 @@ from reticent.accounting import account
 from reticent.bounds.published import lu
 from reticent.guarantee import Composed, GaussianEvent, PureEvent, Relation
 from reticent.mechanisms.profiles import gaussian
-from reticent.studies.index.entry import Counted, Entry, Figure, Held, Ours, computed
+from reticent.studies.index.entry import Counted, Entry, Figure, Held, Ours, exact_entry
 from reticent.studies.index.lu_trained import TRAINED
-from reticent.studies.lu import formulas, verdicts
-from reticent.studies.lu.tables import NETWORKS, TABLE_6
+from reticent.studies.lu import formulas, tables, verdicts
 
 
 def bounds() -> Ours:
@@ -70,8 +69,8 @@ def composed_gdp() -> Ours:
 def table_6(columns: tuple[str, ...]) -> Ours:
     """How many printed cells our formulas give to the last digit."""
     found = [
-        getattr(TABLE_6[name], column) == getattr(network.calculated().texts(), column)
-        for name, network in NETWORKS.items()
+        getattr(tables.TABLE_6[name], column) == getattr(network.calculated().texts(), column)
+        for name, network in tables.NETWORKS.items()
         for column in columns
     ]
     return Counted(sum(found), len(found))
@@ -99,14 +98,13 @@ def accuracy_loss() -> Ours:
 
 def leakage() -> Ours:
     """Eq. 32 of an attack that calls 30 of 40 members and 10 of 40 others members: .5."""
-    from reticent.attacks import Scores, Threat
-    from reticent.attacks.targets import Access
+    from reticent.attacks import Scores, Threat, targets
     from reticent.audit import measured_attack
 
     member = np.arange(80) < 40
     values = np.where(np.isin(np.arange(80), [*range(30), *range(40, 50)]), 1.0, -1.0)
     scores = Scores(
-        attack="built", threat=Threat(access=Access.SCORES), values=values, decides_at=0.0
+        attack="built", threat=Threat(access=targets.Access.SCORES), values=values, decides_at=0.0
     )
     return Figure.exact(measured_attack(scores, member).leakage.value)
 
@@ -132,7 +130,7 @@ def exceeded(ratio: float, why: str) -> Ours:
 
 
 def single_weight() -> Ours:
-    """Eq. 18."""
+    """Eq. 18, the change of one weight, against a case of 100 features with one active."""
     return exceeded(verdicts.single_weight(), "100 features, one active")
 
 
@@ -143,7 +141,7 @@ def theorem_4(averaged: bool) -> Ours:
 
 
 def corollary_1() -> Ours:
-    """Activations move too."""
+    """Corollary 1 holds activations still: how far one moves, over what it allows."""
     moved, allowed = verdicts.moved_activation()
     return exceeded(moved / allowed, "z = 10·tanh(w)")
 
@@ -186,18 +184,15 @@ def accountants() -> Ours:
 
 
 def _exact(
-    item: str, source: str, published: str, compute: Callable[[], Ours], **more: object
+    item: str,
+    source: str,
+    published: str,
+    compute: Callable[[], Ours],
+    *,
+    command: str = "lu verdicts",
+    **more: Any,
 ) -> Entry:
-    command = str(more.pop("command", "lu verdicts"))
-    return Entry(
-        item=item,
-        kind="exact",
-        source=source,
-        published=published,
-        ours=computed(compute),
-        command=command,
-        **more,  # type: ignore[arg-type]
-    )
+    return exact_entry(item, published, compute, source=source, command=command, **more)
 
 
 _PHI: Final = stats.norm.cdf(-0.5) - math.e * stats.norm.cdf(-1.5)
@@ -260,7 +255,7 @@ ENTRIES: Final = (
         "δ = 1/(10n)",
         "Table 4",
         "0.00001",
-        lambda: Figure.exact(formulas.delta_of(NETWORKS["MNIST"]), 6),
+        lambda: Figure.exact(formulas.delta_of(tables.NETWORKS["MNIST"]), 6),
         command="lu splits",
     ),
     _exact(

@@ -7,16 +7,19 @@ from typing import Final
 from reticent.bounds.published import lu
 from reticent.studies.index.entry import (
     Counted,
+    Document,
     Entry,
     Figure,
     Files,
     Held,
     Ours,
+    Reader,
     cells,
     computed,
     figure_at,
     missing,
-    not_run,
+    notes_of,
+    read_from,
 )
 from reticent.studies.lu.tables import TABLE_5
 
@@ -42,35 +45,29 @@ VARIES: Final = 0.5
 """By so much at least, where the paper has .9; fixed before a committed run."""
 
 
-def corollary_3(files: Files) -> Ours:
+@read_from("lu-oaro")
+def corollary_3(document: Document) -> Ours:
     """Noise makes a model more stable, as measured."""
-    document = files("lu-oaro")
-    if document is None:
-        return None
-    notes = [one for one in document["tables"][0]["notes"] if one.startswith("Corollary 3")]
+    notes = notes_of(document, "Corollary 3")
     return Held(
         not any("does not hold" in note for note in notes),
         "; ".join(note.partition("): ")[2].rstrip(".") for note in notes),
     )
 
 
-def measured_stability(files: Files) -> Ours:
+@read_from("lu-oaro")
+def measured_stability(document: Document) -> Ours:
     """“OARO ≤ 2ρ²/(λn)” with the paper's ρ."""
-    document = files("lu-oaro")
-    if document is None:
-        return None
-    (note,) = (one for one in document["tables"][0]["notes"] if one.startswith("“OARO"))
+    (note,) = notes_of(document, "“OARO")
     return Held("does not hold" not in note, note.partition(": ")[2].rstrip("."))
 
 
-def finding(number: int) -> Callable[[Files], Ours]:
-    """Whether all rows of a finding hold, on all data that it was looked at."""
+def finding(words: str) -> Reader:
+    """How many rows of a finding that begin so hold, of all data that it was looked at."""
 
-    def read(files: Files) -> Ours:
-        document = files(_ALL)
-        if document is None:
-            return None
-        rows = [row for row in document["tables"][3]["rows"] if row[0].startswith(f"{number}:")]
+    @read_from(_ALL)
+    def read(document: Document) -> Ours:
+        rows = [row for row in document["tables"][3]["rows"] if row[0].startswith(words)]
         held = sum(row[2] == "holds" for row in rows)
         return Counted(held, len(rows))
 
@@ -126,58 +123,51 @@ def dp_sgd_largest(files: Files) -> Ours:
     return Held(largest[most] - largest[least] >= VARIES, words)
 
 
-def searched(files: Files) -> Ours:
+@read_from("lu-alpha-location")
+def searched(document: Document) -> Ours:
     """The α that the paper's search would choose on Location."""
-    document = files("lu-alpha-location")
-    if document is None:
-        return None
     words = document["tables"][1]["notes"][0]
     return Figure.read(words.partition("α = ")[2].partition(";")[0])
 
 
-def open_question(files: Files) -> Ours:
+@read_from("lu-alpha-location")
+def open_question(document: Document) -> Ours:
     """What α does to leakage: the paper leaves it open."""
-    document = files("lu-alpha-location")
-    return None if document is None else Held(True, document["tables"][0]["notes"][-1].rstrip("."))
+    return Held(True, document["tables"][0]["notes"][-1].rstrip("."))
 
 
-def falling(data: str) -> Callable[[Files], Ours]:
+def falling(data: str) -> Reader:
     """Figs. 3–13, Algorithm 1's half: leakage at ε = .01 is within the bound e^ε − 1."""
     on, file, _, _ = SETS[data]
 
-    def read(files: Files) -> Ours:
-        document = files(file)
+    @read_from(file)
+    def read(document: Document) -> Ours:
         if file == _ALL:
             row, column = cells(document, 1, data=on, epsilon="0.01"), "leakage, laplace"
         else:
             row, column = cells(document, 2, epsilon="0.01"), "Algorithm 1, laplace"
         if row is None:
-            return not_run(files)
+            return None
         found = Figure.read(row[column])
         return Held(found.low <= lu.leakage_bound(0.01), f"leakage {found}, bound .0101")
 
     return read
 
 
-def without_privacy(file: str, figure: str) -> Callable[[Files], Ours]:
+def without_privacy(file: str, figure: str) -> Reader:
     """Table 5's victims are those that DP-SGD is compared with: their figures stand in a note."""
 
-    def read(files: Files) -> Ours:
-        document = files(file)
-        if document is None:
-            return None
-        begin = "Without privacy: "
-        (note,) = (one for one in document["tables"][1]["notes"] if one.startswith(begin))
+    @read_from(file)
+    def read(document: Document) -> Ours:
+        (note,) = notes_of(document, "Without privacy: ", table=1)
         return Figure.read(note.partition(f"{figure} ")[2].partition("]")[0])
 
     return read
 
 
-def alike(files: Files) -> Ours:
+@read_from(_ALL)
+def alike(document: Document) -> Ours:
     """The test accuracies of both losses, within .05 on every data set of ours."""
-    document = files(_ALL)
-    if document is None:
-        return None
     found = {}
     for on in ("digits", "adult", "location"):
         both = [cells(document, 0, data=on, loss=loss) for loss in ("original", "convexified")]
@@ -186,16 +176,6 @@ def alike(files: Files) -> Ours:
             found[on] = abs(one - other)
     largest = max(found, key=lambda on: found[on])
     return Held(found[largest] <= 0.05, f"at most {found[largest]:.3f} apart, on {largest}")
-
-
-def largest_loss(files: Files, noise: str) -> Ours:
-    """The sentences of finding 2 about the maximum, on every data set."""
-    document = files(_ALL)
-    if document is None:
-        return None
-    words = f"2: the loss is about .5 at most, {noise}"
-    rows = [row for row in document["tables"][3]["rows"] if row[0] == words]
-    return Counted(sum(row[2] == "holds" for row in rows), len(rows))
 
 
 def set_up() -> Ours:
@@ -223,7 +203,6 @@ def _table_5(data: str, column: str, published: float) -> Entry:
     read = own if file == _ALL else without_privacy(file, column)
     return Entry(
         item=f"Table 5, {data}: {what}{f' ({stand_in})' if stand_in else ''}",
-        kind="trained",
         source="Table 5, surrogate loss",
         published=f"{published:.4f}",
         ours=missing(_NEEDS[data]) if data in _NEEDS else read,
@@ -236,28 +215,23 @@ def _table_5(data: str, column: str, published: float) -> Entry:
 TRAINED: Final = (
     Entry(
         item="Eqs. 22–23 convexified loss",
-        kind="trained",
         source="Eqs. 22 and 23",
         published="both accuracies are (almost) those of the averaged loss",
         ours=alike,
         command="lu findings --on all --data DIR",
-        file=_ALL,
     ),
     *(
         Entry(
             item=f"Algorithm 1 with {noise} noise",
-            kind="trained",
             source="Algorithm 1",
             published="accuracy loss about .5 at most",
-            ours=lambda files, noise=noise: largest_loss(files, noise),  # type: ignore[misc]
+            ours=finding(f"2: the loss is about .5 at most, {noise}"),
             command="lu findings --on all --data DIR",
-            file=_ALL,
         )
         for noise in ("laplace", "gaussian")
     ),
     Entry(
         item="Table 3 data sets",
-        kind="trained",
         source="Table 3",
         published="11 data sets",
         ours=missing("Texas stays, the shoppers of Purchase and CIFAR-100; six have stand-ins"),
@@ -265,7 +239,6 @@ TRAINED: Final = (
     ),
     Entry(
         item="Table 4 networks and attack networks",
-        kind="trained",
         source="Table 4",
         published="m–128–C tanh, L2 1e-3, Adam 1e-3, 100; attack 64, 1e-6, .01",
         ours=computed(set_up),
@@ -279,7 +252,6 @@ TRAINED: Final = (
     *(
         Entry(
             item=f"Fig. {figure}, {data}: Algorithm 1",
-            kind="trained",
             source=f"Figure {figure}",
             published="leakage within e^ε − 1",
             ours=missing(_NEEDS[data]) if data in _NEEDS else falling(data),
@@ -290,7 +262,6 @@ TRAINED: Final = (
     ),
     Entry(
         item="Figs. 3–13: DP-SGD by RDP, zCDP, advanced and naive composition, trained",
-        kind="trained",
         source="Figures 3–13",
         published="curves at 11 budgets",
         ours=dp_sgd_curves,
@@ -299,7 +270,6 @@ TRAINED: Final = (
     *(
         Entry(
             item=f"Fig. {figure}, {data}: DP-SGD",
-            kind="trained",
             source=f"Figure {figure}",
             published="no stable curve like Algorithm 1's",
             ours=missing(_NEEDS[data]) if data in _NEEDS else dp_sgd_verdicts("2: no", [data]),
@@ -310,7 +280,6 @@ TRAINED: Final = (
     ),
     Entry(
         item=LARGEST,
-        kind="trained",
         source="Section 5.4.3",
         published="from 1.0 to 0.1",
         ours=dp_sgd_largest,
@@ -319,12 +288,11 @@ TRAINED: Final = (
     *(
         Entry(
             item=f"Finding {number}",
-            kind="trained",
             source="Section 5.4.3",
             published=words,
-            ours=dp_sgd_verdicts("3:", tuple(SETS)) if number == 3 else finding(number),
+            ours=dp_sgd_verdicts("3:", tuple(SETS)) if number == 3 else finding(f"{number}:"),
             command=_DP_SGD if number == 3 else "lu findings --on all --data DIR",
-            file=dp_sgd_file("Location") if number == 3 else _ALL,
+            file=dp_sgd_file("Location"),
         )
         for number, words in (
             (1, "leakage goes with overfitting"),
@@ -336,41 +304,33 @@ TRAINED: Final = (
     ),
     Entry(
         item="Corollary 3",
-        kind="trained",
         source="Corollary 3, Section 4.5",
         published="noise makes a network more OARO-stable",
         ours=corollary_3,
         command="lu oaro --on digits",
-        file="lu-oaro",
         theorem=True,
     ),
     Entry(
         item="OARO measured",
-        kind="trained",
         source="Eq. 17, Definition 3",
         published="OARO ≤ 2ρ²/(λn)",
         ours=measured_stability,
         command="lu oaro --on digits",
-        file="lu-oaro",
         theorem=True,
     ),
     Entry(
         item="the search for α",
-        kind="trained",
         source="Table 4",
         published="1",
         ours=searched,
         command="lu alpha --on location --data DIR",
         tolerance=0.5,
-        file="lu-alpha-location",
     ),
     Entry(
         item="open question: α against privacy",
-        kind="trained",
         source="Section 4.4",
         published="left open",
         ours=open_question,
         command="lu alpha --on location --data DIR",
-        file="lu-alpha-location",
     ),
 )

@@ -5,6 +5,7 @@ What the lecture explains runs on the page docs/lecture.md; what it prints stand
 
 import math
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Final
 
@@ -15,14 +16,17 @@ from reticent.guarantee import Relation, Sensitivity
 from reticent.mechanisms import ClassicalGaussian, Exponential, Laplace
 from reticent.studies.index.entry import (
     Counted,
+    Document,
     Entry,
     Figure,
-    Files,
     Held,
     Ours,
-    computed,
+    Reader,
+    exact_entry,
     figure_at,
     missing,
+    read_from,
+    rows_of,
 )
 
 _COUNT: Final = Sensitivity(l1=1.0, relation=Relation.ADD_REMOVE, source="a count")
@@ -120,16 +124,7 @@ def there(name: str) -> Callable[[], Ours]:
     return find
 
 
-def _exact(item: str, published: str, compute: Callable[[], Ours], **more: object) -> Entry:
-    return Entry(
-        item=item,
-        kind="exact",
-        source=str(more.pop("source", "Differential Privacy")),
-        published=published,
-        ours=computed(compute),
-        command="slides smokers",
-        **more,  # type: ignore[arg-type]
-    )
+_exact = partial(exact_entry, source="Differential Privacy", command="slides smokers")
 
 
 _RUNS: Final = {
@@ -168,27 +163,20 @@ _COLUMNS: Final = ("training accuracy", "test accuracy", "attack precision")
 
 def _row(data: str, place: int, values: tuple[str, ...], stand_in: bool) -> Entry:
     on, *printed = values
-    file = f"slides-table-{on}"
     return Entry(
         item=f"result table, {data}{' (stand-in)' if stand_in else ''}: {_COLUMNS[place]}",
-        kind="trained",
         source="How well can MIA perform?",
         published=printed[place],
-        ours=figure_at(file, 0, "ours", figure=_COLUMNS[place]),
+        ours=figure_at(f"slides-table-{on}", 0, "ours", figure=_COLUMNS[place]),
         command=f"slides table --on {on} --data DIR",
         tolerance=0.02,
-        file=file,
     )
 
 
-def fine_tuned(files: Files) -> Ours:
+@read_from("learners-cifar10")
+def fine_tuned(document: Document) -> Ours:
     """A proven head on public features at ε = 1, against 69 % from scratch at ε = 3."""
-    document = files("learners-cifar10")
-    if document is None:
-        return None
-    table = document["tables"][0]
-    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-    best = max(float(row["after"]) for row in rows if row["ε"] == "1")
+    best = max(float(row["after"]) for row in rows_of(document) if row["ε"] == "1")
     return Held(best > 0.69, f"{best:.4f} at ε = 1 on public features, .69 at ε = 3 from scratch")
 
 
@@ -246,13 +234,11 @@ ENTRIES: Final = (
     ),
     _exact("Taylor expansion of cross-entropy", "order 2", taylor, source="Output-space DP"),
     *(
-        Entry(
-            item=item,
-            kind="exact",
+        _exact(
+            item,
+            "explained",
+            there(name),
             source="Membership Inference Attack" if "attack" in item else "DP + Deep Learning",
-            published="explained",
-            ours=computed(there(name)),
-            command="slides smokers",
         )
         for item, name in _RUNS.items()
     ),
@@ -267,7 +253,6 @@ ENTRIES: Final = (
     *(_row(data, place, values, True) for data, values in _STAND_INS.items() for place in range(3)),
     Entry(
         item="result table, Purchase and Texas themselves",
-        kind="trained",
         source="How well can MIA perform?",
         published="6 rows",
         ours=missing("the shoppers of Purchase and Texas stays; stand-ins are rows of their own"),
@@ -276,13 +261,11 @@ ENTRIES: Final = (
     *(
         Entry(
             item=f"DP-SGD on {data} at ε = {epsilon}",
-            kind="trained",
             source="DP-SGD performance, Tramèr and Boneh",
             published=published,
             ours=figure_at(f"scattering-{on}", 0, "accuracy", epsilon=epsilon),
             command=f"beyond scattering --on {on} --data DIR",
             tolerance=0.01,
-            file=f"scattering-{on}",
         )
         for data, on, epsilon, published in (
             ("MNIST", "mnist", "1", "0.98"),
@@ -293,13 +276,11 @@ ENTRIES: Final = (
     *(
         Entry(
             item=f"DP-SGD on CIFAR-10 at ε = {epsilon}",
-            kind="trained",
             source=f"DP-SGD performance, {who}",
             published=published,
             ours=figure_at("scattering-cifar10", 0, "accuracy", epsilon=epsilon),
             command="beyond scattering --on cifar10 --data DIR",
             tolerance=0.01,
-            file="scattering-cifar10",
         )
         for epsilon, published, who in (
             ("4", "0.735", "De et al., Klause et al."),
@@ -308,7 +289,6 @@ ENTRIES: Final = (
     ),
     Entry(
         item="DP-SGD on ImageNet at ε = 8",
-        kind="trained",
         source="DP-SGD performance, De et al.",
         published="0.324 (0.87 without)",
         ours=missing("ImageNet"),
@@ -316,20 +296,16 @@ ENTRIES: Final = (
     ),
     Entry(
         item="public pre-training and DP fine-tuning",
-        kind="trained",
         source="More Practical Solution?",
         published="better than DP-SGD from scratch",
         ours=fine_tuned,
         command="beyond learners --on cifar10 --data DIR",
-        file="learners-cifar10",
     ),
     Entry(
         item="challenge: attacks on large pre-trained models",
-        kind="trained",
         source="Remaining Challenges",
         published="open",
-        ours=lambda files: Held(True, "heads on them") if files("fine-tuning-trec") else None,
+        ours=Reader("fine-tuning-trec", lambda _: Held(True, "heads on them")),
         command="beyond fine-tuning --on trec --data DIR",
-        file="fine-tuning-trec",
     ),
 )

@@ -8,11 +8,10 @@ import numpy as np
 
 from reticent.audit.metrics import over_repeats
 from reticent.data import split
-from reticent.results.table import Table
 from reticent.studies.lu.findings import FIGURES, values
 from reticent.studies.lu.victims import Attacked, fitted
 from reticent.studies.membership import records_of
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 GRID = tuple(0.5 * step for step in range(1, 21))
 """(0, 10] in steps of .5: where the paper searches."""

@@ -7,16 +7,11 @@ from typing import Any
 from reticent.audit.metrics import over_repeats
 from reticent.bounds.published import lu
 from reticent.guarantee.rounding import upper_text
-from reticent.results.table import Table
-from reticent.studies.losses import bare
-from reticent.studies.lu import findings_specs
-from reticent.studies.lu.dp_sgd_verdicts import NOISES, verdicts
+from reticent.studies import losses, membership
+from reticent.studies.lu import dp_sgd_verdicts, findings_specs, formulas, victims
 from reticent.studies.lu.findings import Cell, perturbed, series, values
-from reticent.studies.lu.formulas import EPSILONS
 from reticent.studies.lu.noisy_victims import ACCOUNTANTS, CLIPPED, Plan, answers
-from reticent.studies.lu.victims import Attacked, fitted, network_of
-from reticent.studies.membership import records_of
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 Multipliers = Mapping[str, Sequence[float]]
 
@@ -25,11 +20,11 @@ Multipliers = Mapping[str, Sequence[float]]
 class DpSgd:
     """Each seed draws all records, victims, shadows and noise anew; DP-SGD has as many passes."""
 
-    data: Attacked
+    data: victims.Attacked
     alpha: float
     """Of the loss of the victim without privacy and of its shadows."""
     seeds: int
-    epsilons: tuple[float, ...] = EPSILONS
+    epsilons: tuple[float, ...] = formulas.EPSILONS
     clip: float = 1.0
     """The default of the code of Jayaraman and Evans, whose configuration the paper takes."""
     batch: int = 100
@@ -38,7 +33,7 @@ class DpSgd:
 
     @property
     def plan(self) -> Plan:
-        """What accountants need."""
+        """Records, batch and passes: the public numbers that accountants need."""
         return Plan(records=self.data.members, batch=self.batch, passes=self.data.passes)
 
 
@@ -68,7 +63,7 @@ def study(spec: DpSgd, run: Run) -> Outcome:
             _noise(spec, noise),
             _losses(spec, cells),
             _leakages(spec, cells),
-            verdicts(spec.data.on, cells, spec.epsilons),
+            dp_sgd_verdicts.verdicts(spec.data.on, cells, spec.epsilons),
         ),
     )
 
@@ -78,15 +73,15 @@ def _multipliers(spec: DpSgd) -> dict[str, list[float]]:
 
 
 def _measured(spec: DpSgd, noise: Multipliers, seed: int, run: Run) -> Cell:
-    records = records_of(spec.data.on, run.folder)
-    trial = fitted(spec.data, records, spec.alpha, seed=seed, run=run)
+    records = membership.records_of(spec.data.on, run.folder)
+    trial = victims.fitted(spec.data, records, spec.alpha, seed=seed, run=run)
     test = trial.accuracy(members=False)
     cell: dict[str, Any] = {
         "training": trial.accuracy(members=True),
         "test": test,
         "leakage": trial.leakage(),
     }
-    cell |= perturbed(trial, network_of(spec.data, records), spec.epsilons, test=test)
+    cell |= perturbed(trial, victims.network_of(spec.data, records), spec.epsilons, test=test)
     cell |= {name: [] for name in (*ACCOUNTANTS, CLIPPED)}
     for name, probabilities in answers(trial, spec.plan, noise, clip=spec.clip, seed=seed):
         accuracy, leakage = trial.answered(probabilities)
@@ -154,7 +149,7 @@ def _leakages(spec: DpSgd, cells: list[Cell]) -> Table:
     return Table(
         title=f"Lu et al., Figs. 3–13 on {spec.data.on}: leakage by DP-SGD and by Algorithm 1",
         columns=(*_COLUMNS, "bound"),
-        rows=tuple((*row, bare(bound, 3)) for row, bound in rows),
+        rows=tuple((*row, losses.bare(bound, 3)) for row, bound in rows),
         notes=(
             "TPR − FPR of one attack for all (Eq. 32): shadows without privacy, as the paper has "
             f"it. The bound is e^ε − 1, up to the victim's own leakage, {found}.",
@@ -165,7 +160,11 @@ def _leakages(spec: DpSgd, cells: list[Cell]) -> Table:
     )
 
 
-_COLUMNS = ("ε", *ACCOUNTANTS.values(), *(f"Algorithm 1, {noise}" for noise in NOISES))
+_COLUMNS = (
+    "ε",
+    *ACCOUNTANTS.values(),
+    *(f"Algorithm 1, {noise}" for noise in dp_sgd_verdicts.NOISES),
+)
 
 
 def _rows(spec: DpSgd, cells: list[Cell], what: int) -> tuple[tuple[str, ...], ...]:
@@ -175,7 +174,7 @@ def _rows(spec: DpSgd, cells: list[Cell], what: int) -> tuple[tuple[str, ...], .
             f"{epsilon:g}",
             *(
                 str(over_repeats(series(cells, name, place, what)))
-                for name in (*ACCOUNTANTS, *NOISES)
+                for name in (*ACCOUNTANTS, *dp_sgd_verdicts.NOISES)
             ),
         )
         for place, epsilon in enumerate(spec.epsilons)

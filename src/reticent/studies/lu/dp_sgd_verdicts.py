@@ -11,7 +11,7 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.results.table import Table
 from reticent.studies.losses import bare
-from reticent.studies.lu.findings import CLOSE, Cell, Row, range_of, rises_of, said, series
+from reticent.studies.lu.findings import CLOSE, Cell, Row, range_of, rises_of, series, verdict_cells
 from reticent.studies.lu.noisy_victims import ACCOUNTANTS
 
 NOISES: Final = ("laplace", "gaussian")
@@ -66,14 +66,16 @@ def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
             + (f"rises at ε = {', '.join(up)}" if up else "falls at every step")
         )
         holds = abs(losses.max() - 0.5) > CLOSE and not same
-        rows.append((f"2: no such stable curve by DP-SGD, {shown}", on, *said(holds, figures)))
+        rows.append(
+            (f"2: no such stable curve by DP-SGD, {shown}", on, *verdict_cells(holds, figures))
+        )
     most = {shown: _means(cells, name, 0).max() for name, shown in ACCOUNTANTS.items()}
     least = min(most, key=lambda shown: most[shown])
     for noise in NOISES:
         own = _means(cells, noise, 0).max()
         figures = f"{bare(own, 3)} against {bare(most[least], 3)} or more ({least})"
         what = f"2: the largest loss is much smaller than DP-SGD's, {noise}"
-        rows.append((what, on, *said(own <= most[least] - MUCH, figures)))
+        rows.append((what, on, *verdict_cells(own <= most[least] - MUCH, figures)))
     return rows
 
 
@@ -83,7 +85,7 @@ def finding_3(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
     rows: list[Row] = []
     for noise in NOISES:
         for what, (holds, figures) in _compared(cells, noise, epsilons).items():
-            verdict = said(holds, figures) if leaks >= LEAKS else (NOT_CLAIMED, figures)
+            verdict = verdict_cells(holds, figures) if leaks >= LEAKS else (NOT_CLAIMED, figures)
             rows.append((f"3: {what} at ε ≤ {LARGEST:g}, {noise}", on, *verdict))
         after = 10.0 if noise == "gaussian" else 100.0
         away = [
@@ -93,7 +95,7 @@ def finding_3(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
         ]
         figures = f"at most {bare(max(away), 3)} from {bare(leaks, 3)}"
         what = f"3: the leakage converges to the victim's above ε = {after:g}, {noise}"
-        rows.append((what, on, *said(max(away) <= CLOSE, figures)))
+        rows.append((what, on, *verdict_cells(max(away) <= CLOSE, figures)))
     return rows
 
 

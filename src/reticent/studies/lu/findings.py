@@ -11,14 +11,13 @@ from scipy import stats
 
 from reticent.audit.metrics import over_repeats
 from reticent.protect.published.single_neuron import Noise, Scores, SingleNeuron
-from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.lu import findings_specs
 from reticent.studies.lu.findings_specs import PUBLISHED, Findings
 from reticent.studies.lu.tables import TABLE_5, Network
 from reticent.studies.lu.victims import Attacked, Fitted, fitted, logit_change, network_of
 from reticent.studies.membership import records_of
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 Cell = dict[str, Any]
 Cells = Mapping[str, Mapping[str, list[Cell]]]
@@ -84,7 +83,7 @@ def finding_1(cells: Cells) -> list[Row]:
                 (
                     "1: a model that does not overfit leaks almost nothing",
                     on,
-                    *said(holds, figures),
+                    *verdict_cells(holds, figures),
                 )
             )
     if len(cells) < 2:
@@ -93,7 +92,10 @@ def finding_1(cells: Cells) -> list[Row]:
     found = stats.spearmanr(values(points, "gap"), values(points, "leakage"))
     figures = f"Spearman {found.statistic:.3f} over {len(points)} networks of both losses"
     holds = found.statistic > 0 and found.pvalue < 1e-3
-    return [("1: leakage grows with the gap", ", ".join(cells), *said(holds, figures)), *rows]
+    return [
+        ("1: leakage grows with the gap", ", ".join(cells), *verdict_cells(holds, figures)),
+        *rows,
+    ]
 
 
 def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row]:
@@ -106,7 +108,9 @@ def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
             (
                 f"2: the loss falls in ε, {noise}",
                 on,
-                *said(not rises, f"rises at ε = {', '.join(rises)}" if rises else "at every step"),
+                *verdict_cells(
+                    not rises, f"rises at ε = {', '.join(rises)}" if rises else "at every step"
+                ),
             )
         )
         most = over_repeats(series(cells, noise, int(np.argmax(means)), 0))
@@ -114,7 +118,7 @@ def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
             (
                 f"2: the loss is about .5 at most, {noise}",
                 on,
-                *said(abs(most.value - 0.5) <= CLOSE, f"largest {most}"),
+                *verdict_cells(abs(most.value - 0.5) <= CLOSE, f"largest {most}"),
             )
         )
         first, last = range_of(on, noise)
@@ -123,7 +127,7 @@ def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
             (
                 f"2: from its maximum to 0 within [{first:g}, {last:g}], {noise}",
                 on,
-                *said(
+                *verdict_cells(
                     start >= 0.9 * max(means) and end <= CLOSE,
                     f"{bare(start, 3)} at {first:g}, {bare(end, 3)} at {last:g}",
                 ),
@@ -145,13 +149,17 @@ def finding_4(on: str, cells: list[Cell], epsilons: Sequence[float]) -> Row:
     figures = f"laplace − gaussian at most {apart[largest].value:.3f}, at ε = {epsilons[largest]:g}"
     if cells[0]["classes"] == 2:
         holds = abs(apart[largest].value) <= CLOSE
-        return ("4: two classes, laplace and gaussian lose alike", on, *said(holds, figures))
+        return (
+            "4: two classes, laplace and gaussian lose alike",
+            on,
+            *verdict_cells(holds, figures),
+        )
     less = [f"{e:g}" for e, difference in zip(epsilons, apart, strict=True) if difference.low > 0]
     more = [f"{e:g}" for e, difference in zip(epsilons, apart, strict=True) if difference.high < 0]
     figures += f"; gaussian loses less at ε = {', '.join(less) or 'none'}, more at ε = "
     figures += f"{', '.join(more) or 'none'}, beyond chance"
     holds = bool(less) and not more
-    return ("4: several classes, gaussian always loses less", on, *said(holds, figures))
+    return ("4: several classes, gaussian always loses less", on, *verdict_cells(holds, figures))
 
 
 def finding_5(cells: Cells) -> Row:
@@ -183,7 +191,7 @@ def rises_of(cells: list[Cell], noise: str, epsilons: Sequence[float]) -> list[s
     return rises
 
 
-def said(holds: bool, figures: str) -> tuple[str, str]:
+def verdict_cells(holds: bool, figures: str) -> tuple[str, str]:
     """A verdict, and what decides it."""
     return "holds" if holds else "does not hold", figures
 

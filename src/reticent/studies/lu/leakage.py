@@ -8,18 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from reticent.attacks import ScoreAttack
-from reticent.attacks.shadow_network import ShokriAttack
-from reticent.audit import measured_attack
-from reticent.audit.metrics import over_repeats
-from reticent.results.table import Table
-from reticent.studies.losses import bare
+from reticent.attacks import ScoreAttack, shadow_network
+from reticent.audit import measured_attack, metrics
+from reticent.studies import losses, membership
 from reticent.studies.lu.findings import Cell, values
 from reticent.studies.lu.findings_specs import PUBLISHED
 from reticent.studies.lu.tables import TABLE_5, Baseline
 from reticent.studies.lu.victims import Attacked, Fitted, LuVictim, fitted
-from reticent.studies.membership import records_of
-from reticent.studies.trained import Outcome, Run
+from reticent.studies.trained import Outcome, Run, Table
 
 NEAR: Final = 0.05
 """A figure this far from the printed one is called near it; fixed before a run."""
@@ -100,7 +96,7 @@ def study(spec: Leakage, run: Run) -> Outcome:
 
 
 def _measured(data: Varied, alpha: float, seed: int, run: Run) -> Cell:
-    records = records_of(data.on, run.folder)
+    records = membership.records_of(data.on, run.folder)
     trial = fitted(data, records, alpha, seed=seed, run=run)
     cell: dict[str, Any] = {
         "training": trial.accuracy(members=True),
@@ -117,7 +113,7 @@ def _attacks(trial: Fitted, seed: int) -> tuple[ScoreAttack, ...]:
     shadows, recipe = trial.attack.shadows, trial.attack.recipe
     return (
         trial.attack,
-        ShokriAttack(shadows=shadows.chosen([0]), recipe=recipe, seed=seed),
+        shadow_network.ShokriAttack(shadows=shadows.chosen([0]), recipe=recipe, seed=seed),
     )
 
 
@@ -125,15 +121,18 @@ def _table(spec: Leakage, cells: Mapping[str, Sequence[Cell]]) -> Table:
     data = spec.data[0]
     printed = TABLE_5[PUBLISHED[data.on]] if data.on in PUBLISHED else None
     rows = [
-        (name, *(str(over_repeats(values(own, figure))) for figure in (*ACCURACIES, *ATTACKS)))
+        (
+            name,
+            *(str(metrics.over_repeats(values(own, figure))) for figure in (*ACCURACIES, *ATTACKS)),
+        )
         for name, own in cells.items()
     ]
     if printed is not None:
         averaged = (printed.original_training, printed.original_test, printed.original_gap)
         own = (printed.training, printed.test, printed.gap, printed.leakage)
         rows = [
-            ("printed, averaged loss", *(bare(cell, 4) for cell in averaged), "–", "–"),
-            ("printed, convexified loss", *(bare(cell, 4) for cell in own), "–"),
+            ("printed, averaged loss", *(losses.bare(cell, 4) for cell in averaged), "–", "–"),
+            ("printed, convexified loss", *(losses.bare(cell, 4) for cell in own), "–"),
             *rows,
         ]
     like = (
@@ -156,16 +155,16 @@ def _table(spec: Leakage, cells: Mapping[str, Sequence[Cell]]) -> Table:
             f"added to each. Whether the paper's code does so is not known to us.{like}",
             f"Means over {spec.seeds} seeds with Student's 95 % interval; seeds share records.",
             *([TRIED] if data.on == "location" else []),
-            *([] if printed is None else [said(cells, printed)]),
+            *([] if printed is None else [compared_with(cells, printed)]),
         ),
     )
 
 
-def said(cells: Mapping[str, Sequence[Cell]], printed: Baseline) -> str:
+def compared_with(cells: Mapping[str, Sequence[Cell]], printed: Baseline) -> str:
     """Where all that is printed is met, and where the leakage alone."""
 
     def near(own: Sequence[Cell], figure: str, value: float) -> bool:
-        return abs(over_repeats(values(own, figure)).value - value) <= NEAR
+        return abs(metrics.over_repeats(values(own, figure)).value - value) <= NEAR
 
     leaks = [
         (name, attack)

@@ -43,12 +43,12 @@ class Plan:
 
     @property
     def batches(self) -> int:
-        """Of one pass."""
+        """How many batches one pass over the records takes, the last one counted whole."""
         return -(-self.records // self.batch)
 
     @property
     def delta(self) -> float:
-        """1/(10n), Table 4."""
+        """δ = 1/(10n) of n records, as in Table 4."""
         return 1 / (10 * self.records)
 
     def event(self, accountant: str, multiplier: float) -> Event:

@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from reticent.audit import Measured
-from reticent.audit.metrics import over_repeats
+from reticent.audit import Measured, metrics
 from reticent.bounds.published import lu
 from reticent.data import load, split
 from reticent.mechanisms.profiles import gaussian
 from reticent.neighbours.stability import RemovedOnes, removed_from_head, removed_from_network
 from reticent.protect.published.single_neuron import Noise, SingleNeuron
 from reticent.randomness import seeded
-from reticent.results.table import Table
 from reticent.studies.losses import bare
 from reticent.studies.lu.tables import HIDDEN, PENALTY
-from reticent.studies.trained import Outcome, Run, numbered
+from reticent.studies.trained import Outcome, Run, Table, numbered
 from reticent.training import MLPHead, SoftmaxHead
 
 CLEAN = "none"
@@ -233,7 +231,7 @@ def _rows(case: Case, cells: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         (
             case.name,
             noise,
-            str(over_repeats([cell["rises"][noise][0] for cell in cells])),
+            str(metrics.over_repeats([cell["rises"][noise][0] for cell in cells])),
             "–" if noise == CLEAN else _shown(_changes(cells, noise)),
             "–" if noise == CLEAN else bare(_mean([c["rises"][noise][1] for c in cells]), 3),
             bare(cells[0]["published"], 4),
@@ -245,7 +243,7 @@ def _rows(case: Case, cells: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 def _shown(values: Sequence[float]) -> str:
     """With signs and four digits."""
-    mean = over_repeats(values)
+    mean = metrics.over_repeats(values)
     return f"{mean.value:+.4f} [{mean.low:+.4f}, {mean.high:+.4f}]"
 
 
@@ -269,7 +267,7 @@ def _verdicts(spec: Stability, measured: Sequence[tuple[Case, list[dict[str, Any
     for kind, named in _KINDS.items():
         names = [named(epsilon) for epsilon in spec.epsilons]
         found = [
-            over_repeats(_changes(cells, name))
+            metrics.over_repeats(_changes(cells, name))
             for _, cells in measured
             for name in names
             if name in cells[0]["rises"]

@@ -5,15 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reticent.arrays import Flags, Floats
-from reticent.attacks import AnsweredTarget, Records, train_shadows
-from reticent.attacks.shadow_network import NetworkRecipe, ShokriAttack
+from reticent.attacks import AnsweredTarget, Records, shadow_network, train_shadows
 from reticent.audit import measured_attack
 from reticent.data import split
 from reticent.studies.lu.tables import PENALTY, Network
-from reticent.studies.membership import Victim
+from reticent.studies.membership import Victim, scored_and_own
 from reticent.studies.trained import Run
-from reticent.training import MLPHead
-from reticent.training.mlp_head import trainer
+from reticent.training import MLPHead, mlp_head
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +39,7 @@ class Attacked:
     """As many others; twice as many records are the adversary's."""
     shadows: int
     passes: int = 100
-    network: NetworkRecipe = field(default_factory=NetworkRecipe)
+    network: shadow_network.NetworkRecipe = field(default_factory=shadow_network.NetworkRecipe)
 
     def victim(self, alpha: float | None) -> LuVictim:
         """The paper's network with this loss."""
@@ -55,7 +53,7 @@ class Fitted:
     victim: MLPHead
     scored: Records
     member: Flags
-    attack: ShokriAttack
+    attack: shadow_network.ShokriAttack
 
     def accuracy(self, *, members: bool) -> float:
         """On the training records, or on the others."""
@@ -80,23 +78,16 @@ class Fitted:
 def fitted(spec: Attacked, records: Records, alpha: float | None, *, seed: int, run: Run) -> Fitted:
     """Members, others and the adversary's records drawn by the seed; shadows have the same loss."""
     size = spec.members
-    parts = split(
-        len(records),
-        sizes={"members": size, "others": size, "adversary": 2 * size},
-        seed=seed,
-        stratify=records.labels,
-    )
-    scored = records.take(np.concatenate([parts["members"], parts["others"]]))
+    scored, own = scored_and_own(records, size, seed)
     member = np.arange(2 * size) < size
     head = spec.victim(alpha).head(records, members=size, seed=seed)
     inside = scored.take(member)
-    own = records.take(parts["adversary"])
     shadows = train_shadows(head, own, count=spec.shadows, seed=seed, jobs=run.jobs)
     return Fitted(
         victim=head.fit(inside.inputs, inside.labels),
         scored=scored,
         member=member,
-        attack=ShokriAttack(shadows=shadows, recipe=spec.network, seed=seed),
+        attack=shadow_network.ShokriAttack(shadows=shadows, recipe=spec.network, seed=seed),
     )
 
 
@@ -128,7 +119,7 @@ def logit_change(
     head = spec.victim(alpha).head(records, members=spec.members, seed=seed)
     full = head.fit(inside.inputs, inside.labels)
     rows, labels = full.mapped_records(inside.inputs, inside.labels)
-    without = trainer("dense").train_without(
+    without = mlp_head.trainer("dense").train_without(
         rows, labels, full.recipe(rows.shape[1]), np.arange(removed)
     )
     logits = full.logits(asked.inputs)

@@ -5,8 +5,7 @@ from typing import Final
 import numpy as np
 
 from reticent.arrays import Floats
-from reticent.audit import FunctionAudit, ReleaseAudit, audit_function
-from reticent.audit.pairs import WorstPair, audit_pair
+from reticent.audit import FunctionAudit, ReleaseAudit, audit_function, pairs
 from reticent.bounds.published import dpcl
 from reticent.guarantee import Grade, Relation, Sensitivity
 from reticent.mechanisms import Gaussian
@@ -82,10 +81,10 @@ def noise_for(sensitivity: float, grade: Grade, source: str) -> Gaussian:
 def audit_step(batch: int, noise: Gaussian) -> ReleaseAudit:
     """One noisy gradient, the similarities known to both sides."""
     one, other = gradients(batch)
-    pair = WorstPair(
+    pair = pairs.WorstPair(
         absent=one.ravel(), present=other.ravel(), kind="one example turned from e₂ to −e₂"
     )
-    return audit_pair(noise, pair, noise.guarantee(delta=DELTA), beta=BETA, runs=RUNS)
+    return pairs.audit_pair(noise, pair, noise.guarantee(delta=DELTA), beta=BETA, runs=RUNS)
 
 
 def audit_noisy_step(batch: int, noise: Gaussian) -> FunctionAudit:

@@ -8,8 +8,7 @@ import numpy as np
 
 from reticent.arrays import Floats, Integers
 from reticent.attacks.released_weights import noise_of
-from reticent.audit import ReleaseAudit, audit_release
-from reticent.audit.pairs import Draw
+from reticent.audit import ReleaseAudit, audit_release, pairs
 from reticent.guarantee import Guarantee, Relation
 from reticent.protect import Release, release_weights
 from reticent.results.table import Table
@@ -57,13 +56,13 @@ def held() -> Held:
     )
 
 
-def halved(released: Release) -> Draw:
+def halved(released: Release) -> pairs.Draw:
     """The mechanism of the certificate with half its scale."""
     noise = noise_of(released)
     return type(noise)(scale=noise.scale / 2, sensitivity=noise.sensitivity).release
 
 
-def audit(data: Held, released: Release, *, draw: Draw | None = None) -> ReleaseAudit:
+def audit(data: Held, released: Release, *, draw: pairs.Draw | None = None) -> ReleaseAudit:
     """The release as the code draws it."""
     audited = audit_release(released, data.rows, data.labels, draw=draw, beta=BETA, runs=RUNS)
     if draw is None:

@@ -1,8 +1,9 @@
 """Lu et al., Algorithm 1, on real digits: two neighbouring heads answer one query."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,8 +13,7 @@ from reticent.bounds.published import lu
 from reticent.data import load
 from reticent.guarantee import Grade, Relation
 from reticent.mechanisms.profiles import gaussian
-from reticent.protect import release_weights
-from reticent.protect.head_numbers import PublicNumbers
+from reticent.protect import head_numbers, release_weights
 from reticent.protect.published.single_neuron import Noise, SingleNeuron
 from reticent.results.table import Table
 from reticent.studies.lu.verdicts import likelier_logits
@@ -40,7 +40,7 @@ class Query:
     @property
     def valid_change(self) -> float:
         """Δz of a linear head: ‖ΔW‖·R·√((C−1)/C) (docs/theory.md D)."""
-        public = PublicNumbers.of(
+        public = head_numbers.PublicNumbers.of(
             self.head.certified().numbers, max_records_per_person=None, mean=None
         )
         classes = len(self.present)
@@ -112,36 +112,30 @@ def mechanism_of(classes: int, noise: Noise, change: float) -> tuple[SingleNeuro
 
 def audit_ratios(asked: Query, noise: Noise, *, runs: int = RUNS) -> FunctionAudit:
     """By the ratios of neurons without noise: a function of the answer alone."""
-    mechanism, delta = mechanism_of(len(asked.present), noise, asked.valid_change)
 
-    def judged(logits: Floats, runs: int) -> Integers:
-        answers = mechanism.release(np.tile(logits, (runs, 1)))
+    def judged(answers: Floats) -> Integers:
         return likelier_logits(answers, asked.absent, asked.present)
 
-    claim = mechanism.guarantee(delta=delta)
-    return audit_function(
-        None,
-        asked.absent,
-        asked.present,
-        epsilon=claim.epsilon,
-        delta=delta,
-        many=judged,
-        runs=runs,
-        beta=BETA,
-    )
+    return audit_answers(asked, noise, asked.valid_change, judged, runs=runs)
 
 
-def audit_answers(asked: Query, noise: Noise, change: float, *, runs: int = RUNS) -> FunctionAudit:
-    """By whatever event the auditor learns from the answers."""
+def audit_answers(
+    asked: Query,
+    noise: Noise,
+    change: float,
+    seen: Callable[[Floats], Any] = lambda answers: answers,
+    *,
+    runs: int = RUNS,
+) -> FunctionAudit:
+    """By whatever event the auditor learns from what is seen of the answers."""
     mechanism, delta = mechanism_of(len(asked.present), noise, change)
-    claim = mechanism.guarantee(delta=delta)
     return audit_function(
         None,
         asked.absent,
         asked.present,
-        epsilon=claim.epsilon,
+        epsilon=mechanism.guarantee(delta=delta).epsilon,
         delta=delta,
-        many=lambda logits, runs: mechanism.release(np.tile(logits, (runs, 1))),
+        many=lambda logits, runs: seen(mechanism.release(np.tile(logits, (runs, 1)))),
         runs=runs,
         beta=BETA,
     )

@@ -8,8 +8,7 @@ from reticent.arrays import Floats
 from reticent.audit.function_runs import Many
 from reticent.audit.mechanism import FunctionAudit, audit_function
 from reticent.guarantee import Grade, Sensitivity
-from reticent.mechanisms import MatrixLaplace
-from reticent.mechanisms.structured import from_upper_triangle, upper_triangle
+from reticent.mechanisms import MatrixLaplace, structured
 from reticent.protect.published.one_sided_wishart import one_sided_releases
 from reticent.randomness import seeded
 from reticent.results.table import Table
@@ -42,8 +41,10 @@ def audit_two_sided() -> FunctionAudit:
     noise = MatrixLaplace.calibrate(Sensitivity(nuclear=1.0), epsilon=EPSILON, delta=0.0)
 
     def many(moment: Floats, runs: int) -> Floats:
-        entries = upper_triangle(moment)
-        return excess(from_upper_triangle(np.stack([noise.release(entries) for _ in range(runs)])))
+        entries = structured.upper_triangle(moment)
+        return excess(
+            structured.from_upper_triangle(np.stack([noise.release(entries) for _ in range(runs)]))
+        )
 
     return _audit(np.zeros((3, 3)), np.outer(RECORD, RECORD), many)
 

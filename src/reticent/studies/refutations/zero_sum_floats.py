@@ -7,23 +7,16 @@ import numpy as np
 
 from reticent.arrays import Floats, Integers
 from reticent.attacks.released_weights import noise_of
-from reticent.audit.function_runs import Many
-from reticent.audit.mechanism import FunctionAudit, audit_function
-from reticent.audit.release import audit_release
+from reticent.audit import function_runs, mechanism, release
 from reticent.data import load
 from reticent.guarantee import Grade, Relation
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect import Release, release_weights
-from reticent.protect.published.zero_sum_floats import (
-    careless_releases,
-    exact_column_sums,
-    projected_noise,
-)
+from reticent.protect.published import zero_sum_floats
 from reticent.randomness import seeded
 from reticent.results.table import Table
 from reticent.studies.refutations.rows import BETA, function_row, refutation_table, release_row
-from reticent.training import SoftmaxHead
-from reticent.training.softmax import zero_sum_basis
+from reticent.training import SoftmaxHead, softmax
 
 RECORDS: Final = 300
 CLASSES: Final = 10
@@ -65,28 +58,33 @@ def _fitted(rows: Floats, labels: Integers) -> SoftmaxHead:
     return head.fit(rows, labels)
 
 
-def audit_careless(worlds: Neighbours, noise: AdditiveMechanism) -> FunctionAudit:
+def audit_careless(worlds: Neighbours, noise: AdditiveMechanism) -> mechanism.FunctionAudit:
     """W + projected noise, looked at through its exact column sums."""
 
     def sums(weights: Floats, runs: int) -> Floats:
-        return exact_column_sums(careless_releases(weights, noise, runs)) * _WHOLE
+        return (
+            zero_sum_floats.exact_column_sums(
+                zero_sum_floats.careless_releases(weights, noise, runs)
+            )
+            * _WHOLE
+        )
 
     return _audit(worlds.absent.weights_, worlds.present.weights_, sums)
 
 
-def audit_basis(worlds: Neighbours, noise: AdditiveMechanism) -> FunctionAudit:
+def audit_basis(worlds: Neighbours, noise: AdditiveMechanism) -> mechanism.FunctionAudit:
     """The same sums of W = U·V, where V is what was noised."""
-    basis = zero_sum_basis(CLASSES)
+    basis = softmax.zero_sum_basis(CLASSES)
 
     def sums(coordinates: Floats, runs: int) -> Floats:
         released = noise.release(np.tile(coordinates, (runs, 1, 1)))
-        return exact_column_sums(basis @ released) * _WHOLE
+        return zero_sum_floats.exact_column_sums(basis @ released) * _WHOLE
 
     return _audit(worlds.absent.coordinates_, worlds.present.coordinates_, sums)
 
 
-def _audit(one: Floats, other: Floats, sums: Many) -> FunctionAudit:
-    return audit_function(
+def _audit(one: Floats, other: Floats, sums: function_runs.Many) -> mechanism.FunctionAudit:
+    return mechanism.audit_function(
         None, one, other, epsilon=EPSILON, delta=DELTA, many=sums, runs=RUNS, beta=BETA
     )
 
@@ -94,7 +92,14 @@ def _audit(one: Floats, other: Floats, sums: Many) -> FunctionAudit:
 def nonzero_share(noise: AdditiveMechanism, *, columns: int = 20_000) -> float:
     """Of columns of projected float noise, those whose exact sum is not 0."""
     floats = noise.with_float_noise(seeded("projected noise"))
-    return float((exact_column_sums(projected_noise(floats, (CLASSES, columns))) != 0).mean())
+    return float(
+        (
+            zero_sum_floats.exact_column_sums(
+                zero_sum_floats.projected_noise(floats, (CLASSES, columns))
+            )
+            != 0
+        ).mean()
+    )
 
 
 def refutation() -> Table:
@@ -105,7 +110,7 @@ def refutation() -> Table:
     worlds = neighbours()
     released = worlds.released()
     noise = noise_of(released)
-    audit = audit_release(released, worlds.rows, worlds.labels, beta=BETA, runs=2_000)
+    audit = release.audit_release(released, worlds.rows, worlds.labels, beta=BETA, runs=2_000)
     return refutation_table(
         "zero-sum noise on C·d floats",
         [

@@ -5,8 +5,6 @@ filters lose more by that than a trained network does: here a crop stays inside,
 contrast and saturation change, and one view of five is grey.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

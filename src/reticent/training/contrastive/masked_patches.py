@@ -5,8 +5,6 @@ and its clipped gradient is all that it moves: DP-SGD as it stands (docs/theory.
 contrastive losses are to be measured against (after He et al. 2022, on convolutions).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from reticent.training.encoders.torch_extra import nn, torch

@@ -4,21 +4,12 @@ No batch normalisation, and no random numbers but those of the public seed of th
 Rows come as they stand in a table: images flattened, channels last.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from reticent.training.contrastive.augmentations import Augmentation, natural, turned_digits
 from reticent.training.contrastive.masked_patches import PatchDecoder
-from reticent.training.encoders.convolutional import (
-    Pixels,
-    ResNet18Config,
-    ResNet18Encoder,
-    StridedConfig,
-    StridedEncoder,
-    projection_head,
-)
+from reticent.training.encoders import convolutional
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.validation import InputError
 
@@ -30,7 +21,10 @@ _KEPT: Final = 0.5
 """The part of a row's entries that a masked view keeps."""
 
 
-PIXELS: Final[dict[str, Pixels]] = {"digits": Pixels(0.15, 0.35), "natural": Pixels(0.46, 0.25)}
+PIXELS: Final[dict[str, convolutional.Pixels]] = {
+    "digits": convolutional.Pixels(0.15, 0.35),
+    "natural": convolutional.Pixels(0.46, 0.25),
+}
 """By augmentation. Digits: those of scikit-learn, drawn large; natural: those of synthetic images
 (``filter_banks``)."""
 
@@ -63,33 +57,39 @@ def _mlp(features: int, width: int) -> ContrastiveNetwork:
     return ContrastiveNetwork(encoder, nn.Linear(HIDDEN, width))
 
 
-def _strided_config(shape: Shape) -> StridedConfig:
+def _strided_config(shape: Shape) -> convolutional.StridedConfig:
     channels, high, wide = shape
     filters = 16 if channels == 1 else 32
-    return StridedConfig(channels=channels, height=high, width=wide, filters=filters)
+    return convolutional.StridedConfig(channels=channels, height=high, width=wide, filters=filters)
 
 
 def _strided(shape: Shape, width: int) -> ContrastiveNetwork:
     config = _strided_config(shape)
-    return ContrastiveNetwork(StridedEncoder(config), nn.Linear(config.dimension, width))
+    return ContrastiveNetwork(
+        convolutional.StridedEncoder(config), nn.Linear(config.dimension, width)
+    )
 
 
-def _resnet18_config(shape: Shape) -> ResNet18Config:
+def _resnet18_config(shape: Shape) -> convolutional.ResNet18Config:
     channels, high, wide = shape
-    return ResNet18Config(channels=channels, height=high, width=wide)
+    return convolutional.ResNet18Config(channels=channels, height=high, width=wide)
 
 
 def _resnet18(shape: Shape, width: int) -> ContrastiveNetwork:
     config = _resnet18_config(shape)
-    head = projection_head(config.dimension, hidden=512, outputs=width, standardised=True)
-    return ContrastiveNetwork(ResNet18Encoder(config), head)
+    head = convolutional.projection_head(
+        config.dimension, hidden=512, outputs=width, standardised=True
+    )
+    return ContrastiveNetwork(convolutional.ResNet18Encoder(config), head)
 
 
 _OF_IMAGES: Final[dict[str, Callable[[Shape, int], ContrastiveNetwork]]] = {
     "strided": _strided,
     "resnet18": _resnet18,
 }
-_CONFIGS: Final[dict[str, Callable[[Shape], StridedConfig | ResNet18Config]]] = {
+_CONFIGS: Final[
+    dict[str, Callable[[Shape], convolutional.StridedConfig | convolutional.ResNet18Config]]
+] = {
     "strided": _strided_config,
     "resnet18": _resnet18_config,
 }
@@ -132,9 +132,9 @@ def with_fixed_head(network: ContrastiveNetwork) -> ContrastiveNetwork:
     return network
 
 
-def with_pixels(network: ContrastiveNetwork, pixels: Pixels) -> ContrastiveNetwork:
+def with_pixels(network: ContrastiveNetwork, pixels: convolutional.Pixels) -> ContrastiveNetwork:
     """The same weights on standardised images; of three strided convolutions alone."""
-    if not isinstance(network.encoder, StridedEncoder):
+    if not isinstance(network.encoder, convolutional.StridedEncoder):
         raise InputError("standardised must be for the architecture strided, got another")
     network.encoder.pixels = pixels
     return network

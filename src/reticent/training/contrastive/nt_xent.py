@@ -2,6 +2,10 @@
 
 Every view is compared with all views of the batch: the loss is coupled, and clipping the gradients
 of its terms does not bound what one image does to their sum.
+
+The terms of ``public_negative_terms`` and ``released_embedding_terms`` are each a function of one
+record and of numbers that are public or released: clipping their gradients bounds what a record
+does (docs/theory.md E.10).
 """
 
 from typing import Final
@@ -64,3 +68,58 @@ def check_views(first: torch.Tensor, second: torch.Tensor) -> None:
 
 def _other_view(images: int) -> torch.Tensor:
     return torch.arange(2 * images).roll(images)
+
+
+def public_negative_terms(
+    first: torch.Tensor, second: torch.Tensor, negatives: torch.Tensor, *, temperature: float
+) -> torch.Tensor:
+    """A record told from public images: Σ over both views of −log softmax of the cosine.
+
+    One number a record: its other view is the only positive, and no private record a negative.
+    ``first`` and ``second`` are (n, k) embeddings, ``negatives`` (m, k) public ones, which are not
+    differentiated. All are scaled to norm 1.
+
+    >>> own, other = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+    >>> term = public_negative_terms(own, own, other, temperature=1.0)
+    >>> round(float(term), 4)  # 2·ln(1 + 1/e)
+    0.6265
+    """
+    scale = 1 / positive("temperature", temperature)
+    one, two, public = (functional.normalize(part, dim=1) for part in (first, second, negatives))
+    public = public.detach()
+    same = (one * two).sum(dim=1, keepdim=True)
+    found = torch.zeros(len(first), dtype=first.dtype)
+    for view in (one, two):
+        logits = torch.cat([same, view @ public.T], dim=1) * scale
+        found = found + torch.logsumexp(logits, dim=1) - logits[:, 0]
+    return found
+
+
+def released_embedding_terms(
+    pairs: torch.Tensor, places: torch.Tensor, released: torch.Tensor, *, temperature: float
+) -> torch.Tensor:
+    """A record told from noisy views of the others: Σ over both views of −log softmax.
+
+    One number a record: its own views are exact, those of the others were released before.
+    ``pairs`` are (n, 2, k) embeddings, ``places`` where these records stand in the batch, and
+    ``released`` (2m, k) the noisy embeddings of all of its m records, two rows each: those at a
+    record's own place are no candidates. All are scaled to norm 1.
+
+    >>> pairs = torch.tensor([[[1.0, 0.0], [1.0, 0.0]]])
+    >>> others = torch.tensor([[9.0, 9.0], [9.0, 9.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> term = released_embedding_terms(pairs, torch.tensor([0]), others, temperature=1.0)
+    >>> round(float(term), 4)  # 2·ln(1 + 2/e)
+    1.1029
+    """
+    scale = 1 / positive("temperature", temperature)
+    one, two = (functional.normalize(pairs[:, view], dim=1) for view in (0, 1))
+    public = functional.normalize(released.to(pairs.dtype), dim=1).detach()
+    columns = torch.arange(len(public)) // 2
+    own = columns[None] == places[:, None]
+    same = (one * two).sum(dim=1, keepdim=True)
+    found = torch.zeros(len(pairs), dtype=pairs.dtype)
+    for view in (one, two):
+        others = (view @ public.T).masked_fill(own, -torch.inf)
+        logits = torch.cat([same, others], dim=1) * scale
+        found = found + torch.logsumexp(logits, dim=1) - logits[:, 0]
+    return found

@@ -7,8 +7,6 @@ are a function of images and spec, whether or not training was stopped and resum
 Everything that training changes stands in a file, from which it goes on after a stop.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -25,6 +23,7 @@ import numpy as np
 from reticent.arrays import Array
 from reticent.files import write_atomic
 from reticent.randomness import seeded
+from reticent.training import optimisers
 from reticent.training.contrastive import augmentations
 from reticent.training.contrastive.augmentations import Augmentation
 from reticent.training.contrastive.barlow_twins import barlow_twins
@@ -169,7 +168,7 @@ class SimCLRSpec:
         count("seed", self.seed, at_least=0)
 
     @classmethod
-    def digits(cls, *, seed: int = 0) -> SimCLRSpec:
+    def digits(cls, *, seed: int = 0) -> "SimCLRSpec":
         """For about a thousand grey digits of 28 pixels: some twenty seconds on two cores."""
         return cls(
             width=32,
@@ -292,7 +291,7 @@ def _initial(spec: SimCLRSpec, shape: tuple[int, ...]) -> TrainingState:
     return TrainingState(
         encoder=encoder,
         projection=projection,
-        optimiser=torch.optim.Adam(parameters, lr=spec.learning_rate),
+        optimiser=optimisers.Adam(parameters, lr=spec.learning_rate),
         generator=torch.Generator().manual_seed(_seed(spec, "batches and views")),
     )
 

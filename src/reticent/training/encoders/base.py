@@ -136,11 +136,9 @@ def pinned_bytes(path: Path, *, sha256: str) -> bytes:
     return content
 
 
-def missing(package: str, *, encoder: str) -> InputError:
-    """The one line about a package of code that an encoder needs."""
-    return InputError(
-        f"{package} must be installed for {encoder}: pip install 'reticent[encoders]'"
-    )
+def missing(package: str, *, encoder: str, extra: str = "encoders") -> InputError:
+    """The one line about a package of code that an encoder needs, and the extra that brings it."""
+    return InputError(f"{package} must be installed for {encoder}: pip install 'reticent[{extra}]'")
 
 
 def _local(sha256: str) -> bytes | None:

@@ -47,7 +47,8 @@ def cached_features(
     to say that they differ in one image or text: where an encoder works in batches, removing one
     record moves the features of others by rounding errors (measured: up to 5e-7). A guarantee
     speaks of feature records; ``record_by_record`` makes both statements equal for every encoder
-    whose answer depends on its input alone, at the price of batches of one.
+    whose answer depends on its input alone, at the price of batches of one. Commands on private
+    tables do so.
 
     Args:
         data: Images, texts, or features that the encoder accepts.
@@ -64,7 +65,7 @@ def cached_features(
     """
     keep = folder is not False and not isinstance(encoder, FunctionEncoder)
     place = cache_folder(folder or None) if keep else None
-    encode = _one_by_one(encoder) if record_by_record else encoder.encode
+    encode = one_by_one(encoder) if record_by_record else encoder.encode
     identity = f"{_FORMAT}; {encoder.fingerprint()}; {'one' if record_by_record else CHUNK}"
     parts: list[Floats32] = []
     for inputs in _chunks(data.inputs):
@@ -116,9 +117,15 @@ def _any_record(inputs: Array) -> Array:
     return np.zeros((1, *inputs.shape[1:]), dtype=inputs.dtype)
 
 
-def _one_by_one(encoder: Encoder) -> Callable[[Array], Floats32]:
+def one_by_one(encoder: Encoder) -> Callable[[Array], Floats32]:
+    """The encoder's map, shown one record at a time: no record moves the features of another."""
+    smaller = getattr(encoder, "in_batches_of", None)  # else each would be one of a full batch
+    alone: Encoder = encoder if smaller is None else smaller(1)
+
     def encode(inputs: Array) -> Floats32:
-        rows = [_checked(encoder.encode(inputs[row : row + 1]), 1) for row in range(len(inputs))]
+        if len(inputs) == 0:
+            return _checked(alone.encode(_any_record(inputs)), 1)[:0]
+        rows = [_checked(alone.encode(inputs[row : row + 1]), 1) for row in range(len(inputs))]
         return _joined(rows)
 
     return encode

@@ -5,8 +5,6 @@ draws of labelled rows come from a seed, so that every encoder is probed with th
 are paired). Rows with labels are ``memory``, rows to be classified are ``queries``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -37,7 +35,7 @@ class Memory:
     @classmethod
     def of(
         cls, rows: ArrayLike, labels: Array, queries: ArrayLike, truth: Array, *, classes: int
-    ) -> Memory:
+    ) -> "Memory":
         """Checked: labels number the classes, and rows and queries have one width."""
         memory = cls(
             rows=float_rows("rows", rows),

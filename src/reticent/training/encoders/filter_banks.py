@@ -1,7 +1,5 @@
 """Banks of fixed filters, and the synthetic images that their constants are computed from."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Final

@@ -81,18 +81,19 @@ class FilterViews:
 
     def encode(self, inputs: Array) -> Floats32:
         """Features (n, (1 + views)·d) of images (n, height, width, 1 or 3)."""
-        from reticent.training.encoders.torch_encoder import checked_images, prepared
-        from reticent.training.encoders.torch_extra import torch
+        from reticent.training.encoders import torch_encoder, torch_extra
 
-        images = checked_images(inputs)
+        images = torch_encoder.checked_images(inputs)
         height, width, channels = images.shape[1:]
         shape = ImageShape(channels=channels, height=height, width=width)
         map_ = whitened_bank(self.bank, shape, self.augmentation)
         seen = self._views_of(map_.augmentation, channels)
         rows = np.empty((len(images), (1 + self.views) * map_.width), dtype=np.float32)
-        with torch.inference_mode():
+        with torch_extra.torch.inference_mode():
             for place in range(len(images)):
-                rows[place] = map_(seen(prepared(images[place : place + 1]))).flatten().numpy()
+                rows[place] = (
+                    map_(seen(torch_encoder.prepared(images[place : place + 1]))).flatten().numpy()
+                )
         if not np.isfinite(rows).all():
             raise InputError("images must be small enough to be filtered in float32, got larger")
         return rows
@@ -139,12 +140,13 @@ class WhitenedBank:
 @functools.lru_cache(maxsize=4)
 def whitened_bank(name: BankName, shape: ImageShape, views: ViewsName) -> WhitenedBank:
     """The map for images of one shape; nothing but the names and the shape goes in."""
-    from reticent.training.contrastive.augmentations import turned_digits
-    from reticent.training.contrastive.cropped_views import CroppedViews
+    from reticent.training.contrastive import augmentations, cropped_views
     from reticent.training.encoders.filter_banks import bank_of, synthetic_images
     from reticent.training.encoders.torch_extra import torch
 
-    augmentation: UniformViews = CroppedViews() if views == "natural" else turned_digits()
+    augmentation: UniformViews = (
+        cropped_views.CroppedViews() if views == "natural" else augmentations.turned_digits()
+    )
     rng, number = seeded("synthetic views", _VERSION[views]), _SYNTHETIC[views]
     draws = augmentation.draws(shape.channels)
     with torch.inference_mode():

@@ -8,20 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
+from reticent.training.encoders import filter_views, pretrained, scattering
 from reticent.training.encoders.base import Encoder, FunctionEncoder
-from reticent.training.encoders.filter_views import FilterViews
-from reticent.training.encoders.pretrained import EfficientNetLite0, MiniLM
-from reticent.training.encoders.scattering import Scattering
 from reticent.validation import InputError, line
 
 _NAMED: Final[dict[str, Callable[[], Encoder]]] = {
-    "efficientnet-lite0": EfficientNetLite0,
-    "minilm": MiniLM,
-    "scattering": Scattering,
-    "scattering-maps": partial(Scattering, grid=None),
-    "gabor-views": partial(FilterViews, "gabor"),
-    "gabor-digit-views": partial(FilterViews, "gabor", augmentation="digits"),
-    "patch-views": partial(FilterViews, "patches"),
+    "efficientnet-lite0": pretrained.EfficientNetLite0,
+    "minilm": pretrained.MiniLM,
+    "scattering": scattering.Scattering,
+    "scattering-maps": partial(scattering.Scattering, grid=None),
+    "gabor-views": partial(filter_views.FilterViews, "gabor"),
+    "gabor-digit-views": partial(filter_views.FilterViews, "gabor", augmentation="digits"),
+    "patch-views": partial(filter_views.FilterViews, "patches"),
 }
 _PICKLES: Final = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
 

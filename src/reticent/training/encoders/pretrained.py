@@ -159,7 +159,8 @@ class MiniLM:
 
     Texts are encoded in batches of 32 of similar length. The other texts of a batch move a vector
     by rounding errors (about 1e-7): data sets that differ in one text then differ in one row of
-    features only up to these. One text at a time is exact, and about five times slower.
+    features only up to these. One text at a time is exact, about five times slower on an idle
+    machine, and what commands on private tables do.
 
     >>> MiniLM().fingerprint() == MiniLM().fingerprint()
     True

@@ -77,18 +77,17 @@ class Scattering:
 
     def encode(self, inputs: Array) -> Floats32:
         """Features (n, 81·channels·k²) of images (n, height, width, 1 or 3)."""
-        from reticent.training.encoders.torch_encoder import checked_images, prepared
-        from reticent.training.encoders.torch_extra import torch
+        from reticent.training.encoders import torch_encoder, torch_extra
 
-        images = checked_images(inputs)
+        images = torch_encoder.checked_images(inputs)
         shape = self.shape(*images.shape[1:])
         bank = filters(*images.shape[1:3])
         sizes = zip(bank.places, shape[1:], strict=True)
         above, beside = (_to_torch(pooling(places, cells)) for places, cells in sizes)
         features = np.empty((len(images), math.prod(shape)), dtype=np.float32)
-        with torch.inference_mode():
+        with torch_extra.torch.inference_mode():
             for row in range(len(images)):
-                maps = scattered(prepared(images[row : row + 1])[0], bank)
+                maps = scattered(torch_encoder.prepared(images[row : row + 1])[0], bank)
                 features[row] = (above @ maps @ beside.T).flatten().numpy()
         if not np.isfinite(features).all():
             raise InputError("images must be small enough to be filtered in float32, got larger")

@@ -11,10 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from reticent.arrays import Floats
-from reticent.data.cells import text_array
-from reticent.data.dataset import Dataset
-from reticent.data.schema import Schema, Text, read_by_schema
-from reticent.data.schema.prepare import Purpose
+from reticent.data import cells, dataset
+from reticent.data.schema import Schema, Text, prepare, read_by_schema
 from reticent.training.encoders.cache import Progress, cached_features
 from reticent.training.encoders.named import encoder_of
 from reticent.validation import InputError
@@ -24,9 +22,9 @@ def read_with_schema(
     table: str | os.PathLike[str] | Any,
     schema: Schema,
     *,
-    purpose: Purpose = "records",
+    purpose: prepare.Purpose = "records",
     progress: Progress | None = None,
-) -> Dataset:
+) -> dataset.Dataset:
     """``read_by_schema``, with the encoders that the schema names for its texts."""
     encode = partial(vectors, progress=progress)
     return read_by_schema(table, schema, purpose=purpose, encode=encode)
@@ -47,8 +45,8 @@ def vectors(
     """A vector for each text, by the encoder of its column; what was encoded before is kept."""
     if not texts:
         return np.zeros((0, kind.length))
-    inputs = text_array("the column of texts", texts)
-    data = Dataset(name="texts", source="a column of texts", inputs=inputs)
+    inputs = cells.text_array("the column of texts", texts)
+    data = dataset.Dataset(name="texts", source="a column of texts", inputs=inputs)
     found = cached_features(
         data, _encoder(kind.encoder), folder=folder, progress=progress, record_by_record=True
     )

@@ -30,31 +30,45 @@ _SEAL: Final = "sha256"
 
 
 def write_sealed(
-    path: Path, tensors: Mapping[str, torch.Tensor], document: Mapping[str, Any], *, format: str
+    path: Path,
+    tensors: Mapping[str, torch.Tensor],
+    document: Mapping[str, Any],
+    *,
+    format: str,
+    private: bool = False,
 ) -> None:
-    """Write the file; under its name it is whole, or it is not there."""
+    """Write the file; under its name it is whole, or it is not there.
+
+    A ``private`` one can be read and written by its owner alone, from its first moment on.
+    """
     from safetensors.torch import save
 
     whole = {_NAME: format, **document}
     header = json.dumps(whole | {_SEAL: _seal(whole, tensors)}, allow_nan=False, sort_keys=True)
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_atomic(path, save(plain, metadata={_KEY: header}))
+    write_atomic(path, save(plain, metadata={_KEY: header}), private=private)
 
 
-def read_sealed(path: Path, *, format: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """The document and the tensors, if the file is of this format and nothing in it was changed."""
+def read_sealed(
+    path: Path, *, format: str, name: Path | None = None
+) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The document and the tensors, if the file is of this format and nothing in it was changed.
+
+    Errors call it ``name``, where a path of an open file is read.
+    """
+    said = path if name is None else name
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             document = _document((file.metadata() or {}).get(_KEY))
             if document.get(_NAME) != format:
-                raise InputError(f"{path} must be a file of format {format}, got another file")
+                raise InputError(f"{said} must be a file of format {format}, got another file")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except OSError as error:
-        raise InputError(f"{path} must be readable, got: {error.strerror or error}") from None
+        raise InputError(f"{said} must be readable, got: {error.strerror or error}") from None
     except safetensors.SafetensorError:
-        raise InputError(f"{path} must be a whole safetensors file, got another") from None
+        raise InputError(f"{said} must be a whole safetensors file, got another") from None
     if document.pop(_SEAL, None) != _seal(document, tensors):
-        raise InputError(f"{path} must be as it was written, got a changed file")
+        raise InputError(f"{said} must be as it was written, got a changed file")
     del document[_NAME]
     return document, tensors
 
@@ -127,6 +141,10 @@ class TorchEncoder:
             parts = (self._architecture(), PREPARATION, weights_digest(self.weights()))
             self._fingerprint = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         return self._fingerprint
+
+    def in_batches_of(self, batch: int) -> "TorchEncoder":
+        """The same map in batches of another size, whose last bits may be others."""
+        return TorchEncoder(self.module, name=self.name, batch=batch)
 
     def weights(self) -> Mapping[str, torch.Tensor]:
         """Every tensor of the module by its name."""

@@ -1,7 +1,5 @@
 """EfficientNet-Lite0 with its last block trained: images in, one score for each class out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reticent.training.encoders.base import channels_last
@@ -36,16 +34,13 @@ class Affine(nn.Module):
         return maps * self.scale + self.shift
 
 
-class EfficientNetLast(PartlyTrained):
-    """The last inverted residual block and a linear head; all before it is computed once.
+class ImageNetwork(PartlyTrained):
+    """Of images: pixels in [0, 1] of one channel or three.
 
-    Records are pixels in [0, 1] of one channel or three: channels first, as 3×32×32, or last, as
-    tables of images have them, 32×32×3.
+    They have their channels first, as 3×32×32, or last, as tables of images have them, 32×32×3.
     """
 
-    public_weights = EFFICIENTNET_FILE
-
-    def __init__(self, shape: tuple[int, ...], classes: int) -> None:
+    def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
         if len(shape) != 3 or not {shape[0], shape[2]} & {1, 3}:
             raise InputError(
@@ -53,6 +48,29 @@ class EfficientNetLast(PartlyTrained):
                 f" channels, got {shape}"
             )
         self.shape, self.channels_last = shape, channels_last(shape)
+        self.channels = shape[2 if self.channels_last else 0]
+
+    def pixels(self, record: Tensor) -> Tensor:
+        """One record as an image (1, channels, height, width) in [0, 1], whatever was in it."""
+        image = record.permute(0, 3, 1, 2) if self.channels_last else record
+        return image.nan_to_num(0.0, 0.0, 0.0).clamp(0, 1)
+
+    def examples(self, records: int) -> list[Tensor]:
+        """Of images of random pixels, from dark to light."""
+        generator = torch.Generator().manual_seed(0)
+        pixels = torch.rand(records, *self.shape, generator=generator)
+        light = torch.rand(records, 1, 1, 1, generator=generator)
+        with torch.no_grad():
+            return [torch.cat([self.public_part(one[None]) for one in pixels * light])]
+
+
+class EfficientNetLast(ImageNetwork):
+    """The last inverted residual block and a linear head; all before it is computed once."""
+
+    public_weights = EFFICIENTNET_FILE
+
+    def __init__(self, shape: tuple[int, ...], classes: int) -> None:
+        super().__init__(shape)
         network = EfficientNetLite0().network().requires_grad_(False)
         last = network._blocks[-1]
         self.before = nn.Sequential(
@@ -75,23 +93,13 @@ class EfficientNetLast(PartlyTrained):
 
     def public_part(self, record: Tensor) -> Tensor:
         """What the last block is given of one image."""
-        image = record.permute(0, 3, 1, 2) if self.channels_last else record
-        pixels = image.nan_to_num(0.0, 0.0, 0.0).clamp(0, 1)
-        maps: Tensor = self.before(prepared_pixels(255 * pixels))
+        maps: Tensor = self.before(prepared_pixels(255 * self.pixels(record)))
         return maps
 
-    def examples(self, records: int) -> list[Tensor]:
-        """Of images of random pixels, from dark to light."""
-        generator = torch.Generator().manual_seed(0)
-        pixels = torch.rand(records, *self.shape, generator=generator)
-        light = torch.rand(records, 1, 1, 1, generator=generator)
-        with torch.no_grad():
-            return [torch.cat([self.public_part(one[None]) for one in pixels * light])]
-
-    def forward(self, maps: Tensor) -> Tensor:
-        """The scores of what ``public_part`` gave."""
-        scores: Tensor = self.head(self.after(self.block(maps)).mean(dim=(2, 3)))
-        return scores
+    def features(self, inputs: Tensor) -> Tensor:
+        """Of maps that ``public_part`` gave: through the trained block, and their mean."""
+        means: Tensor = self.after(self.block(inputs)).mean(dim=(2, 3))
+        return means
 
 
 def _plain(convolution: Any) -> nn.Conv2d:

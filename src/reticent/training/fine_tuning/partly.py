@@ -6,13 +6,14 @@ changes no neighbouring data sets. It is computed one record at a time. Records 
 computed with depends on the record alone, never on how long its neighbours are.
 """
 
-from __future__ import annotations
-
 import hashlib
 from abc import ABC, abstractmethod
 from typing import Final, NamedTuple, Self
 
-from reticent.training.encoders.torch_extra import nn, torch
+import numpy as np
+
+from reticent.arrays import Floats
+from reticent.training.encoders.torch_extra import functional, nn, torch
 
 Tensor = torch.Tensor
 
@@ -21,11 +22,14 @@ class PartlyTrained(nn.Module, ABC):
     """Public weights, of which the parameters that take a gradient are trained and released.
 
     It is never in training mode: no dropout, and batch norms are fixed affine maps. ``forward``
-    reads what ``public_part`` gives.
+    reads what ``public_part`` gives: ``head`` on ``features``.
     """
 
     public_weights: str = ""
     """The files that everything but the seed is read from, each with its SHA-256."""
+    unit_rows: bool = False
+    """Whether the head reads features at norm 1, as heads on frozen features are learnt."""
+    head: nn.Linear
 
     def train(self, mode: bool = True) -> Self:  # noqa: ARG002 - of no effect by design
         """Stay in evaluation mode, whatever ``mode`` is: no dropout, no batch statistics."""
@@ -34,6 +38,17 @@ class PartlyTrained(nn.Module, ABC):
     @abstractmethod
     def public_part(self, record: Tensor) -> Tensor:
         """What the trained part sees of one record (1, …)."""
+
+    @abstractmethod
+    def features(self, inputs: Tensor) -> Tensor:
+        """What the head reads of inputs that ``public_part`` gave, a row each."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The scores of inputs that ``public_part`` gave."""
+        features = self.features(inputs)
+        rows = functional.normalize(features, dim=1) if self.unit_rows else features
+        scores: Tensor = self.head(rows)
+        return scores
 
     @abstractmethod
     def examples(self, records: int) -> list[Tensor]:
@@ -65,6 +80,16 @@ def grouped(model: nn.Module, rows: Tensor) -> list[Group]:
             del _KEPT[next(iter(_KEPT))]
         _KEPT[key] = _computed(model, rows)
     return _KEPT[key]
+
+
+def frozen_features(model: PartlyTrained, rows: Tensor) -> Floats:
+    """What the head reads of each record with the weights as they are, one record at a time."""
+    found = np.zeros((len(rows), model.head.in_features))
+    with torch.no_grad():
+        for places, inputs in grouped(model, rows):
+            for at, place in enumerate(places.tolist()):
+                found[place] = model.features(inputs[at : at + 1].clone())[0].numpy()
+    return found
 
 
 def example_batches(model: PartlyTrained, records: int) -> dict[tuple[int, ...], Tensor]:

@@ -158,10 +158,9 @@ class _AllLayers(TextNetwork):
     def _below(self, rows: Tensor) -> Tensor:
         return rows
 
-    def forward(self, rows: Tensor) -> Tensor:
-        """The scores of rows of tokens."""
-        scores: Tensor = self.head(_mean(*self._encoded(self.encoder, rows)))
-        return scores
+    def features(self, inputs: Tensor) -> Tensor:
+        """The mean over the states of rows of tokens."""
+        return _mean(*self._encoded(self.encoder, inputs))
 
 
 class _LastLayers(TextNetwork):
@@ -184,14 +183,13 @@ class _LastLayers(TextNetwork):
         states, there = self._encoded(self.encoder, rows)
         return torch.cat([states, there[..., None].to(states.dtype)], dim=2)
 
-    def forward(self, rows: Tensor) -> Tensor:
-        """The scores of the states of tokens."""
-        states, there = rows[..., :-1], rows[..., -1] > 0
+    def features(self, inputs: Tensor) -> Tensor:
+        """The mean over the last states, of those that lie below."""
+        states, there = inputs[..., :-1], inputs[..., -1] > 0
         for layer in self.layers:
             found = layer(states, _mask(there))
             states = found[0] if isinstance(found, tuple) else found
-        scores: Tensor = self.head(_mean(states, there))
-        return scores
+        return _mean(states, there)
 
 
 class _HeadOnly(TextNetwork):
@@ -203,10 +201,9 @@ class _HeadOnly(TextNetwork):
     def _below(self, rows: Tensor) -> Tensor:
         return _mean(*self._encoded(self.encoder, rows))
 
-    def forward(self, rows: Tensor) -> Tensor:
-        """The head's scores of rows that are means of token states already."""
-        scores: Tensor = self.head(rows)
-        return scores
+    def features(self, inputs: Tensor) -> Tensor:
+        """The rows themselves, which are means of token states already."""
+        return inputs
 
 
 _KINDS: Final[dict[str, type[TextNetwork]]] = {

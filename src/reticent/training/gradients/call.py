@@ -1,7 +1,5 @@
 """One call of a module as a rule reads it: records first, what went in and what came back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -6,8 +6,6 @@ records that mix, losses that are coupled, rows taken for records, and parameter
 where no hook sees them. It also learns where records stand in every tensor (``layouts``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -55,7 +53,8 @@ def refuse_dropout(model: nn.Module) -> None:
     for name, one in model.named_modules():
         if isinstance(one, _RANDOM) and one.training and one.p > 0:
             raise InputError(
-                f"{name} must have p = 0 in exact mode, got dropout: set it to 0, or fast mode"
+                f"module {name!r} must have p = 0 in exact mode, got dropout: set it to 0, or take"
+                " fast mode"
             )
 
 

@@ -6,8 +6,6 @@ keep sums in float64, added to what earlier batches gave (``add_weighted``), so 
 both has a bound (docs/theory.md E.5).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -81,7 +79,7 @@ class Kept(Contribution):
         return torch.mv(self.rows.t(), weights, out=out)
 
     def add_weighted(self, weights: Tensor, total: Tensor) -> None:
-        """Row after row."""
+        """Adds each record's row times its weight to ``total``, row after row in float32."""
         flat = total.view(-1).numpy()
         wide_kernels.add_weighted(_float32(self.rows), weights.numpy(), flat)
 
@@ -134,7 +132,7 @@ class KeptOneByOne(Contribution):
         return total
 
     def add_weighted(self, weights: Tensor, total: Tensor) -> None:
-        """Tensor after tensor."""
+        """Adds each record's tensor times its weight to ``total``, tensor after tensor."""
         flat, each = total.view(-1).numpy(), weights.numpy()
         for place, part in enumerate(self.tensors):
             rows = _float32(part.reshape(1, -1))

@@ -1,7 +1,5 @@
 """Per-example gradients of convolutions: kept, by Gram matrices of pixels, or one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

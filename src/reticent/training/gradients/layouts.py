@@ -5,8 +5,6 @@ all positions flattened, or one row for all records. Clipping needs to know: row
 records would be clipped one by one, and a record would move the sum by more than the clip.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 

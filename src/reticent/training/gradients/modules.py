@@ -1,7 +1,5 @@
 """Modules with a rule for private networks: attention, adapters, standardised convolutions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any

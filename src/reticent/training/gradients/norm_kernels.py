@@ -4,8 +4,6 @@ Every image is read by itself, in an order that its shape alone decides: what it
 of the image. Sums are float64. A NaN or an infinity stays what it is.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

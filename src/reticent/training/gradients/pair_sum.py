@@ -8,8 +8,6 @@ is bounded then, although it enters the softmax of all others (docs/theory.md E.
 The cost is that of the Jacobians of all views, k gradients each, and of M² sums over the weights.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

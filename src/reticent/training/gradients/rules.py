@@ -7,8 +7,6 @@ two Gram matrices in the place of the gradient ("ghost norms"; Li et al. 2022). 
 needs fewer operations than the gradients themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from reticent.arrays import Array

@@ -7,8 +7,6 @@ the passes of the whole sample fit into memory; else, and in exact mode, whose p
 stand at one address, each physical batch is passed twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 

@@ -5,8 +5,6 @@ whatever order: so the compiler may reorder the squares of a row, by its length 
 infinity stays what it is.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numba

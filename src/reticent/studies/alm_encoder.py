@@ -1,0 +1,50 @@
+"""The paper's own small encoder (ALM, Section 6.1): SimCLR as in the Keras example, on CIFAR-10.
+
+The encoder's images and the head's are different ones, as |D| and |d| are in the paper; |D| is a
+quarter of the paper's 40,000 here, for the sake of time.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from reticent.data import Dataset, load
+from reticent.training.contrastive import SimCLRSpec, pretrain
+from reticent.training.encoders.base import Encoder
+from reticent.training.encoders.cache import cache_folder, cached_features
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlmEncoder:
+    """Which images the encoder is trained on, the first ones; the head's are the last ones."""
+
+    on: str = "cifar10"
+    images: int = 10_000
+    head: int = 40_000
+    spec: SimCLRSpec = field(default_factory=lambda: SimCLRSpec(threads=1))
+
+
+def simclr_features(part: str, folder: Path | None, how: AlmEncoder | None = None) -> Dataset:
+    """Features of the images left for the head ("train"), or of the test images.
+
+    The encoder is trained once: its state is kept in the cache after each epoch, so a stopped
+    training goes on.
+    """
+    how = how or AlmEncoder()
+    train = load(f"{how.on}-train", folder)
+    encoder = _encoder(train.images[: how.images], how.spec)
+    wanted = train.take(np.arange(len(train) - how.head, len(train)))
+    if part == "test":
+        wanted = load(f"{how.on}-test", folder)
+    name = f"{how.on}-simclr-{part}"
+    return replace(cached_features(wanted, encoder), name=name)
+
+
+def _encoder(images: np.ndarray, spec: SimCLRSpec) -> Encoder:
+    settings = json.dumps(asdict(spec), sort_keys=True).encode()
+    digest = hashlib.sha256(settings + np.ascontiguousarray(images).tobytes()).hexdigest()
+    path = cache_folder(kind="encoders") / f"simclr-{digest[:32]}.state.safetensors"
+    return pretrain(images, spec, state=path)

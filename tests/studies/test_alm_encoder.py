@@ -1,0 +1,48 @@
+"""The paper's encoder: trained on its own images alone, once; a stopped training goes on."""
+
+import numpy as np
+import pytest
+
+from reticent.data import load
+from reticent.studies import alm_encoder
+from reticent.studies.alm_encoder import AlmEncoder, simclr_features
+from reticent.training.contrastive import SimCLRSpec
+
+SMALL = AlmEncoder(images=60, head=100, spec=SimCLRSpec(width=4, epochs=2, batch=30, threads=1))
+
+
+@pytest.fixture
+def loaded(tmp_path, monkeypatch):
+    """Digits in the place of both parts of CIFAR-10; the names that were asked for."""
+    asked = []
+
+    def digits(name, _folder):
+        asked.append(name)
+        return load("digits")
+
+    monkeypatch.setenv("RETICENT_CACHE", str(tmp_path))
+    monkeypatch.setattr(alm_encoder, "load", digits)
+    return asked
+
+
+def test_the_heads_images_are_not_the_encoders(loaded):
+    data = simclr_features("train", None, SMALL)
+    assert loaded == ["cifar10-train"]
+    assert len(data) == 100
+    np.testing.assert_array_equal(data.labels, load("digits").labels[-100:])
+    test = simclr_features("test", None, SMALL)
+    assert loaded[1:] == ["cifar10-train", "cifar10-test"]
+    assert len(test) == 1797
+    np.testing.assert_allclose(test.features[-100:], data.features, atol=1e-5)
+
+
+def test_it_is_trained_once_and_anew_for_other_images(loaded, tmp_path, monkeypatch):
+    one = simclr_features("train", None, SMALL)
+    states = list((tmp_path / "encoders").iterdir())
+    assert len(states) == 1
+    before = states[0].stat().st_mtime_ns
+    again = simclr_features("train", None, SMALL)
+    np.testing.assert_array_equal(one.features, again.features)
+    assert states[0].stat().st_mtime_ns == before
+    simclr_features("train", None, AlmEncoder(images=61, head=100, spec=SMALL.spec))
+    assert len(list((tmp_path / "encoders").iterdir())) == 2
