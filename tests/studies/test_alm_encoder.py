@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reticent.data import load
-from reticent.studies import alm_encoder
+from reticent.studies import alm_encoder, tasks
 from reticent.studies.alm_encoder import AlmEncoder, simclr_features
 from reticent.training.contrastive import SimCLRSpec
 
@@ -46,3 +46,19 @@ def test_it_is_trained_once_and_anew_for_other_images(loaded, tmp_path, monkeypa
     assert states[0].stat().st_mtime_ns == before
     simclr_features("train", None, AlmEncoder(images=61, head=100, spec=SMALL.spec))
     assert len(list((tmp_path / "encoders").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("task", "images", "head"),
+    [("cifar10-simclr", 40_000, 10_000), ("cifar10-simclr-10k", 10_000, 40_000)],
+)
+def test_the_encoder_of_a_task_leaves_the_images_that_it_needs(task, images, head, monkeypatch):
+    asked = []
+
+    def features(_part, _folder, how=None):
+        asked.append(how or AlmEncoder())
+        return load("digits")
+
+    monkeypatch.setattr(alm_encoder, "simclr_features", features)
+    tasks.task(task, records=100, seed=0)
+    assert {(how.images, how.head) for how in asked} == {(images, head)}

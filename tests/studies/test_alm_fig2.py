@@ -6,6 +6,7 @@ import pytest
 
 from reticent.studies import Run, alm_fig2
 from reticent.studies.alm_fig2 import SPECS, claims
+from reticent.studies.trained import Cells
 
 
 def cells(laplace, others):
@@ -46,3 +47,21 @@ def test_a_small_figure_runs():
     rows = {(row[0], row[1]): row[2:] for row in table.rows}
     assert rows["logistic", "1e+06"] == rows["none", "–"]  # next to no noise
     assert float(rows["logistic", "0.01"][2].split()[0]) > 0.3
+
+
+def test_more_seeds_go_on_from_the_cells_that_are_kept(monkeypatch, tmp_path):
+    taken = []
+
+    def cell(_spec, seed, _run):
+        taken.append(seed)
+        return {
+            name: [[0.5, 0.5, 0.1 + seed / 1000]]
+            for name in ("none", *(kind.name for kind in alm_fig2.KINDS))
+        }
+
+    monkeypatch.setattr(alm_fig2, "_cell", cell)
+    spec = replace(SPECS["digits"], epsilons=(1.0,), seeds=2)
+    for seeds in (2, 3):
+        run = Run(cells=Cells(tmp_path / "figure.json.part"))
+        alm_fig2.study(replace(spec, seeds=seeds), run)
+    assert taken == [10, 11, 12]

@@ -54,7 +54,7 @@ class Fig1:
 
 OWN_ENCODER = (
     "The encoder is the paper's small one (SimCLR as in the Keras example, 20 epochs, batches of"
-    " 525), trained without labels on 10,000 images that are not the head's; the paper has 40,000."
+    " 525), trained without labels on 40,000 images that are not the head's, as in the paper."
 )
 _ENCODED = Fig1(on="cifar10", records=10_000, bound=1.0, norms="scale", centre="mean")
 SPECS: Mapping[str, tuple[Fig1, ...]] = {

@@ -5,7 +5,7 @@ weights of a tuned linear head, and the attack is trained on one shadow model wi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +27,10 @@ NONE: Final = "none"
 GUESSING: Final = 0.5
 CLOSE: Final = 0.02
 """“Approximately 50 %”."""
+OWN_ENCODER: Final = (
+    "The encoder is the paper's small one (SimCLR, 20 epochs), trained on 10,000 images: the paper"
+    " has 40,000, which would leave too few for members, others and the adversary."
+)
 Cell = dict[str, Any]
 
 
@@ -51,10 +55,10 @@ class Fig2:
 SPECS: Mapping[str, Fig2] = {
     "mnist5k": Fig2(on="mnist5k", members=1_000),
     "digits": Fig2(on="digits", members=400),
-    "cifar10": Fig2(on="cifar10", members=10_000, seeds=3),
-    "cifar10-simclr": Fig2(on="cifar10-simclr", members=10_000, seeds=3),
-    "cifar100": Fig2(on="cifar100", members=10_000, seeds=3),
-    "stl10": Fig2(on="stl10", members=1_250, seeds=3),
+    "cifar10": Fig2(on="cifar10", members=10_000),
+    "cifar10-simclr-10k": Fig2(on="cifar10-simclr-10k", members=10_000),
+    "cifar100": Fig2(on="cifar100", members=10_000),
+    "stl10": Fig2(on="stl10", members=1_250),
 }
 
 
@@ -64,8 +68,9 @@ def study(spec: Fig2, run: Run) -> Outcome:
     One table, the attack without noise first.
     """
     run.steps.plan(spec.seeds * (2 + 2 * spec.pairs))
+    one = replace(spec, seeds=1)  # a cell is of one seed: more of them go on from kept cells
     cells = [
-        run.cell((spec, seed), _cell, spec, seed, run, steps=2 + 2 * spec.pairs)
+        run.cell((one, seed), _cell, spec, seed, run, steps=2 + 2 * spec.pairs)
         for seed in range(spec.first_seed, spec.first_seed + spec.seeds)
     ]
     return Outcome(specifications=(spec,), tables=(_table(spec, cells),))
@@ -161,6 +166,7 @@ def _table(spec: Fig2, cells: list[Cell]) -> Table:
             " interval. The victim is a linear head tuned to the last member.",
             f"Grade published: Δ is the largest change over {spec.pairs} pairs of refits, L1 for"
             f" Laplace and logistic noise, L2 for the classical Gaussian at δ = {spec.delta:g}.",
+            *((OWN_ENCODER,) if spec.on == "cifar10-simclr-10k" else ()),
             *claims(spec, cells),
         ),
     )

@@ -109,11 +109,11 @@ ENCODED = ("cifar10", "cifar100", "stl10")
 """Features in a folder: EfficientNet-Lite0's, and two sets that are read where their files are."""
 
 
-def _simclr(part: str, folder: Path | None) -> Dataset:
+def _simclr(part: str, folder: Path | None, *, attacked: bool = False) -> Dataset:
     """CIFAR-10 through the paper's own small encoder, which is trained first."""
-    from reticent.studies.alm_encoder import simclr_features
+    from reticent.studies.alm_encoder import ATTACKED, simclr_features
 
-    data = simclr_features(part, folder)
+    data = simclr_features(part, folder, ATTACKED if attacked else None)
     return _with_features(data, unit_root(data.features))
 
 
@@ -166,6 +166,7 @@ _WITH_TEST: Mapping[str, Callable[[str, Path | None], Dataset]] = {
     "mnist-scattering": _mnist_scattering,
     **{name: partial(_encoded, name) for name in ENCODED},
     "cifar10-simclr": _simclr,
+    "cifar10-simclr-10k": partial(_simclr, attacked=True),
     "adult": lambda part, folder: load(f"adult-{part}", folder),  # UCI Adult
     "adult-log": _adult_log,
     "trec": _trec,
