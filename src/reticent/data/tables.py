@@ -274,7 +274,7 @@ def _feature(table: Columns, name: str, *, alone: bool) -> Array:
     if values.ndim > 1 and not alone:
         raise InputError(
             f"{table.file} must have one column of features where it is an array or a list,"
-            f" got {name!r} beside others: choose with embedding={name!r}"
+            f" got {name!r} beside others: choose with embedding={name!r} (--embedding {name})"
         )
     return values
 
