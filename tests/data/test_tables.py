@@ -300,7 +300,7 @@ def test_one_array_of_features_needs_no_name_but_is_not_mixed(tmp_path, ending):
     data = read_table(vectors(tmp_path, ending), label="y", person="id")
     assert data.features.tolist() == VECTORS
     with pytest.raises(
-        InputError, match="got 'e' beside others: choose with embedding='e' .--embedding e."
+        InputError, match=r"got 'e' beside others: choose with embedding='e' \(--embedding e\)"
     ):
         read_table(vectors(tmp_path, ending), label="y")
 
