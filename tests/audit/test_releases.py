@@ -85,12 +85,12 @@ def test_one_false_claim_among_true_ones_is_named(small):
             "sound": lambda beta: audit_release(released, X, y, beta=beta, runs=500),
             "careless": lambda beta: audit_release(released, X, y, draw=draw, beta=beta, runs=500),
         },
-        beta=1e-3,
+        beta=2e-6,
     )
     assert (false.fallen, false.refuted) == (("careless",), True)
-    assert "1 of 2 claims refuted (careless), each at β = 0.001/2" in str(false)
+    assert "1 of 2 claims refuted (careless), each at β = 2e-6/2" in str(false)
     found = json.loads(json.dumps(false.to_dict()))
-    assert (found["beta_each"], found["refuted"]) == (5e-4, ["careless"])
+    assert (found["beta_each"], found["refuted"]) == (1e-6, ["careless"])
 
 
 def test_each_bound_has_its_share_of_the_risk(small):

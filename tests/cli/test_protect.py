@@ -74,7 +74,7 @@ def test_a_release_that_takes_long_is_told_of(command, folder, tmp_path, monkeyp
     released = reticent.protect.release_table
 
     def slowly(*given, **more):
-        time.sleep(0.2)
+        time.sleep(1)  # the lines come from a thread, which a busy machine may keep waiting
         return released(*given, **more)
 
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.05)

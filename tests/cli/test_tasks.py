@@ -290,7 +290,7 @@ def test_several_labels_are_audited_exactly(table, tmp_path, capsys):
     audit = SigmoidAudit(
         released=model, world=(data[:, [0, 1, 4]], data[:, 2:4].astype(int)), groups=rows, runs=500
     )
-    found = audit(0.05)
+    found = audit(1e-6)
     assert 0.3 < found.tightness <= 1
     assert not found.refuted
     half = replace(model, scales={"coordinates": model.scales["coordinates"] / 8})

@@ -68,7 +68,7 @@ def audit_learner(  # noqa: PLR0913 - a learner, two worlds, and how hard to loo
     ...     classes=range(2), records=4, epsilon=1.0, delta=1e-5, relation="add-remove"
     ... )
     >>> with_it, without = ([[1.0, 0.0]], [0]), (np.zeros((0, 2)), [])
-    >>> audit_learner(learner, without, with_it, runs=50).verdict
+    >>> audit_learner(learner, without, with_it, runs=80, beta=1e-6).verdict
     'not refuted'
     """
     if not isinstance(learner, (Learner, estimators.AdaSSPRegressor)):

@@ -300,15 +300,16 @@ def test_the_spread_of_what_noise_adds_is_that_of_gaussian_lengths():
 def test_rare_classes_do_not_outshout_the_others(kind):
     """120 classes of 8 records beside two of 1,500: their means are noise.
 
-    In 10 draws each the two large classes were found in .963 of their rows at least (std .01), and
-    without trust in means in .76 at most. An alarm is a draw below .9.
+    In 400 draws of class means (281 of LDA) the two large classes were found in .946 of their rows
+    at least (.983 ± .007, with a longer tail below), and without trust in means in .76 at most. An
+    alarm is a draw below .85.
     """
     drawn = np.random.default_rng(11)
     labels = np.concatenate([np.repeat([0, 1], 1_500), np.repeat(np.arange(2, 122), 8)])
     centres = np.vstack([np.eye(40)[:2], drawn.normal(size=(120, 40)) / 6])
     rows = centres[labels] + drawn.normal(size=(len(labels), 40)) / 8
     model = head(kind, classes=range(122), records=len(labels), epsilon=0.5).fit(rows, labels)
-    assert model.score(rows[:3_000], labels[:3_000]) > 0.9
+    assert model.score(rows[:3_000], labels[:3_000]) > 0.85
 
 
 def test_replaced_records_cost_counts_nothing():

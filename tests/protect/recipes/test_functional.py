@@ -101,7 +101,7 @@ def test_transcripts_of_neighbours(relation, classes):
     fewer = rows[1:], labels[1:]
     opposite = np.vstack([-rows[:1], rows[1:]]), labels
     other = fewer if relation == "add-remove" else opposite
-    audit = audit_release_queries(found, (rows, labels), other, runs=40)
+    audit = audit_release_queries(found, (rows, labels), other, runs=80, beta=1e-6)
     assert audit.verdict == "not refuted"
     assert audit.sealed
     assert 0.3 < audit.tightness <= 1

@@ -103,7 +103,7 @@ def test_transcripts_of_neighbours():
     alone = int(np.argmin(order))  # of those with its line it stays: its going is seen
     kept = np.delete(np.arange(30), alone)
     other = rows[kept], labels[kept]
-    audit = audit_release_queries(found, (rows, labels), other, runs=40)
+    audit = audit_release_queries(found, (rows, labels), other, runs=80, beta=1e-6)
     assert audit.verdict == "not refuted"
     assert audit.sealed
     assert 0.5 < audit.tightness <= 1
