@@ -12,15 +12,8 @@ from reticent.audit.canaries import CanaryKind
 from reticent.audit.release import AuditAt, ClaimsAudit, audit_release, audit_together
 from reticent.data import Dataset
 from reticent.guarantee import Guarantee, Relation
-from reticent.protect import Release, release_records
+from reticent.protect import Release, release_records, table
 from reticent.protect.registry import RECIPES, classifiers
-from reticent.protect.table import (
-    cap_rows_per_person,
-    kept_each,
-    kept_rows,
-    private_rows,
-    rows_kept,
-)
 from reticent.protect.terms import Terms, records_touched, unit_of
 from reticent.randomness import seeded
 from reticent.training.records import indices_of
@@ -87,10 +80,10 @@ def _audit_of(name: str, released: Release, read: Read, effort: Effort) -> Audit
     names = [str(label) for label in released.classes_]
     data, each = read(names), released.terms.max_records_per_person
     refuse_persons(name, released, named=data.persons is not None)
-    rows, texts = private_rows(data, each)
+    rows, texts = table.private_rows(data, each)
     persons = data.persons
     if persons is not None:
-        persons = persons[cap_rows_per_person(persons, records_touched(each))]
+        persons = persons[table.cap_rows_per_person(persons, records_touched(each))]
     labels = released.classes_[indices_of(texts, np.asarray(names))]  # numbers, where it has some
     if released.recipe.convex_head(released.tensors, released.classes_) is not None:
         return lambda beta: audit_release(
@@ -106,8 +99,8 @@ def _audit_of_outputs(name: str, released: Release, read: Read, effort: Effort) 
     """By all noisy sums of a regression, or by the optimum of a sigmoid head in both worlds."""
     data, each = read(None), released.terms.max_records_per_person
     refuse_persons(name, released, named=data.persons is not None)
-    world = kept_rows(data, each)
-    persons = None if data.persons is None else data.persons[rows_kept(data, each)]
+    world = table.kept_rows(data, each)
+    persons = None if data.persons is None else data.persons[table.rows_kept(data, each)]
     _refuse_other_width(released, world[0])
     groups = pairs.rows_of_units(persons, len(world[0]), each)
     recipe = released.recipe
@@ -137,7 +130,7 @@ def _audit_of_encoder(name: str, released: Release, read: Read, effort: Effort) 
     """
     data, each = read(None), released.terms.max_records_per_person
     refuse_persons(name, released, named=data.persons is not None)
-    kept = rows_kept(data, each)
+    kept = table.rows_kept(data, each)
     rows = data.features[kept].astype(np.float64)
     if len(rows) == 0:
         raise InputError("private must hold a record to be removed, got none")
@@ -282,8 +275,8 @@ def audit_named_training(
 
     Of persons one row each is trained on: a canary is all that a person of its own has.
     """
-    each = kept_each(data, None)
-    rows, labels = private_rows(data, each)
+    each = table.kept_each(data, None)
+    rows, labels = table.private_rows(data, each)
     return one_training.one_run_audit(
         plan.trained_by(data.classes, each),
         rows,

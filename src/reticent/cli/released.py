@@ -11,16 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reticent.cli import private_table
+from reticent.cli import private_table, release_output
 from reticent.cli.option_groups import with_option_groups
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table, print_warning
-from reticent.cli.release_output import (
-    composed_document,
-    print_assumptions,
-    print_composed,
-    refuse_other_encoder,
-)
 from reticent.cli.table_form import PersonTableOptions
 from reticent.cli.task_predictions import TaskPredictions, other_task, stated_labels
 from reticent.guarantee.rounding import upper_text
@@ -79,7 +73,7 @@ def verify(released: Released, key: Key = None, json: Json = False) -> None:
         for line in found.weaknesses:
             print_line(f"warning: {line}")
         print_line(_signature(found.signed_by, asked=key is not None))
-        print_assumptions(found.guarantee)
+        release_output.print_assumptions(found.guarantee)
     for problem in () if json else found.problems:
         print_line(f"does not hold: {problem}")
     if not found.holds:
@@ -89,13 +83,13 @@ def verify(released: Released, key: Key = None, json: Json = False) -> None:
 def _print_composed(path: Path) -> None:
     from reticent.protect import load
 
-    print_composed(load(path))
+    release_output.print_composed(load(path))
 
 
 def _composed_document(path: Path) -> dict[str, Any]:
     from reticent.protect import load
 
-    return composed_document(load(path))
+    return release_output.composed_document(load(path))
 
 
 def _signature(signed_by: str | None, *, asked: bool) -> str:
@@ -143,7 +137,7 @@ def predict(
     head = load(released)
     if head.recipe.task == "encoding":
         raise InputError(f"{released} must hold a model that predicts, got an encoder: --encoder")
-    refuse_other_encoder(head, table.encoder)
+    release_output.refuse_other_encoder(head, table.encoder)
     form = table.form_of(head.schema)
     if task := other_task(head):
         form = dataclasses.replace(form, **stated_labels(head, form, table.label))
@@ -211,7 +205,11 @@ def _print_predictions(head: Release, chosen: Any, truth: Any, json: bool) -> No
     if json:
         found = {} if accuracy is None else {"accuracy": accuracy}
         answers = {"predictions": chosen.tolist(), **found}
-        print_json(answers | {"guarantee": head.guarantee.to_dict()} | composed_document(head))
+        print_json(
+            answers
+            | {"guarantee": head.guarantee.to_dict()}
+            | release_output.composed_document(head)
+        )
         return
     columns = ("class", "predicted") if truth is None else ("class", "predicted", "true")
     counted = [chosen] if truth is None else [chosen, truth]
@@ -222,4 +220,4 @@ def _print_predictions(head: Release, chosen: Any, truth: Any, json: bool) -> No
     print_table("Predictions", columns, rows)
     hits = "" if accuracy is None else f"accuracy {accuracy:.4f} on {len(chosen)} rows; "
     print_line(f"{hits}model: {head.guarantee}")
-    print_composed(head)
+    release_output.print_composed(head)

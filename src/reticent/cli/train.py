@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent.cli import private_table
 from reticent.cli.ledger_options import LedgerOptions
 from reticent.cli.option_groups import option_name, with_option_groups
 from reticent.cli.options import (
@@ -26,18 +27,6 @@ from reticent.cli.options import (
     relation_of,
     signer_of,
     warn_of_weakness,
-)
-from reticent.cli.private_table import (
-    Classes,
-    EncoderPeople,
-    Private,
-    Records,
-    TextColumn,
-    read_texts,
-    refuse_beside_text,
-    required_option,
-    required_records,
-    used_encoder,
 )
 from reticent.cli.progress import progress_line
 from reticent.cli.protect import Out
@@ -77,7 +66,7 @@ _OF_DP_SGD = (
 class TokenTableOptions(TableOptions):
     """How a table is read whose texts may be a network's tokens."""
 
-    text: TextColumn = None
+    text: private_table.TextColumn = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +145,7 @@ class NetworkOptions:
 @with_option_groups
 def train(
     context: typer.Context,
-    private: Private,
+    private: private_table.Private,
     epsilon: Epsilon,
     out: Out,
     table: TokenTableOptions,
@@ -164,11 +153,11 @@ def train(
     account: LedgerOptions,
     delta: Delta = None,
     relation: RelationName = None,
-    classes: Classes = None,
-    records: Records = None,
+    classes: private_table.Classes = None,
+    records: private_table.Records = None,
     mechanism: Noise = "gaussian",
     start_people: StartPeople = None,
-    encoder_people: EncoderPeople = None,
+    encoder_people: private_table.EncoderPeople = None,
     resume: Resume = False,
     replace: Replace = False,
     sign: Sign = None,
@@ -190,11 +179,11 @@ def train(
         epsilon=epsilon,
         delta=delta_of(delta, False),
         relation=relation_of(relation),
-        encoder=used_encoder(encoder, encoder_people),
+        encoder=private_table.used_encoder(encoder, encoder_people),
         start=_used_start(network.start, start_people),
     )
-    normaliser = required_records(form.records_or(records), terms.relation)
-    refuse_beside_text(text, embedding=table.embedding, encoder=encoder)
+    normaliser = private_table.required_records(form.records_or(records), terms.relation)
+    private_table.refuse_beside_text(text, embedding=table.embedding, encoder=encoder)
     _refuse_without_text(model, text)
     charge = account.charger()
     refuse_unwritable(out, replace=replace)
@@ -205,13 +194,13 @@ def train(
     if text is None:
         data = form.read_private(private)
     else:
-        data = read_texts(
+        data = private_table.read_texts(
             private,
             text=text,
             model=model,
             length=_tokens(network.shape),
             label=form.required_label(),
-            classes=required_option("--classes", form.classes),
+            classes=private_table.required_option("--classes", form.classes),
         )
     request = plan.request(terms, normaliser, data)
     pay = None
@@ -241,7 +230,7 @@ def _refuse_persons(form: TableForm) -> None:
             " single records here; run and protect protect persons"
         )
     form.required_label()
-    required_option("--classes", form.classes)
+    private_table.required_option("--classes", form.classes)
 
 
 def _refuse_without_text(model: str, text: str | None) -> None:

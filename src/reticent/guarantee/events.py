@@ -8,15 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
-from reticent.validation import (
-    InputError,
-    count,
-    describe,
-    non_negative,
-    positive,
-    probability,
-    sampling_rate,
-)
+from reticent import validation
 
 MOST_REPEATS = 10**15
 
@@ -38,16 +30,20 @@ class Event:
     def from_dict(values: Mapping[str, object]) -> "Event":
         """An event from plain values; unknown types and fields are refused, never skipped."""
         if not isinstance(values, Mapping):
-            raise InputError(f"event must be a JSON object, got {describe(values)}")
+            raise validation.InputError(
+                f"event must be a JSON object, got {validation.describe(values)}"
+            )
         rest = dict(values)
         kind = EVENT_TYPES.get(str(rest.pop("type", None)))
         if kind is None:
             known = ", ".join(EVENT_TYPES)
-            raise InputError(f"event type must be one of {known}, got {values.get('type')!r}")
+            raise validation.InputError(
+                f"event type must be one of {known}, got {values.get('type')!r}"
+            )
         names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
         if set(rest) != set(names):
             got = ", ".join(sorted(map(str, rest))) or "none"
-            raise InputError(
+            raise validation.InputError(
                 f"{_name(kind)} event must have the fields {', '.join(names)}, got {got}"
             )
         return kind(**{key: _event_value(key, value) for key, value in rest.items()})
@@ -182,10 +178,12 @@ class SampledWithoutReplacement(Event):
         """Check the fields, and that the sample fits the population."""
         super().__post_init__()
         if self.size > self.population:
-            raise InputError(f"size must be <= population = {self.population}, got {self.size}")
+            raise validation.InputError(
+                f"size must be <= population = {self.population}, got {self.size}"
+            )
         for inner in _samples_within(self.event):
             if inner.population != self.size:
-                raise InputError(
+                raise validation.InputError(
                     f"population of a sample within a sample of {self.size} must be {self.size}, "
                     f"got {inner.population}"
                 )
@@ -226,36 +224,38 @@ EVENT_TYPES: dict[str, type[Event]] = {
 
 
 def _multiplier(name: str, value: object) -> float:
-    return min(positive(name, value), _LARGEST_MULTIPLIER)
+    return min(validation.positive(name, value), _LARGEST_MULTIPLIER)
 
 
 def _cost(name: str, value: object) -> float:
-    cost = non_negative(name, value)
+    cost = validation.non_negative(name, value)
     return max(cost, _SMALLEST_COST) if cost else cost
 
 
 def _repeats(name: str, value: object) -> int:
-    repeats = count(name, value)
+    repeats = validation.count(name, value)
     if repeats > MOST_REPEATS:
-        raise InputError(f"count must be <= {MOST_REPEATS}, got a larger number")
+        raise validation.InputError(f"count must be <= {MOST_REPEATS}, got a larger number")
     return repeats
 
 
 def _norm(name: str, value: object) -> object:
     if value not in ("l1", "l2"):
-        raise InputError(f"{name} must be l1 or l2, got {value!r}")
+        raise validation.InputError(f"{name} must be l1 or l2, got {value!r}")
     return value
 
 
 def _event(_: str, value: object) -> Event:
     if not isinstance(value, Event) or type(value) is Event:
-        raise InputError(f"event must be an Event, got {describe(value)}")
+        raise validation.InputError(f"event must be an Event, got {validation.describe(value)}")
     return value
 
 
 def _events(name: str, value: object) -> tuple[Event, ...]:
     if not isinstance(value, Sequence) or not value:
-        raise InputError(f"{name} must be a non-empty list of events, got {describe(value)}")
+        raise validation.InputError(
+            f"{name} must be a non-empty list of events, got {validation.describe(value)}"
+        )
     return tuple(_event(name, event) for event in value)
 
 
@@ -263,16 +263,16 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], object]]] = {
     "noise_multiplier": _multiplier,
     "norm": _norm,
     "epsilon": _cost,
-    "delta": probability,
+    "delta": validation.probability,
     "rho": _cost,
     "curvature": _cost,
-    "directions": count,
+    "directions": validation.count,
     "event": _event,
     "events": _events,
     "count": _repeats,
-    "rate": sampling_rate,
-    "size": count,
-    "population": count,
+    "rate": validation.sampling_rate,
+    "size": validation.count,
+    "population": validation.count,
 }
 """By the name of a field."""
 

@@ -15,29 +15,17 @@ import numpy as np
 import sqlalchemy as sa
 
 from reticent.arrays import Floats
-from reticent.ledger import book, errors, witness
+from reticent.ledger import book, errors, tables, witness
 from reticent.ledger.costs import PLACES, Costs, sums_up
-from reticent.ledger.tables import (
-    ACCOUNTS,
-    BUDGET_CHANGES,
-    CLIENTS,
-    ENTRIES,
-    EVENT_COUNTS,
-    EVENTS,
-    change_hash,
-    entry_hash,
-    first_hash,
-    kind_hash,
-)
 
-_ENTRY = (*ENTRIES.c, EVENTS.c.sha256)
+_ENTRY = (*tables.ENTRIES.c, tables.EVENTS.c.sha256)
 _HALF_ULP = 2.0**-52
 _PAGE = 5000
 
 
 def quick_problems(connection: sa.Connection) -> list[str]:
     """What does not fit together, from a few rows for each account."""
-    accounts = list(connection.execute(ACCOUNTS.select()))
+    accounts = list(connection.execute(tables.ACCOUNTS.select()))
     last = _last_links(connection)
     budgets = _last_budgets(connection)
     counted = _counted(connection)
@@ -58,7 +46,7 @@ def older_than_seen(
     connection: sa.Connection, seen: Mapping[int, witness.Link]
 ) -> list[tuple[int, str, int, int]]:
     """Accounts that lack the link which the witness saw: number, name, links it has, links seen."""
-    rows = {row.id: row for row in connection.execute(ACCOUNTS.select())}
+    rows = {row.id: row for row in connection.execute(tables.ACCOUNTS.select())}
     older = []
     for number, (seq, head) in seen.items():
         row = rows.get(number)
@@ -85,13 +73,13 @@ def all_problems(connection: sa.Connection, identity: str) -> Iterator[str]:
     """Everything that is not as it was written, walking all links of all accounts."""
     yield from _damaged_pages(connection)
     costs: dict[bytes, Floats] = {}
-    for row in connection.execute(EVENTS.select()):
-        if kind_hash(row.event, row.costs) != bytes(row.sha256):
+    for row in connection.execute(tables.EVENTS.select()):
+        if tables.kind_hash(row.event, row.costs) != bytes(row.sha256):
             yield f"event {row.id} is not the one that was charged"
         else:
             costs[bytes(row.sha256)] = Costs.from_json(row.costs).vector
     yield from _strays(connection)
-    for row in connection.execute(ACCOUNTS.select().order_by(ACCOUNTS.c.id)).all():
+    for row in connection.execute(tables.ACCOUNTS.select().order_by(tables.ACCOUNTS.c.id)).all():
         yield from _walked(connection, identity, row, costs)
     yield from _other_shares(connection)
     yield from quick_problems(connection)
@@ -99,12 +87,18 @@ def all_problems(connection: sa.Connection, identity: str) -> Iterator[str]:
 
 def _other_shares(connection: sa.Connection) -> Iterator[str]:
     """Clients that used another number of answers than their entries say."""
-    columns = {column["name"] for column in sa.inspect(connection).get_columns(CLIENTS.name)}
-    if columns != set(CLIENTS.c.keys()):  # of an early ledger: nothing was ever written there
+    columns = {column["name"] for column in sa.inspect(connection).get_columns(tables.CLIENTS.name)}
+    if columns != set(
+        tables.CLIENTS.c.keys()
+    ):  # of an early ledger: nothing was ever written there
         return
-    charged = sa.select(ENTRIES.c.client, sa.func.sum(ENTRIES.c.answers)).group_by(ENTRIES.c.client)
+    charged = sa.select(tables.ENTRIES.c.client, sa.func.sum(tables.ENTRIES.c.answers)).group_by(
+        tables.ENTRIES.c.client
+    )
     by_client = {client: int(answers) for client, answers in connection.execute(charged)}
-    for row in connection.execute(sa.select(CLIENTS.c.id, CLIENTS.c.name, CLIENTS.c.used)):
+    for row in connection.execute(
+        sa.select(tables.CLIENTS.c.id, tables.CLIENTS.c.name, tables.CLIENTS.c.used)
+    ):
         if by_client.get(row.id, 0) != row.used:
             yield f"client {row.name!r}: what it used is not what its entries say"
 
@@ -118,12 +112,12 @@ def _damaged_pages(connection: sa.Connection) -> Iterator[str]:
 
 def _strays(connection: sa.Connection) -> Iterator[str]:
     """Rows of accounts or kinds that are not there."""
-    for table in (ENTRIES, BUDGET_CHANGES, EVENT_COUNTS):
-        lost = table.c.account.not_in(sa.select(ACCOUNTS.c.id))
+    for table in (tables.ENTRIES, tables.BUDGET_CHANGES, tables.EVENT_COUNTS):
+        lost = table.c.account.not_in(sa.select(tables.ACCOUNTS.c.id))
         if count := connection.execute(sa.select(sa.func.count()).where(lost)).scalar():
             yield f"{count} rows of {table.name} belong to no account"
-    for table in (ENTRIES, EVENT_COUNTS):
-        lost = table.c.event.not_in(sa.select(EVENTS.c.id))
+    for table in (tables.ENTRIES, tables.EVENT_COUNTS):
+        lost = table.c.event.not_in(sa.select(tables.EVENTS.c.id))
         if count := connection.execute(sa.select(sa.func.count()).where(lost)).scalar():
             yield f"{count} rows of {table.name} have no event"
 
@@ -132,12 +126,14 @@ def _walked(
     connection: sa.Connection, identity: str, account: Any, costs: Mapping[bytes, Floats]
 ) -> Iterator[str]:
     """The account's links in their order; the first that does not follow ends the walk."""
-    head, seq, totals = first_hash(identity, account), 0, np.zeros(PLACES)
+    head, seq, totals = tables.first_hash(identity, account), 0, np.zeros(PLACES)
     counts: dict[int, int] = {}
     for link in _links(connection, account.id):
         seq += 1
         kind = link.get("sha256")
-        own = change_hash(head, link) if kind is None else entry_hash(head, kind, link)
+        own = (
+            tables.change_hash(head, link) if kind is None else tables.entry_hash(head, kind, link)
+        )
         if link["seq"] != seq or link["prev"] != head or link["hash"] != own:
             yield f"account {account.name!r}: link {seq} is not the one that was written"
             return
@@ -151,8 +147,8 @@ def _walked(
         yield f"account {account.name!r}: {seq} links are there, {account.seq} were written"
     if bytes(account.spent) != totals.astype("<f8").tobytes():
         yield f"account {account.name!r}: its sums are not those of its entries"
-    query = sa.select(EVENT_COUNTS.c.event, EVENT_COUNTS.c.n).where(
-        EVENT_COUNTS.c.account == account.id
+    query = sa.select(tables.EVENT_COUNTS.c.event, tables.EVENT_COUNTS.c.n).where(
+        tables.EVENT_COUNTS.c.account == account.id
     )
     if {row.event: row.n for row in connection.execute(query)} != counts:
         yield f"account {account.name!r}: its counts are not those of its entries"
@@ -160,10 +156,13 @@ def _walked(
 
 def _links(connection: sa.Connection, account: int) -> Iterator[dict[str, Any]]:
     """Entries and changes of the budget by their numbers."""
-    entries = sa.select(*_ENTRY).join(EVENTS, EVENTS.c.id == ENTRIES.c.event)
+    entries = sa.select(*_ENTRY).join(tables.EVENTS, tables.EVENTS.c.id == tables.ENTRIES.c.event)
     both = (
         _pages(connection, query, table, account)
-        for query, table in ((entries, ENTRIES), (sa.select(BUDGET_CHANGES), BUDGET_CHANGES))
+        for query, table in (
+            (entries, tables.ENTRIES),
+            (sa.select(tables.BUDGET_CHANGES), tables.BUDGET_CHANGES),
+        )
     )
     return merge(*both, key=lambda link: link["seq"])
 
@@ -185,35 +184,37 @@ def _pages(
 
 def _last_links(connection: sa.Connection) -> dict[int, bool]:
     """For each account: whether its last link has the hash that it says."""
-    here = ACCOUNTS.c
+    here = tables.ACCOUNTS.c
     # Outer joins: SQLite would walk all entries to look for the few accounts, not the other way.
     entries = sa.select(*_ENTRY).select_from(
-        ACCOUNTS.outerjoin(
-            ENTRIES, (here.id == ENTRIES.c.account) & (here.seq == ENTRIES.c.seq)
-        ).outerjoin(EVENTS, EVENTS.c.id == ENTRIES.c.event)
+        tables.ACCOUNTS.outerjoin(
+            tables.ENTRIES,
+            (here.id == tables.ENTRIES.c.account) & (here.seq == tables.ENTRIES.c.seq),
+        ).outerjoin(tables.EVENTS, tables.EVENTS.c.id == tables.ENTRIES.c.event)
     )
-    changes = sa.select(BUDGET_CHANGES).select_from(
-        ACCOUNTS.outerjoin(
-            BUDGET_CHANGES,
-            (here.id == BUDGET_CHANGES.c.account) & (here.seq == BUDGET_CHANGES.c.seq),
+    changes = sa.select(tables.BUDGET_CHANGES).select_from(
+        tables.ACCOUNTS.outerjoin(
+            tables.BUDGET_CHANGES,
+            (here.id == tables.BUDGET_CHANGES.c.account)
+            & (here.seq == tables.BUDGET_CHANGES.c.seq),
         )
     )
     heads = {row.id: row.head for row in connection.execute(sa.select(here.id, here.head))}
     found = {}
     for link in connection.execute(entries).mappings():
         if link["account"] is not None and link["sha256"] is not None:
-            own = entry_hash(link["prev"], link["sha256"], cast("dict[str, Any]", link))
+            own = tables.entry_hash(link["prev"], link["sha256"], cast("dict[str, Any]", link))
             found[link["account"]] = heads[link["account"]] == link["hash"] == own
     for link in connection.execute(changes).mappings():
         if link["account"] is not None:
-            own = change_hash(link["prev"], cast("dict[str, Any]", link))
+            own = tables.change_hash(link["prev"], cast("dict[str, Any]", link))
             found[link["account"]] = heads[link["account"]] == link["hash"] == own
     return found
 
 
 def _last_budgets(connection: sa.Connection) -> dict[int, tuple[int, str | None]]:
     """How many changes of the budget each account had, and the last one."""
-    table = BUDGET_CHANGES.c
+    table = tables.BUDGET_CHANGES.c
     last = (
         sa.select(table.account, sa.func.count().label("n"), sa.func.max(table.seq).label("seq"))
         .group_by(table.account)
@@ -227,16 +228,16 @@ def _last_budgets(connection: sa.Connection) -> dict[int, tuple[int, str | None]
 
 def _counted(connection: sa.Connection) -> dict[int, tuple[int, int, Floats]]:
     """Of each account: its kinds, its charges, and the sums of their costs in plain floats."""
-    kinds = {row.id: row for row in connection.execute(EVENTS.select())}
+    kinds = {row.id: row for row in connection.execute(tables.EVENTS.select())}
     vectors = {}
     for number, row in kinds.items():
-        if kind_hash(row.event, row.costs) != bytes(row.sha256):
+        if tables.kind_hash(row.event, row.costs) != bytes(row.sha256):
             raise errors.LedgerError(
                 f"event {number} in the ledger must be as written, got a damaged row"
             )
         vectors[number] = Costs.from_json(row.costs).vector
     found: dict[int, tuple[int, int, Floats]] = {}
-    for account, event, n in connection.execute(EVENT_COUNTS.select()):
+    for account, event, n in connection.execute(tables.EVENT_COUNTS.select()):
         many, charges, sums = found.get(account, (0, 0, np.zeros(PLACES)))
         cost = vectors.get(event, np.full(PLACES, np.inf))
         found[account] = many + 1, charges + n, sums + n * cost if n > 0 else sums
@@ -271,7 +272,7 @@ def _account_problem(
 
 
 def _hash_at(connection: sa.Connection, account: int, seq: int) -> bytes | None:
-    for table in (ENTRIES, BUDGET_CHANGES):
+    for table in (tables.ENTRIES, tables.BUDGET_CHANGES):
         query = sa.select(table.c.hash).where(table.c.account == account, table.c.seq == seq)
         found = connection.execute(query).scalar()
         if found is not None:

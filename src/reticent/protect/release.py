@@ -20,17 +20,10 @@ from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.mechanism import FRESH_SECURE_NOISE
 from reticent.notebook_html import SHOWN, block, folded, more, pairs
+from reticent.protect import noise_scales
 from reticent.protect.checked_records import checked_records
 from reticent.protect.checked_start import refuse_other_start
 from reticent.protect.feature_names import checked_names, columns_of, feature_names, in_order
-from reticent.protect.noise_scales import (
-    composed_epsilon,
-    event_of,
-    kinds_of,
-    noise_plan,
-    scales_of,
-    with_scales,
-)
 from reticent.protect.noisy_query import minted, replacements
 from reticent.protect.plain_values import class_names, is_plain
 from reticent.protect.public_facts import followed_by, misfits
@@ -130,14 +123,14 @@ class Release:
     @property
     def noises(self) -> dict[str, AdditiveMechanism]:
         """The noise that each step says it was released with."""
-        plan = with_scales(self.recipe, self.scales, self.terms)
+        plan = noise_scales.with_scales(self.recipe, self.scales, self.terms)
         return {name: step.noise for name, step in plan.items()}
 
     @property
     def event(self) -> Event:
         """The whole release as an accountant sees it."""
-        plan = with_scales(self.recipe, self.scales, self.terms)
-        return event_of(plan, relation=self.terms.relation, delta=self.terms.delta)
+        plan = noise_scales.with_scales(self.recipe, self.scales, self.terms)
+        return noise_scales.event_of(plan, relation=self.terms.relation, delta=self.terms.delta)
 
     def logits(self, X: ArrayLike) -> Floats:
         """The recipe's scores: a column per class.
@@ -198,7 +191,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
     recipe = plain_recipe(recipe)
     if is_own(recipe):
         rows, labels = checked_records(recipe, rows, labels)
-    plan = noise_plan(recipe, terms)
+    plan = noise_scales.noise_plan(recipe, terms)
     return released_by(
         lambda: recipe.learn(rows, labels, plan),
         around=around,
@@ -252,7 +245,7 @@ def released_by(  # noqa: PLR0913 - as above
     stated = tuple(dict.fromkeys((*known, *stated, *around.stated)))
     claim = claim_of(recipe, terms, plan, stated)
     if charge is not None:
-        whole = event_of(plan, relation=terms.relation, delta=terms.delta)
+        whole = noise_scales.event_of(plan, relation=terms.relation, delta=terms.delta)
         charge(whole if charged is None else charged)
     before, resumed = replacements(), resumptions()
     tensors = learn()
@@ -262,7 +255,7 @@ def released_by(  # noqa: PLR0913 - as above
     found = Release(
         recipe=recipe,
         terms=terms,
-        scales=scales_of(plan),
+        scales=noise_scales.scales_of(plan),
         tensors=tensors,
         guarantee=claim,
         classes_=names,
@@ -332,7 +325,7 @@ def _refuse_other_numbers(recipe: Recipe, terms: Terms, plan: Plan, classes: int
 
 
 def _other_noise(recipe: Recipe, terms: Terms, plan: Plan) -> list[str]:
-    kinds, steps = kinds_of(recipe, terms), recipe.steps(terms)
+    kinds, steps = noise_scales.kinds_of(recipe, terms), recipe.steps(terms)
     fits = set(plan) == set(steps) and all(
         type(plan[name].noise) is kinds[name]
         and plan[name].noise.sensitivity == step.sensitivity
@@ -349,7 +342,7 @@ def claim_of(recipe: Recipe, terms: Terms, plan: Plan, stated: tuple[str, ...] =
 
     What a plug-in says of itself is stated: this package checks nothing but the composition.
     """
-    spent = composed_epsilon(plan, relation=terms.relation, delta=terms.delta)
+    spent = noise_scales.composed_epsilon(plan, relation=terms.relation, delta=terms.delta)
     if not spent <= terms.epsilon:
         raise InputError(f"epsilon must be >= {spent}, what the noise gives, got {terms.epsilon}")
     theorems = tuple(

@@ -3,16 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from reticent.report.numbers import (
-    decimal_range,
-    epsilon_of,
-    grade_of,
-    in_hundred,
-    measured_of,
-    share,
-    share_range,
-    surety,
-)
+from reticent.report import numbers
 from reticent.report.series import attack_on
 from reticent.results import Attack, Interval, Results
 from reticent.results.allowed import attack_allowance
@@ -56,9 +47,9 @@ def verdict(results: Results) -> Verdict:
 def told_apart(attack: Attack | None, found: Interval, *, enough: bool, still: str = "") -> str:
     """Whether a leak was found, and what its AUC means: how often the member of a pair is named."""
     often = (
-        f"shown a member and a stranger, the attack names the member {in_hundred(found.value)}"
-        f" times in 100 (between {in_hundred(found.low)} and {in_hundred(found.high)}); guessing"
-        " names it 50 times"
+        "shown a member and a stranger, the attack names the member"
+        f" {numbers.in_hundred(found.value)} times in 100 (between {numbers.in_hundred(found.low)}"
+        f" and {numbers.in_hundred(found.high)}); guessing names it 50 times"
     )
     if attack is None:
         return f"The document does not hold this attack's verdict: {often}."
@@ -83,14 +74,15 @@ def _others(results: Results) -> str:
     best = strongest(results.recommended.attacks)
     if best is None or best.name == results.conclusion.attack:
         return ""
-    return f" Most is found by {best.name} ({best.threat}): AUC {decimal_range(best.auc)}."
+    return f" Most is found by {best.name} ({best.threat}): AUC {numbers.decimal_range(best.auc)}."
 
 
 def _cost(results: Results) -> str:
     before, release = results.unprotected.accuracy, results.recommended
     return (
-        f"Accuracy goes from {share(before.value)} to {share(release.accuracy.value)}: a utility"
-        f" loss of {share_range(release.loss)}, over {_drawn(release.draws)} of the noise."
+        f"Accuracy goes from {numbers.share(before.value)} to"
+        f" {numbers.share(release.accuracy.value)}: a utility loss of"
+        f" {numbers.share_range(release.loss)}, over {_drawn(release.draws)} of the noise."
         f"{_balanced(results)}"
     )
 
@@ -100,9 +92,9 @@ def _balanced(results: Results) -> str:
     before, after = results.unprotected.by_class, results.recommended.by_class
     if before is None or after is None:
         return ""
-    was, is_now = (share(one.balanced_accuracy.value) for one in (before, after))
+    was, is_now = (numbers.share(one.balanced_accuracy.value) for one in (before, after))
     loss = after.balanced_loss
-    lost = "" if loss is None else f": a loss of {share_range(loss)}"
+    lost = "" if loss is None else f": a loss of {numbers.share_range(loss)}"
     return f" Each class counted alike, balanced accuracy goes from {was} to {is_now}{lost}."
 
 
@@ -121,8 +113,8 @@ def _check(results: Results) -> str:
         return "This release was not audited: its claim rests on its assumptions alone."
     few = "" if audit.reach is None else f"; {audit.reach}"
     return (
-        f"Its audit: {measured_of(audit)} with {surety(audit.measured.confidence)} confidence,"
-        f" claim {audit.verdict}{few}."
+        f"Its audit: {numbers.measured_of(audit)} with"
+        f" {numbers.surety(audit.measured.confidence)} confidence, claim {audit.verdict}{few}."
     )
 
 
@@ -142,23 +134,25 @@ def _warnings(results: Results) -> list[str]:
         found.append(f"{lost} The accuracy does not show it: see the recall of each class.")
     if results.conclusion.would_help is not None:
         found.append(
-            f"The recommended release loses {share_range(release.loss)} of its accuracy."
+            f"The recommended release loses {numbers.share_range(release.loss)} of its accuracy."
             f" {results.conclusion.would_help}"
         )
     left = attack_allowance(release)
     if left.attack is not None and left.broken:
         found.append(
-            f"An attack gets more out of the recommended release than {epsilon_of(release.claim)}"
-            f" allows: {left.attack.name} has AUC {decimal_range(left.attack.auc)}, and at most"
-            f" {left.limit} is allowed. Do not publish it."
+            "An attack gets more out of the recommended release than"
+            f" {numbers.epsilon_of(release.claim)} allows: {left.attack.name} has AUC"
+            f" {numbers.decimal_range(left.attack.auc)}, and at most {left.limit} is allowed."
+            " Do not publish it."
         )
     if left.note is not None:
         found.append(left.note)
     if release.audit is not None and release.audit.verdict == "refuted":
         found.append(
-            f"The audit refuted the claim of the recommended release: {measured_of(release.audit)},"
-            f" and {epsilon_of(release.claim)} is claimed. Do not publish it under this ε."
+            "The audit refuted the claim of the recommended release:"
+            f" {numbers.measured_of(release.audit)}, and {numbers.epsilon_of(release.claim)} is"
+            " claimed. Do not publish it under this ε."
         )
     if release.claim.grade in ("sampled", "published"):
-        found.append(f"Grade {grade_of(release.claim)}: {release.claim.grade.meaning}.")
+        found.append(f"Grade {numbers.grade_of(release.claim)}: {release.claim.grade.meaning}.")
     return found

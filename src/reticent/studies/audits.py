@@ -19,19 +19,7 @@ from reticent.data import load
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.parallel import map_tasks
 from reticent.protect import release_weights
-from reticent.studies.audit_trials import (
-    CENTRED,
-    LEARNERS,
-    NETWORK,
-    PLACES,
-    PURE_LEARNERS,
-    RELATIONS,
-    TOGETHER,
-    WEIGHTS,
-    Kind,
-    Trial,
-    audited,
-)
+from reticent.studies import audit_trials
 from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import SoftmaxHead
 
@@ -43,7 +31,7 @@ _AT_A_TIME = 25
 class Planted:
     """Code that adds a share of the noise its certificate names, on built data."""
 
-    kind: Kind
+    kind: audit_trials.Kind
     share: float
     audits: int
 
@@ -63,7 +51,7 @@ class Tight:
 class Audits:
     """All audits of the study."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[audit_trials.Kind, ...]
     planted: tuple[Planted, ...]
     tight: tuple[Tight, ...]
     audits: int = 200
@@ -81,55 +69,65 @@ _LONG = "noisy-gradient"
 """A hundred gradients in a transcript: an audit of 80 runs takes as long as another's of 1,500."""
 
 
-def _kinds() -> Iterator[Kind]:
+def _kinds() -> Iterator[audit_trials.Kind]:
     """Runs are so many that the claims could be refuted; see ``runs_to_refute``."""
-    for what in (WEIGHTS, CENTRED):
+    for what in (audit_trials.WEIGHTS, audit_trials.CENTRED):
         for noise in _NOISES:
-            for relation in RELATIONS:
-                yield Kind(what=what, relation=relation, **noise)  # type: ignore[arg-type]
-    yield Kind(what=TOGETHER, epsilons=(2.0,), runs=80)
-    for name in LEARNERS:
+            for relation in audit_trials.RELATIONS:
+                yield audit_trials.Kind(what=what, relation=relation, **noise)  # type: ignore[arg-type]
+    yield audit_trials.Kind(what=audit_trials.TOGETHER, epsilons=(2.0,), runs=80)
+    for name in audit_trials.LEARNERS:
         if name == _LONG:
-            yield Kind(what=name, epsilons=(2.0,), runs=80)
+            yield audit_trials.Kind(what=name, epsilons=(2.0,), runs=80)
         else:
-            yield Kind(what=name, epsilons=(2.0, 3.0), runs=400)
+            yield audit_trials.Kind(what=name, epsilons=(2.0, 3.0), runs=400)
 
 
 def _planted() -> Iterator[Planted]:
     """First the very audits of the proven releases, then longer ones that find what is nearer."""
     for kind in _kinds():
-        heads = kind.what in (WEIGHTS, CENTRED)
-        share = 0.25 if kind.what == WEIGHTS else 0.1
+        heads = kind.what in (audit_trials.WEIGHTS, audit_trials.CENTRED)
+        share = 0.25 if kind.what == audit_trials.WEIGHTS else 0.1
         yield Planted(kind=kind, share=share, audits=20 if heads else 10)
     for noise in _NOISES:
-        kind = Kind(what=WEIGHTS, epsilons=(2.0,), **noise)  # type: ignore[arg-type]
+        kind = audit_trials.Kind(what=audit_trials.WEIGHTS, epsilons=(2.0,), **noise)  # type: ignore[arg-type]
         runs = 60_000 if kind.delta > 0 else 20_000
         yield Planted(kind=replace(kind, runs=runs), share=0.5, audits=10)
-    for name in LEARNERS:
-        kind = Kind(what=name, epsilons=(2.0,), runs=800)
+    for name in audit_trials.LEARNERS:
+        kind = audit_trials.Kind(what=name, epsilons=(2.0,), runs=800)
         for share, audits in ((0.25, 3), (0.5, 1)) if name == _LONG else ((0.25, 10), (0.5, 10)):
             yield Planted(kind=kind, share=share, audits=audits)
 
 
-def _networks(runs: int) -> Iterator[Kind]:
+def _networks(runs: int) -> Iterator[audit_trials.Kind]:
     """DP-SGD, at a δ at which half of the noise is found in a thousand runs.
 
     At δ = 1e-5 that takes 25,000 (``runs_to_refute``), each of them six trainings.
     """
-    yield Kind(what=NETWORK, relation=RELATIONS[0], epsilons=(2.0,), delta=1e-2, runs=runs)
+    yield audit_trials.Kind(
+        what=audit_trials.NETWORK,
+        relation=audit_trials.RELATIONS[0],
+        epsilons=(2.0,),
+        delta=1e-2,
+        runs=runs,
+    )
 
 
-def _pure(runs: int = 400) -> Iterator[Kind]:
+def _pure(runs: int = 400) -> Iterator[audit_trials.Kind]:
     """Learners at δ = 0; of matrices the audit sees few directions of each answer (H.1)."""
-    for name, kind in PURE_LEARNERS.items():
+    for name, kind in audit_trials.PURE_LEARNERS.items():
         noise = kind.recipe.noises[0]
-        yield Kind(what=name, mechanism=noise, delta=0.0, epsilons=(2.0, 3.0), runs=runs)
+        yield audit_trials.Kind(
+            what=name, mechanism=noise, delta=0.0, epsilons=(2.0, 3.0), runs=runs
+        )
 
 
-def _places(runs: int) -> Iterator[Kind]:
+def _places(runs: int) -> Iterator[audit_trials.Kind]:
     """The other places for noise; a run of objective perturbation solves six heads."""
-    for name in PLACES:
-        yield Kind(what=name, epsilons=(2.0,), runs=100 if name == "objective" else runs)
+    for name in audit_trials.PLACES:
+        yield audit_trials.Kind(
+            what=name, epsilons=(2.0,), runs=100 if name == "objective" else runs
+        )
 
 
 SPECS: Mapping[str, Audits] = {
@@ -184,28 +182,32 @@ def study(spec: Audits, run: Run) -> Outcome:
     return Outcome(specifications=(spec,), tables=tuple(tables))
 
 
-def _true_trials(spec: Audits, kind: Kind) -> list[Trial]:
+def _true_trials(spec: Audits, kind: audit_trials.Kind) -> list[audit_trials.Trial]:
     """Digits and built data in turn."""
     return [
-        Trial(kind=kind, place=place, beta=spec.beta, built=place % 2 == 1)
+        audit_trials.Trial(kind=kind, place=place, beta=spec.beta, built=place % 2 == 1)
         for place in range(spec.audits)
     ]
 
 
-def _planted_trials(spec: Audits, part: Planted) -> list[Trial]:
+def _planted_trials(spec: Audits, part: Planted) -> list[audit_trials.Trial]:
     """Built data only: on others a quarter of the noise may still be enough for the claim."""
     return [
-        Trial(kind=part.kind, place=2 * i + 1, beta=spec.beta, share=part.share, built=True)
+        audit_trials.Trial(
+            kind=part.kind, place=2 * i + 1, beta=spec.beta, share=part.share, built=True
+        )
         for i in range(part.audits)
     ]
 
 
-def _found(trials: list[Trial], run: Run) -> list[dict[str, Any]]:
+def _found(trials: list[audit_trials.Trial], run: Run) -> list[dict[str, Any]]:
     """Their figures, kept a few at a time."""
     figures: list[dict[str, Any]] = []
     for start in range(0, len(trials), _AT_A_TIME):
         some = trials[start : start + _AT_A_TIME]
-        compute = partial(map_tasks, audited, some, jobs=run.jobs, on_done=run.steps.step)
+        compute = partial(
+            map_tasks, audit_trials.audited, some, jobs=run.jobs, on_done=run.steps.step
+        )
         figures += run.cell(("audits", some), compute, steps=len(some))
     return figures
 
@@ -228,7 +230,10 @@ def _tightness(part: Tight, beta: float) -> dict[str, Any]:
     )
     assert labels is not None
     released = release_weights(
-        head.fit(rows, labels), epsilon=part.epsilon, delta=part.delta, relation=RELATIONS[0]
+        head.fit(rows, labels),
+        epsilon=part.epsilon,
+        delta=part.delta,
+        relation=audit_trials.RELATIONS[0],
     )
     audit = release.audit_release(released, rows, labels, runs=part.runs, beta=beta)
     return {
@@ -246,7 +251,7 @@ _OF_HEADS = (
 _TERMS = ("release", "noise", "ε", "δ", "neighbours")
 
 
-def _terms(kind: Kind) -> tuple[str, ...]:
+def _terms(kind: audit_trials.Kind) -> tuple[str, ...]:
     epsilons = ", ".join(map(upper_text, kind.epsilons))
     return kind.what, kind.mechanism, epsilons, upper_text(kind.delta), kind.relation
 
@@ -279,9 +284,9 @@ def _proven_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table:
             "in the next table.",
             "Every audit has another data set, real digits and built ones in turn. ε of several "
             "values, and neighbours of both kinds, are taken in turn, too.",
-            f"{CENTRED}: the claim covers a noisy mean that the rows were centred by, and the "
-            f"audit sees the weights alone; {TOGETHER}: it sees both. Of a learner it sees every "
-            "noisy sum, and that equal answers give equal models.",
+            f"{audit_trials.CENTRED}: the claim covers a noisy mean that the rows were centred by, "
+            f"and the audit sees the weights alone; {audit_trials.TOGETHER}: it sees both. Of a "
+            "learner it sees every noisy sum, and that equal answers give equal models.",
         ),
     )
 
@@ -311,7 +316,7 @@ def _planted_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table
             "above the claim if the noise is Gaussian, which refutes nothing by itself. At ε = 2 "
             "and δ = 1e-5 half of a learner's noise takes about 25,000 runs in each world to be "
             "refuted for every mechanism, and a quarter about 600; at δ = 1e-2 1,000 and 90.",
-            *(_OF_HEADS if any(kind.what == WEIGHTS for kind in spec.kinds) else ()),
+            *(_OF_HEADS if any(kind.what == audit_trials.WEIGHTS for kind in spec.kinds) else ()),
         ),
     )
 

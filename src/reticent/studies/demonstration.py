@@ -12,14 +12,7 @@ from reticent.data import Dataset, load
 from reticent.results.table import Table
 from reticent.run.attacking import CANDIDATES
 from reticent.run.demo import DemoSpec, Prepared, parts_of
-from reticent.studies.before_after import (
-    COLUMNS,
-    Cell,
-    before_and_after,
-    means,
-    row_of,
-    verdict,
-)
+from reticent.studies import before_after
 from reticent.studies.trained import Outcome, Run
 
 
@@ -52,22 +45,28 @@ def study(spec: Demonstrations, run: Run) -> Outcome:
     return Outcome(specifications=(spec,), tables=(_table(spec, ended),))
 
 
-def _ended(spec: Demonstrations, images: Dataset, seed: int, jobs: int) -> Cell:
+def _ended(spec: Demonstrations, images: Dataset, seed: int, jobs: int) -> before_after.Cell:
     """The strongest black-box attack before and after, and what the release costs."""
     choices = dataclasses.replace(spec.demo.run, seed=seed, jobs=jobs)
     encoder = dataclasses.replace(spec.demo.encoder, seed=seed)
     demo = dataclasses.replace(spec.demo, run=choices, encoder=encoder)
     prepared = Prepared(spec=demo, images=parts_of(images, demo))
-    return before_and_after(prepared.data(demo.kind, lambda *_: None), choices, spec.epsilons, seed)
+    return before_after.before_and_after(
+        prepared.data(demo.kind, lambda *_: None), choices, spec.epsilons, seed
+    )
 
 
-def _table(spec: Demonstrations, cells: list[Cell]) -> Table:
+def _table(spec: Demonstrations, cells: list[before_after.Cell]) -> Table:
     costs = tuple(f"loss at ε = {epsilon:g}" for epsilon in spec.epsilons)
     return Table(
         title=f"The demonstration on {spec.seeds} draws from {spec.on}",
-        columns=(*COLUMNS, *costs),
-        rows=tuple(map(row_of, cells)),
-        notes=(verdict(cells), means(cells, spec.epsilons, f"{spec.on} images"), _reading(spec)),
+        columns=(*before_after.COLUMNS, *costs),
+        rows=tuple(map(before_after.row_of, cells)),
+        notes=(
+            before_after.verdict(cells),
+            before_after.means(cells, spec.epsilons, f"{spec.on} images"),
+            _reading(spec),
+        ),
     )
 
 

@@ -5,15 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reticent.accounting import account, calibrate_noise, comparison, side_by_side
-from reticent.guarantee import (
-    Event,
-    GaussianEvent,
-    LogisticEvent,
-    PoissonSampled,
-    Relation,
-    Repeated,
-    Sensitivity,
-)
+from reticent.guarantee import Relation, Sensitivity, events
 from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import Logistic
 from reticent.results.table import Table
@@ -40,15 +32,15 @@ class Plan:
         """As many as see the records so many times."""
         return -(-self.epochs * self.records // self.batch)
 
-    def event(self, kind: str, multiplier: float) -> Event:
+    def event(self, kind: str, multiplier: float) -> events.Event:
         """All steps; ``multiplier`` is the scale of the noise over the clip."""
-        step: Event = (
-            GaussianEvent(noise_multiplier=multiplier)
+        step: events.Event = (
+            events.GaussianEvent(noise_multiplier=multiplier)
             if kind == "gaussian"
-            else LogisticEvent(noise_multiplier=multiplier, norm="l2")
+            else events.LogisticEvent(noise_multiplier=multiplier, norm="l2")
         )
-        sampled = PoissonSampled(event=step, rate=self.batch / self.records)
-        return Repeated(event=sampled, count=self.steps)
+        sampled = events.PoissonSampled(event=step, rate=self.batch / self.records)
+        return events.Repeated(event=sampled, count=self.steps)
 
     def noise(self, kind: str) -> float:
         """The least multiplier that the tightest accountant allows."""

@@ -21,26 +21,14 @@ from reticent.guarantee.rounding import upper_text
 from reticent.protect.published.dpcl_steps import DPCLRun
 from reticent.randomness import seeded
 from reticent.results.table import Table
+from reticent.studies import dpcl_training
 from reticent.studies.dpcl import PUBLISHED_EPSILON
-from reticent.studies.dpcl_training import (
-    PAPER,
-    PARTS,
-    WAYS,
-    Images,
-    Job,
-    Training,
-    Way,
-    claimed_epsilon,
-    in_parts,
-    paper_spec,
-    trained,
-)
 from reticent.studies.trained import Outcome, Run
 from reticent.training.contrastive.networks import NetworkChoice
 
 ONE_SEED: Final = (
-    f"one training of each way; {PARTS} parts of the queries, as many fixed batches for the loss:"
-    " intervals say how well these trainings were measured, not how others would end"
+    f"one training of each way; {dpcl_training.PARTS} parts of the queries, as many fixed batches"
+    " for the loss: intervals say how well these trainings were measured, not how others would end"
 )
 METRICS: Final = ("loss", "gradient norm", "kNN", "probe")
 PAPERS_STEPS: Final = {"SimCLR": 78_125, "Barlow Twins": 39_062}
@@ -49,7 +37,7 @@ PART: Final = 16
 """Images of the step of ResNet-18 that is timed."""
 STEADY: Final = 2.0
 """A norm that stays within this factor “does not change so much”."""
-Found = Mapping[tuple[str, Way], list[list[dict[str, float]]]]
+Found = Mapping[tuple[str, dpcl_training.Way], list[list[dict[str, float]]]]
 """By loss and way: of each seed, the figures at each mark."""
 
 
@@ -61,7 +49,7 @@ class Figures:
     """
 
     on: str
-    training: Training
+    training: dpcl_training.Training
     records: int
     public: int = 256
     labelled: int = 3_000
@@ -69,7 +57,7 @@ class Figures:
     halved: bool = False
     """Images are halved in height and width, 2×2 means, for the sake of time."""
     losses: tuple[str, ...] = ("SimCLR", "Barlow Twins")
-    ways: tuple[Way, ...] = WAYS
+    ways: tuple[dpcl_training.Way, ...] = dpcl_training.WAYS
     seeds: int = 3
     first_seed: int = 0
     large: str = "resnet18"
@@ -81,7 +69,7 @@ class Figures:
         return self.training.marks
 
 
-_MNIST = Training(
+_MNIST = dpcl_training.Training(
     shape="14x14x1",
     augmentation="digits",
     architecture="strided",
@@ -120,7 +108,7 @@ def study(spec: Figures, run: Run) -> Outcome:
     """
     run.steps.plan(len(spec.losses) * len(spec.ways) * spec.seeds * spec.training.steps)
     images = _images(spec, run)
-    found: dict[tuple[str, Way], list[list[dict[str, float]]]] = {}
+    found: dict[tuple[str, dpcl_training.Way], list[list[dict[str, float]]]] = {}
     for seed in range(spec.first_seed, spec.first_seed + spec.seeds):
         for loss in spec.losses:
             for way in spec.ways:
@@ -132,18 +120,20 @@ def study(spec: Figures, run: Run) -> Outcome:
 
 
 def _cell(
-    spec: Figures, images: Images, what: tuple[str, Way, int], run: Run
+    spec: Figures, images: dpcl_training.Images, what: tuple[str, dpcl_training.Way, int], run: Run
 ) -> list[dict[str, float]]:
     loss, way, seed = what
-    job = Job(spec.training, PAPER[loss], seed)
+    job = dpcl_training.Job(spec.training, dpcl_training.PAPER[loss], seed)
     key = (spec.on, spec.records, spec.public, spec.labelled, spec.queries, spec.halved, job, way)
     before = run.steps.done
-    cell: list[dict[str, float]] = run.cell(key, trained, way, job, images, run.steps.step, steps=0)
+    cell: list[dict[str, float]] = run.cell(
+        key, dpcl_training.trained, way, job, images, run.steps.step, steps=0
+    )
     run.steps.reach(before + spec.training.steps)
     return cell
 
 
-def _images(spec: Figures, run: Run) -> Images:
+def _images(spec: Figures, run: Run) -> dpcl_training.Images:
     """Parts of the training images in their order, which no label decides; queries are others."""
     if spec.on == "digits":
         whole = _small(load("digits"), spec)
@@ -153,7 +143,7 @@ def _images(spec: Figures, run: Run) -> Images:
         queries = test.take(np.arange(spec.queries))
     ends = np.cumsum([0, spec.records, spec.public, spec.labelled])
     private, public, labelled = (whole.take(np.arange(start, end)) for start, end in pairwise(ends))
-    return Images(private=private, public=public, labelled=labelled, queries=queries)
+    return dpcl_training.Images(private=private, public=public, labelled=labelled, queries=queries)
 
 
 _PARTS: Final = ("train", "test")
@@ -182,8 +172,15 @@ def _timed(spec: Figures) -> dict[str, float]:
         features = math.prod(int(part) for part in size.split("x"))
         rows = seeded("timed").random((batch, features))
         training = replace(spec.training, architecture=name, shape=size, batch=batch)
-        published = paper_spec("published", Job(training, PAPER["SimCLR"], 0), batch)
-        one = DPCLRun(published, PAPER["SimCLR"].gradient, rows, NetworkChoice(name, size, views))
+        published = dpcl_training.paper_spec(
+            "published", dpcl_training.Job(training, dpcl_training.PAPER["SimCLR"], 0), batch
+        )
+        one = DPCLRun(
+            published,
+            dpcl_training.PAPER["SimCLR"].gradient,
+            rows,
+            NetworkChoice(name, size, views),
+        )
         one.step(np.arange(batch), 0)
         before = time.process_time()
         one.step(np.arange(batch), 1)
@@ -216,7 +213,8 @@ def _along(spec: Figures, found: Found, timed: Mapping[str, float]) -> Table:
 
 def _conditions(spec: Figures) -> tuple[str, ...]:
     claimed = {
-        loss: claimed_epsilon(PAPER[loss], spec.training, spec.records) for loss in spec.losses
+        loss: dpcl_training.claimed_epsilon(dpcl_training.PAPER[loss], spec.training, spec.records)
+        for loss in spec.losses
     }
     epsilons = ", ".join(f"{loss} {upper_text(value, 3)}" for loss, value in claimed.items())
     size = "halved in height and width, " if spec.halved else ""
@@ -276,7 +274,7 @@ class Sentence:
     said: str
     loss: str
     metric: str
-    ways: tuple[Way, Way | None]
+    ways: tuple[dpcl_training.Way, dpcl_training.Way | None]
     """The first is compared with the second at the end, or with its own first weights (None)."""
     sign: int
     """1 where the first is said to be larger, −1 smaller, 0 where it is said not to gain."""
@@ -347,7 +345,7 @@ def difference(sentence: Sentence, found: Found) -> Measured | None:
         (end[sentence.metric], own[sentence.metric]) for end, own in zip(ends, base, strict=True)
     ]
     if len(pairs) == 1:
-        parts = (in_parts(side[0], sentence.metric) for side in (ends, base))
+        parts = (dpcl_training.in_parts(side[0], sentence.metric) for side in (ends, base))
         pairs = list(zip(*parts, strict=True))
     return over_repeats([end - own for end, own in pairs]) if len(pairs) > 1 else None
 
@@ -371,7 +369,7 @@ def _judged(sentence: Sentence, found: Found) -> tuple[str, ...]:
     return (*words, str(apart), judged(sentence, apart))
 
 
-def _steady(way: Way, found: Found, spec: Figures) -> tuple[str, ...]:
+def _steady(way: dpcl_training.Way, found: Found, spec: Figures) -> tuple[str, ...]:
     """Largest over smallest norm from the second mark on, the worst seed."""
     ratios = []
     for seed in found["SimCLR", way]:

@@ -24,14 +24,8 @@ from reticent.protect.published.dpcl_steps import EMBEDDING, DPCLRun
 from reticent.protect.recipes.pate import public_text
 from reticent.protect.training_progress import FORMAT, follow_training
 from reticent.randomness import seeded
+from reticent.training.contrastive import networks
 from reticent.training.contrastive.barlow_twins import barlow_twins
-from reticent.training.contrastive.networks import (
-    ContrastiveNetwork,
-    NetworkChoice,
-    contrastive_network,
-    image_shape,
-    views_of,
-)
 from reticent.training.contrastive.nt_xent import nt_xent
 from reticent.training.encoders.evaluation import Memory, knn_accuracy, ridge_probe
 from reticent.training.encoders.torch_encoder import read_sealed
@@ -109,10 +103,12 @@ class Training:
     delta: float
     penalty: float
 
-    def network(self, features: int, seed: int) -> ContrastiveNetwork:
+    def network(self, features: int, seed: int) -> networks.ContrastiveNetwork:
         """Encoder and head with the first weights of this seed."""
-        image = image_shape(self.shape, features)
-        return contrastive_network(self.architecture, features, image, width=EMBEDDING, seed=seed)
+        image = networks.image_shape(self.shape, features)
+        return networks.contrastive_network(
+            self.architecture, features, image, width=EMBEDDING, seed=seed
+        )
 
 
 class Job(NamedTuple):
@@ -129,10 +125,10 @@ class Judge:
     def __init__(self, job: Job, images: Images) -> None:
         self.job, self.images = job, images
         features = images.private.features.shape[1]
-        self.image = image_shape(job.training.shape, features)
-        self.views = views_of(job.training.augmentation, features, self.image)
+        self.image = networks.image_shape(job.training.shape, features)
+        self.views = networks.views_of(job.training.augmentation, features, self.image)
 
-    def __call__(self, model: ContrastiveNetwork) -> dict[str, float]:
+    def __call__(self, model: networks.ContrastiveNetwork) -> dict[str, float]:
         """Loss, gradient norm, kNN and probe; all but the norm also part by part (``in_parts``)."""
         loss, norm = self._loss_and_norm(model)
         memory = self._memory(model)
@@ -143,7 +139,7 @@ class Judge:
         probe = ridge_probe(memory, penalty=self.job.training.penalty)
         return {"kNN": knn_accuracy(memory), "probe": probe}
 
-    def _parts(self, model: ContrastiveNetwork, memory: Memory) -> dict[str, float]:
+    def _parts(self, model: networks.ContrastiveNetwork, memory: Memory) -> dict[str, float]:
         """The same of parts of the queries, and the loss of as many fixed batches."""
         found: dict[str, float] = {}
         for part, queries in enumerate(np.array_split(np.arange(len(memory.queries)), PARTS)):
@@ -169,7 +165,7 @@ class Judge:
         halves = np.split(drawn.astype(np.float32), 2, axis=1)
         return torch.cat([self.views.view(inputs, torch.from_numpy(one)) for one in halves])
 
-    def _loss_and_norm(self, model: ContrastiveNetwork) -> tuple[float, float]:
+    def _loss_and_norm(self, model: networks.ContrastiveNetwork) -> tuple[float, float]:
         clipper = Clipper(model)
         try:
             with clipper.watch(len(self._pairs)):
@@ -186,7 +182,7 @@ class Judge:
             return nt_xent(one, other, temperature=self.job.loss.temperature)
         return barlow_twins(one, other)
 
-    def _memory(self, model: ContrastiveNetwork) -> Memory:
+    def _memory(self, model: networks.ContrastiveNetwork) -> Memory:
         """Features of the encoder alone, centred by those with labels."""
         labelled, queries = self.images.labelled, self.images.queries
         rows, asked = (self._encoded(model, data) for data in (labelled, queries))
@@ -199,7 +195,7 @@ class Judge:
             classes=len(labelled.classes),
         )
 
-    def _encoded(self, model: ContrastiveNetwork, data: Dataset) -> Floats:
+    def _encoded(self, model: networks.ContrastiveNetwork, data: Dataset) -> Floats:
         parts = []
         with torch.no_grad():
             for start in range(0, len(data), _ENCODED):
@@ -238,7 +234,9 @@ def _by_the_paper(
     training, loss, (judge, tell) = job.training, job.loss, told
     rows = images.private.features.astype(np.float64)
     multiplier = loss.coupling if way == "published" else loss.naive
-    network = NetworkChoice(training.architecture, training.shape, training.augmentation, job.seed)
+    network = networks.NetworkChoice(
+        training.architecture, training.shape, training.augmentation, job.seed
+    )
     spec = paper_spec(way, job, len(rows))
     run = DPCLRun(spec, multiplier, rows, network)
     run.noise = spec.gradient_noise(_gradient_multiplier(way, loss))

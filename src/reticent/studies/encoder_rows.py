@@ -10,13 +10,7 @@ from scipy import stats
 
 from reticent.arrays import Floats, Integers
 from reticent.results.table import Table
-from reticent.training.encoders.evaluation import (
-    LABELS_PER_CLASS,
-    Memory,
-    few_label_probes,
-    knn_accuracy,
-    label_draws,
-)
+from reticent.training.encoders import evaluation
 
 CONFIDENCE: Final = 0.95
 
@@ -30,7 +24,7 @@ class Probing:
     queries: int = 5_000
     label_draws: int = 12
     penalty: float = 3.0
-    per_class: tuple[int, ...] = LABELS_PER_CLASS
+    per_class: tuple[int, ...] = evaluation.LABELS_PER_CLASS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +40,11 @@ class Labelled:
 
 def probed(features: tuple[Floats, Floats], data: Labelled, spec: Probing) -> dict[str, Any]:
     """Accuracies of one encoder's features of rows and queries: plain values, to be kept."""
-    memory = Memory.of(*_in_order(features, data), classes=data.classes)
+    memory = evaluation.Memory.of(*_in_order(features, data), classes=data.classes)
     probes = {
-        str(number): few_label_probes(
+        str(number): evaluation.few_label_probes(
             memory,
-            label_draws(
+            evaluation.label_draws(
                 memory.labels,
                 per_class=number,
                 draws=spec.label_draws,
@@ -60,7 +54,7 @@ def probed(features: tuple[Floats, Floats], data: Labelled, spec: Probing) -> di
         ).tolist()
         for number in spec.per_class
     }
-    return {"probes": probes, "knn": knn_accuracy(memory)}
+    return {"probes": probes, "knn": evaluation.knn_accuracy(memory)}
 
 
 def _in_order(features: tuple[Floats, Floats], data: Labelled) -> tuple[Any, ...]:

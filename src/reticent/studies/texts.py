@@ -17,14 +17,7 @@ from reticent.guarantee import Relation
 from reticent.results.table import Table
 from reticent.run.attacking import CANDIDATES
 from reticent.run.spec import RunData, RunSpec
-from reticent.studies.before_after import (
-    COLUMNS,
-    Cell,
-    before_and_after,
-    means,
-    row_of,
-    verdict,
-)
+from reticent.studies import before_after
 from reticent.studies.trained import Outcome, Run
 from reticent.training.encoders.base import Encoder
 from reticent.training.encoders.cache import cached_features
@@ -115,7 +108,7 @@ def _joined(one: Dataset, other: Dataset) -> Dataset:
     )
 
 
-def _ended(spec: Texts, data: Dataset, seed: int) -> Cell:
+def _ended(spec: Texts, data: Dataset, seed: int) -> before_after.Cell:
     parts = split(data, sizes=dict(spec.sizes), seed=seed, stratify=data.labels)
     taken = {role: data.take(parts[role]) for role in spec.sizes}
     roles = RunData(
@@ -126,21 +119,21 @@ def _ended(spec: Texts, data: Dataset, seed: int) -> Cell:
         own=taken["own"],
         test=_joined(taken["others"], taken["own"]),
     )
-    return before_and_after(roles, spec.run, spec.epsilons, seed)
+    return before_after.before_and_after(roles, spec.run, spec.epsilons, seed)
 
 
-def _table(spec: Texts, data: Dataset, cells: list[Cell]) -> Table:
+def _table(spec: Texts, data: Dataset, cells: list[before_after.Cell]) -> Table:
     costs = tuple(f"loss at ε = {epsilon:g}" for epsilon in spec.epsilons)
     sizes = ", ".join(f"{number:,} {role}" for role, number in spec.sizes.items())
     learners = sorted({name for cell in cells for name in cell["learners"]})
     grades = sorted({cell["grade"] for cell in cells})
     return Table(
         title=f"Texts of {spec.on}: heads on MiniLM's vectors, attacked and protected",
-        columns=(*COLUMNS, *costs),
-        rows=tuple(map(row_of, cells)),
+        columns=(*before_after.COLUMNS, *costs),
+        rows=tuple(map(before_after.row_of, cells)),
         notes=(
-            verdict(cells),
-            means(cells, spec.epsilons, f"{len(data):,} texts"),
+            before_after.verdict(cells),
+            before_after.means(cells, spec.epsilons, f"{len(data):,} texts"),
             f"{sizes} of {len(data.classes)} classes; recommended releases ({', '.join(learners)},"
             f" {', '.join(grades)}) at δ = {spec.delta:g}; neighbours: add-remove; unit: one text."
             f" The attack is the one of {len(CANDIDATES)} that was strongest on shadow targets, and"

@@ -11,14 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from reticent.arrays import FrozenMapping
 from reticent.bounds import SoftmaxAnswers
-from reticent.guarantee import (
-    BoundedRangeEvent,
-    Event,
-    GaussianEvent,
-    PureEvent,
-    Sensitivity,
-    ZcdpEvent,
-)
+from reticent.guarantee import Sensitivity, events
 from reticent.mechanisms import (
     AdditiveMechanism,
     Exponential,
@@ -48,7 +41,7 @@ class Family(NamedTuple):
     """Releases of one kind by their scale over ``bound``: what an accountant sees of one."""
 
     bound: float
-    event: Callable[[float], Event]
+    event: Callable[[float], events.Event]
 
 
 def kind_of(mechanism: str) -> Kind:
@@ -85,7 +78,7 @@ def noise_of(
     return noise
 
 
-def events_of(noise: Mechanism) -> tuple[Event, ...]:
+def events_of(noise: Mechanism) -> tuple[events.Event, ...]:
     """One answer as accountants may see it: each of these is true of it."""
     if isinstance(noise, CoordinatewiseMechanism):
         return noise.event(), noise.event_l2()
@@ -95,7 +88,7 @@ def events_of(noise: Mechanism) -> tuple[Event, ...]:
 def families(kind: Kind, sensitivity: Sensitivity) -> tuple[Family, ...]:
     """The same for every scale, to be searched through."""
     if issubclass(kind, Gaussian):
-        return (Family(sensitivity.require_l2(kind.name), _multiplied(GaussianEvent)),)
+        return (Family(sensitivity.require_l2(kind.name), _multiplied(events.GaussianEvent)),)
     if issubclass(kind, CoordinatewiseMechanism):
         return (
             Family(sensitivity.require_l1(kind.name), _multiplied(kind.event_type, norm="l1")),
@@ -103,13 +96,13 @@ def families(kind: Kind, sensitivity: Sensitivity) -> tuple[Family, ...]:
         )
     if issubclass(kind, Exponential):  # ε-bounded-range and, by that, ρ = ε²/8
         return (
-            Family(sensitivity.range_bound, lambda s: BoundedRangeEvent(epsilon=1 / s)),
-            Family(sensitivity.range_bound, lambda s: ZcdpEvent(rho=1 / (8 * s * s))),
+            Family(sensitivity.range_bound, lambda s: events.BoundedRangeEvent(epsilon=1 / s)),
+            Family(sensitivity.range_bound, lambda s: events.ZcdpEvent(rho=1 / (8 * s * s))),
         )
     # Permute-and-flip is not bounded-range: no more is used than that it is ε-DP.
     selects = issubclass(kind, PermuteAndFlip)
     bound = sensitivity.range_bound if selects else sensitivity.require_l2(kind.name)
-    return (Family(bound, lambda s: PureEvent(epsilon=1 / s)),)
+    return (Family(bound, lambda s: events.PureEvent(epsilon=1 / s)),)
 
 
 def is_pure(kind: Kind) -> bool:
@@ -129,9 +122,9 @@ def logit_noise(noise: Mechanism) -> float:
     return noise.scale * (math.pi / math.sqrt(6) if isinstance(noise, Exponential) else 1.0)
 
 
-def _multiplied(kind: Any, **fixed: str) -> Callable[[float], Event]:
-    def event(multiplier: float) -> Event:
-        found: Event = kind(noise_multiplier=multiplier, **fixed)
+def _multiplied(kind: Any, **fixed: str) -> Callable[[float], events.Event]:
+    def event(multiplier: float) -> events.Event:
+        found: events.Event = kind(noise_multiplier=multiplier, **fixed)
         return found
 
     return event

@@ -19,24 +19,8 @@ from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Relation
 from reticent.protect.noisy_query import sampled_records
 from reticent.protect.recipe import Affine, Plan, Recipe, Step, Tensors
-from reticent.protect.recipes.head_start import (
-    HEAD_WEIGHTS,
-    check_start,
-    learnt_head,
-    refuse_other_start,
-    released_head,
-    start_from,
-    steps_with_head,
-)
+from reticent.protect.recipes import head_start, sampled_gradients
 from reticent.protect.recipes.linear import EXP, NOISY_SUMS, OWN_CLASS, UNIT_ROWS
-from reticent.protect.recipes.sampled_gradients import (
-    COINS,
-    GRADIENTS,
-    PER_EXAMPLE,
-    SLOTS,
-    SampledGradients,
-    batch_of,
-)
 from reticent.protect.terms import NO_SEARCH, Terms
 from reticent.protect.training_progress import training_progress
 from reticent.validation import InputError, count
@@ -78,7 +62,7 @@ _PUBLIC: Final = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NetworkRecipe(SampledGradients, Recipe):
+class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
     """A classifier by DP-SGD from public first weights."""
 
     name: ClassVar[str] = "network"
@@ -137,7 +121,7 @@ class NetworkRecipe(SampledGradients, Recipe):
         sampled = terms.relation is Relation.ADD_REMOVE and terms.records_touched == 1
         public = public_weights(options.get("architecture", "mlp"))
         otherwise: dict[str, Any] = {
-            "batch": batch_of(
+            "batch": sampled_gradients.batch_of(
                 options.get("batch"), records, otherwise=BATCH if sampled else records
             ),
             "physical": _PHYSICAL_PUBLIC if public else 64,
@@ -151,7 +135,7 @@ class NetworkRecipe(SampledGradients, Recipe):
         if min(self.record_shape) < 1 or math.prod(self.record_shape) != self.features:
             raise InputError(f"shape must hold {self.features} numbers, got {self.shape!r}")
         self.check_training()
-        check_start(self)
+        head_start.check_start(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Without what is not asked for: older certificates do not have it."""
@@ -192,9 +176,16 @@ class NetworkRecipe(SampledGradients, Recipe):
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
-        bits = (SLOTS,) if self.exact else ()
+        bits = (sampled_gradients.SLOTS,) if self.exact else ()
         head = (UNIT_ROWS,) if self.head_share else ()
-        return (PER_EXAMPLE, *bits, COINS, *head, NOISY_SUMS, OWN_CLASS)
+        return (
+            sampled_gradients.PER_EXAMPLE,
+            *bits,
+            sampled_gradients.COINS,
+            *head,
+            NOISY_SUMS,
+            OWN_CLASS,
+        )
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -208,7 +199,11 @@ class NetworkRecipe(SampledGradients, Recipe):
     def steps(self, terms: Terms) -> dict[str, Step]:
         """The clipped gradient sum of a sample, as often as there are steps; before it the head."""
         descent = self.gradient_step(terms)
-        return steps_with_head(self, terms, descent) if self.head_share else {GRADIENTS: descent}
+        return (
+            head_start.steps_with_head(self, terms, descent)
+            if self.head_share
+            else {sampled_gradients.GRADIENTS: descent}
+        )
 
     @property
     def slots(self) -> int:
@@ -253,11 +248,11 @@ class NetworkRecipe(SampledGradients, Recipe):
     @property
     def start_width(self) -> int | None:
         """The features that its head reads, where it starts from a released one."""
-        return self.shapes()[HEAD_WEIGHTS][1] if self.start else None
+        return self.shapes()[head_start.HEAD_WEIGHTS][1] if self.start else None
 
     def refuse_other_start(self, start: UsedStart) -> None:
         """Raise where the head on disk is not the one of the terms."""
-        refuse_other_start(self.start, start)
+        head_start.refuse_other_start(self.start, start)
 
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
         """Noisy steps from the public first weights; progress and checkpoints as they are asked."""
@@ -271,10 +266,12 @@ class NetworkRecipe(SampledGradients, Recipe):
             run.gradients.one_thread_if_small(),
         ):
             if self._from_head and not progress.taken:
-                start_from(run, self._head(run.model, rows, labels, plan))
+                head_start.start_from(run, self._head(run.model, rows, labels, plan))
             for _ in progress.steps(self.steps_taken):
                 total = run.total(records, sampled_records(rows, labels, self.rate))
-                run.step(plan[GRADIENTS].release(total) / (self.rate * self.records))
+                run.step(
+                    plan[sampled_gradients.GRADIENTS].release(total) / (self.rate * self.records)
+                )
         return {
             name: np.asarray(one.numpy(), dtype=np.float64) for name, one in run.released().items()
         }
@@ -310,11 +307,13 @@ class NetworkRecipe(SampledGradients, Recipe):
     def _head(self, model: nn.Module, rows: Floats, labels: Array, plan: Plan) -> Affine:
         """The released one, or one on the features that the public weights make of each record."""
         if self.start:
-            return released_head(self.start, self.start_sha256)
+            return head_start.released_head(self.start, self.start_sha256)
         from reticent.training.fine_tuning.partly import PartlyTrained, frozen_features
 
         assert isinstance(model, PartlyTrained)
-        return learnt_head(self, frozen_features(model, self._tensors(rows)), labels, plan)
+        return head_start.learnt_head(
+            self, frozen_features(model, self._tensors(rows)), labels, plan
+        )
 
     def _tensors(self, rows: Floats) -> torch.Tensor:
         from reticent.training.encoders.torch_extra import torch

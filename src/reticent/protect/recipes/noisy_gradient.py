@@ -15,14 +15,8 @@ from reticent.arrays import Floats, Floats32, Integers
 from reticent.guarantee import Sensitivity
 from reticent.mechanisms.profiles import gaussian
 from reticent.protect.recipe import Affine, Plan, PlannedStep, Step, Tensors
+from reticent.protect.recipes import linear
 from reticent.protect.recipes.exact_rows import on_grid, unit_rows
-from reticent.protect.recipes.linear import (
-    EXP,
-    STATED,
-    LinearRecipe,
-    layer_tensors,
-    other_constants,
-)
 from reticent.protect.recipes.mean import exact_sum
 from reticent.protect.recipes.preconditioner import (
     UNKNOWN_SPREAD,
@@ -59,12 +53,12 @@ REACH = 2.0**13
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class GradientRecipe(LinearRecipe):
+class GradientRecipe(linear.LinearRecipe):
     """A linear softmax head by noisy full-batch gradients on whitened unit rows."""
 
     name: ClassVar[str] = "noisy-gradient"
     options: ClassVar[tuple[str, ...]] = ("longest_step",)
-    stated: ClassVar[tuple[str, ...]] = (*STATED, EXP)
+    stated: ClassVar[tuple[str, ...]] = (*linear.STATED, linear.EXP)
 
     steps_taken: int = 100
     clip: float = 0.1
@@ -100,7 +94,7 @@ class GradientRecipe(LinearRecipe):
         """
         earlier = self.intercept == 0 and self.classes > 2
         own = replace(self, intercept=intercept_of(self.classes)) if earlier else self
-        return other_constants(own, terms)
+        return linear.other_constants(own, terms)
 
     @property
     def width(self) -> int:
@@ -145,7 +139,7 @@ class GradientRecipe(LinearRecipe):
         length = math.sqrt(max(1 - float(mean @ mean), 1e-3))
         layer: Floats = (entries[: self.features] / length).T
         offsets = self.intercept * entries[self.features :].sum(axis=0)
-        return layer_tensors(Affine(np.ascontiguousarray(layer), offsets - layer @ mean))
+        return linear.layer_tensors(Affine(np.ascontiguousarray(layer), offsets - layer @ mean))
 
     def gathered(self, std: float, *, records: float, spread: float) -> float:
         """The noise on a logit after all steps, if each had length 1; at most."""

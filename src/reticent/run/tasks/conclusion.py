@@ -4,18 +4,7 @@ from reticent.audit.blind_check import BlindCheck
 from reticent.guarantee.rounding import upper_text
 from reticent.results import Attack, allowed, document
 from reticent.results.task_results import Measure, TaskConclusion, TaskModel, TaskRelease
-from reticent.run.conclusion import (
-    WHO,
-    attack_named,
-    attack_sentence,
-    audit_sentence,
-    capitalised,
-    contradiction,
-    fair_headline,
-    promise_of,
-    strongest,
-    too_few,
-)
+from reticent.run import conclusion
 
 
 def concluded(
@@ -28,23 +17,26 @@ def concluded(
 ) -> TaskConclusion:
     """What leaks now, what leaks after, what it costs, and what is promised."""
     chosen = next(iter(strengths))
-    first, last = attack_named(before.attacks, chosen), attack_named(release.attacks, chosen)
+    first, last = (
+        conclusion.attack_named(before.attacks, chosen),
+        conclusion.attack_named(release.attacks, chosen),
+    )
     left = allowed.attack_allowance(release)
     two_kinds = str(blind) if blind is not None and blind.differs else None
     return TaskConclusion(
-        headline=fair_headline(_headline(before.attacks, release), two_kinds),
+        headline=conclusion.fair_headline(_headline(before.attacks, release), two_kinds),
         sentences=(
-            strongest(chosen, strengths),
-            *too_few(last),
-            attack_sentence("Without protection", first),
-            f"{attack_sentence('The release', last)} Its guarantee leaves no attack more than"
-            f" {upper_text(left.once, 3)}{left.about}.",
+            conclusion.strongest(chosen, strengths),
+            *conclusion.too_few(last),
+            conclusion.attack_sentence("Without protection", first),
+            f"{conclusion.attack_sentence('The release', last)} Its guarantee leaves no attack more"
+            f" than {upper_text(left.once, 3)}{left.about}.",
             *filter(None, (left.note,)),
             *price(before, release),
             f"Its guarantee: {release.claim.text}. It covers every attack, these and stronger ones,"
             " under the assumptions listed below.",
-            *audit_sentence(release),
-            *(() if blind is None else (f"{capitalised(str(blind))}.",)),
+            *conclusion.audit_sentence(release),
+            *(() if blind is None else (f"{conclusion.capitalised(str(blind))}.",)),
             *notes,
         ),
         attack=chosen,
@@ -89,8 +81,8 @@ def _both(one: Measure, other: Measure) -> str:
 
 def _headline(before: tuple[Attack, ...], release: TaskRelease) -> str:
     """The first sentence that is true."""
-    promise, left = promise_of(release), allowed.attack_allowance(release)
-    if broken := contradiction(release, promise, left):
+    promise, left = conclusion.promise_of(release), allowed.attack_allowance(release)
+    if broken := conclusion.contradiction(release, promise, left):
         return f"{document.DO_NOT_PUBLISH}: {broken}."
     leaks = any(one.leaks for one in before)
     still = any(one.leaks for one in release.attacks)
@@ -103,4 +95,8 @@ def _headline(before: tuple[Attack, ...], release: TaskRelease) -> str:
             f"no leak was found, before protection or after it; {promise} holds against attacks"
             " that were not tried, too."
         )
-    return f"Published as it is, this model tells {WHO}; {rest}" if leaks else capitalised(rest)
+    return (
+        f"Published as it is, this model tells {conclusion.WHO}; {rest}"
+        if leaks
+        else conclusion.capitalised(rest)
+    )

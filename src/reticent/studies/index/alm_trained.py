@@ -3,19 +3,7 @@
 from typing import Final
 
 from reticent.studies.alm_table1 import TABLE_1
-from reticent.studies.index.entry import (
-    Document,
-    Entry,
-    Held,
-    Ours,
-    Reader,
-    computed,
-    figure_at,
-    missing,
-    notes_of,
-    read_from,
-    rows_of,
-)
+from reticent.studies.index import entry
 
 _FIG1: Final = "alm-fig1-cifar10"
 _NO = {
@@ -24,7 +12,7 @@ _NO = {
 }
 
 
-def setup() -> Ours:
+def setup() -> entry.Ours:
     """The defaults of ``SimCLRSpec`` are those of the example that the paper cites."""
     from reticent.training.contrastive.simclr import SimCLRSpec
     from reticent.training.encoders.convolutional import ConvolutionalConfig
@@ -33,64 +21,64 @@ def setup() -> Ours:
     own = (spec.architecture, spec.temperature, spec.learning_rate, spec.epochs, spec.batch)
     config = ConvolutionalConfig(channels=3, height=32, width=32)
     same = own == ("conv", 0.1, 1e-3, 20, 525) and (config.filters, config.dimension) == (128, 128)
-    return Held(same, "SimCLRSpec()")
+    return entry.Held(same, "SimCLRSpec()")
 
 
-def figure_of(file: str) -> Reader:
+def figure_of(file: str) -> entry.Reader:
     """What a committed figure says of the paper's sentences, all of them together."""
 
-    @read_from(file)
-    def read(document: Document) -> Ours:
+    @entry.read_from(file)
+    def read(document: entry.Document) -> entry.Ours:
         notes = [one for table in document["tables"] for one in table["notes"] if "“" in one]
-        return Held(
+        return entry.Held(
             bool(notes) and not any("does not hold" in note for note in notes), "; ".join(notes)
         )
 
     return read
 
 
-def claim(words: str, grade: str = "published") -> Reader:
+def claim(words: str, grade: str = "published") -> entry.Reader:
     """A sentence about Fig. 1 in the notes of the committed file: holds at every ε, or not."""
 
-    @read_from(_FIG1)
-    def read(document: Document) -> Ours:
+    @entry.read_from(_FIG1)
+    def read(document: entry.Document) -> entry.Ours:
         begin = f"{grade}: “{words}"
-        notes = notes_of(document, begin)
+        notes = entry.notes_of(document, begin)
         said = "; ".join(note.removeprefix(begin).strip(" ”,:.") for note in notes)
-        return Held(bool(notes) and all("holds at every ε" in note for note in notes), said)
+        return entry.Held(bool(notes) and all("holds at every ε" in note for note in notes), said)
 
     return read
 
 
-def smallest_loss(most: float) -> Reader:
+def smallest_loss(most: float) -> entry.Reader:
     """Whether a row of logistic noise with a sampled sensitivity loses less, at any ε of Fig. 1."""
 
-    @read_from(_FIG1)
-    def read(document: Document) -> Ours:
+    @entry.read_from(_FIG1)
+    def read(document: entry.Document) -> entry.Ours:
         kind = ("published", "logistic")
-        own = [row for row in rows_of(document) if (row["grade"], row["mechanism"]) == kind]
+        own = [row for row in entry.rows_of(document) if (row["grade"], row["mechanism"]) == kind]
         best = min(own, key=lambda row: float(row["loss"]))
-        return Held(float(best["loss"]) < most, f"least {best['loss']}, at ε = {best['ε']}")
+        return entry.Held(float(best["loss"]) < most, f"least {best['loss']}, at ε = {best['ε']}")
 
     return read
 
 
-@read_from("alm-layers")
-def layers(document: Document) -> Ours:
+@entry.read_from("alm-layers")
+def layers(document: entry.Document) -> entry.Ours:
     """Utility loss grows with the number of protected layers, somewhere and never the contrary."""
-    notes = notes_of(document, "the loss")
+    notes = entry.notes_of(document, "the loss")
     said = "; ".join(note.partition(": ")[2].rstrip(".") for note in notes)
-    return Held(all("holds at ε" in note for note in notes), f"{said} (digits)")
+    return entry.Held(all("holds at ε" in note for note in notes), f"{said} (digits)")
 
 
-def _figures(number: int) -> list[Entry]:
+def _figures(number: int) -> list[entry.Entry]:
     """Fig. 2, and Fig. 1 of the sets that are missing."""
     return [
-        Entry(
+        entry.Entry(
             item=f"Fig. {number}, {data}",
             source=f"Figure {number}",
             published="curves",
-            ours=missing(what),
+            ours=entry.missing(what),
             command=f"alm fig{number} --on {data.lower().replace('-', '')} --data DIR",
         )
         for data, what in _NO.items()
@@ -98,41 +86,41 @@ def _figures(number: int) -> list[Entry]:
 
 
 TRAINED: Final = (
-    Entry(
+    entry.Entry(
         item="Algorithm 1 query handler",
         source="Algorithm 1, Section 5",
         published="an answer from noisy weights",
-        ours=Reader(_FIG1, lambda _: Held(True, "release_weights")),
+        ours=entry.Reader(_FIG1, lambda _: entry.Held(True, "release_weights")),
         command="alm fig1 --on cifar10 --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="Table 1, L2 of CIFAR-10 (λ = .01)",
         source="Table 1, L2",
         published="0.013842",
-        ours=figure_at("alm-table1", 0, "L2", penalty="0.01"),
+        ours=entry.figure_at("alm-table1", 0, "L2", penalty="0.01"),
         command="alm table1 --on cifar10 --data DIR",
         tolerance=0.0014,
     ),
-    Entry(
+    entry.Entry(
         item="Table 1, L1 of CIFAR-10 (λ = .01)",
         source="Table 1, L1",
         published="0.017492",
-        ours=figure_at("alm-table1", 0, "L1", penalty="0.01"),
+        ours=entry.figure_at("alm-table1", 0, "L1", penalty="0.01"),
         command="alm table1 --on cifar10 --data DIR",
         tolerance=0.0017,
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"Table 1, {data}",
             source="Table 1",
             published=f"{TABLE_1[data][0]} / {TABLE_1[data][1]}",
-            ours=missing(what),
+            ours=entry.missing(what),
             command=f"alm table1 --on {data.lower().replace('-', '')} --data DIR",
         )
         for data, what in _NO.items()
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"Fig. 1, CIFAR-10: {words}",
             source="Figure 1 and Section 6.1",
             published=words,
@@ -144,7 +132,7 @@ TRAINED: Final = (
             ("Gaussian loses significantly more", "Gaussian clearly worse than both"),
         )
     ),
-    Entry(
+    entry.Entry(
         item="Fig. 1, CIFAR-10 with the paper's SimCLR encoder",
         source="Figure 1 and Section 6.1",
         published="curves",
@@ -152,14 +140,14 @@ TRAINED: Final = (
         command="alm fig1 --on cifar10-simclr --data DIR",
     ),
     *_figures(1),
-    Entry(
+    entry.Entry(
         item="Fig. 2, CIFAR-10",
         source="Figure 2 and Section 6.2",
         published="attack accuracy about .5 under noise, loss against it",
         ours=figure_of("alm-fig2-cifar10"),
         command="alm fig2 --on cifar10 --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="Fig. 2, CIFAR-10 with the paper's SimCLR encoder",
         source="Figure 2 and Section 6.2",
         published="attack accuracy about .5 under noise, loss against it",
@@ -167,70 +155,70 @@ TRAINED: Final = (
         command="alm fig2 --on cifar10-simclr-10k --data DIR",
     ),
     *_figures(2),
-    Entry(
+    entry.Entry(
         item="baseline attack, CIFAR-10",
         source="Section 6.2",
         published="0.62",
-        ours=figure_at("alm-fig2-cifar10", 0, "attack", mechanism="none"),
+        ours=entry.figure_at("alm-fig2-cifar10", 0, "attack", mechanism="none"),
         command="alm fig2 --on cifar10 --data DIR",
         tolerance=0.02,
     ),
-    Entry(
+    entry.Entry(
         item="baseline attack, CIFAR-10 with the paper's SimCLR encoder",
         source="Section 6.2",
         published="0.62",
-        ours=figure_at("alm-fig2-cifar10-simclr-10k", 0, "attack", mechanism="none"),
+        ours=entry.figure_at("alm-fig2-cifar10-simclr-10k", 0, "attack", mechanism="none"),
         command="alm fig2 --on cifar10-simclr-10k --data DIR",
         tolerance=0.02,
     ),
-    Entry(
+    entry.Entry(
         item="baseline attack, MNIST pixels in CIFAR-10's place",
         source="Section 6.2, CIFAR-10",
         published="0.62",
-        ours=figure_at("alm-attack", 0, "accuracy", attack="ALM's shadow network"),
+        ours=entry.figure_at("alm-attack", 0, "accuracy", attack="ALM's shadow network"),
         command="alm attack --on mnist5k",
         tolerance=0.02,
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"baseline attack, {data}",
             source="Section 6.2",
             published=value,
-            ours=missing(what),
+            ours=entry.missing(what),
             command=f"alm fig2 --on {data.lower().replace('-', '')} --data DIR",
         )
         for (data, what), value in zip(_NO.items(), ("0.71", "0.61"), strict=True)
     ),
-    Entry(
+    entry.Entry(
         item="attack after noise about 50 %",
         source="Section 6.2",
         published="0.5",
-        ours=figure_at("alm-fig2-cifar10", 0, "attack", mechanism="logistic", epsilon="1"),
+        ours=entry.figure_at("alm-fig2-cifar10", 0, "attack", mechanism="logistic", epsilon="1"),
         command="alm fig2 --on cifar10 --data DIR",
         tolerance=0.02,
     ),
-    Entry(
+    entry.Entry(
         item="loss < 5 %",
         source="Abstract",
         published="utility loss below 5 %",
         ours=smallest_loss(0.05),
         command="alm fig1 --on cifar10 --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="loss < 10 % at ε < 1",
         source="Section 1, final contribution",
         published="utility loss below 10 % at ε < 1",
         ours=claim("loss < 10 % at ε < 1"),
         command="alm fig1 --on cifar10 --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="SimCLR set-up",
         source="Section 6.1, Keras example",
         published="4 × [conv 128, stride 2], dense 128; τ = .1, Adam 1e-3, 20 epochs of 525",
-        ours=computed(setup),
+        ours=entry.computed(setup),
         command="alm fig1 --on cifar10-simclr --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="limitation: loss grows with protected layers",
         source="Section 7",
         published="utility loss grows with the number of protected layers",

@@ -12,26 +12,14 @@ from reticent.bounds.published import dpcl as bounds
 from reticent.guarantee import GaussianEvent, Relation
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
 from reticent.studies import dpcl
-from reticent.studies.index.entry import (
-    Counted,
-    Document,
-    Entry,
-    Figure,
-    Held,
-    Ours,
-    Reader,
-    computed,
-    exact_entry,
-    read_from,
-    rows_of,
-)
+from reticent.studies.index import entry
 
 CLIP: Final = 0.02
 EIGHT: Final = np.array([8.0])
 _FILES: Final = {"MNIST": "dpcl-mnist", "CIFAR-10": "dpcl-cifar10"}
 
 
-def similarity() -> Ours:
+def similarity() -> entry.Ours:
     """Theorem 1, |B| = 128: random pairs of unit batches stay below 4√(2|B| − 1) = 63.9."""
     rng = np.random.default_rng(0)
     worst = 0.0
@@ -42,17 +30,17 @@ def similarity() -> Ours:
         other[:2] *= -1
         worst = max(worst, float(np.linalg.norm(views @ views.T - other @ other.T)))
     bound = bounds.similarity_sensitivity(128)
-    return Held(worst <= bound, f"at most {worst:.1f} of {bound:.1f} in 20 turned batches")
+    return entry.Held(worst <= bound, f"at most {worst:.1f} of {bound:.1f} in 20 turned batches")
 
 
-def mean() -> Ours:
+def mean() -> entry.Ours:
     """Theorem 2, the sensitivity 2/N of a mean of unit vectors, at N = 128."""
-    return Figure.exact(bounds.mean_sensitivity(128), 6)
+    return entry.Figure.exact(bounds.mean_sensitivity(128), 6)
 
 
-def squares() -> Ours:
+def squares() -> entry.Ours:
     """Theorem 3: 6; the supremum 4(1 − 1/N) is below it."""
-    return Held(4 * (1 - 1 / 128) <= bounds.squares_sensitivity(), "supremum 4(1 − 1/N) < 6")
+    return entry.Held(4 * (1 - 1 / 128) <= bounds.squares_sensitivity(), "supremum 4(1 − 1/N) < 6")
 
 
 def _moved_by_turned_pair() -> float:
@@ -65,30 +53,30 @@ def _moved_by_turned_pair() -> float:
     return float(np.linalg.norm(one - other))
 
 
-def claimed() -> Ours:
+def claimed() -> entry.Ours:
     """4C: the turned pair moves the clipped sum further."""
     times = _moved_by_turned_pair() / bounds.gradient_sensitivity(CLIP)
-    return Held(times <= 1, f"{times:.0f} times as much at |B| = 128")
+    return entry.Held(times <= 1, f"{times:.0f} times as much at |B| = 128")
 
 
-def naive() -> Ours:
+def naive() -> entry.Ours:
     """4|B|C: the same pair stays below it."""
     share = _moved_by_turned_pair() / bounds.naive_gradient_sensitivity(128, CLIP)
-    return Held(share <= 1, f"{share:.2f} of the bound by the pair that refutes 4C")
+    return entry.Held(share <= 1, f"{share:.2f} of the bound by the pair that refutes 4C")
 
 
-def renyi() -> Ours:
+def renyi() -> entry.Ours:
     """Corollary 1: α/(2σ²) at α = 8, σ = 2 is 1."""
     from reticent.accounting.rdp import release
 
-    return Figure.exact(float(release(GaussianEvent(noise_multiplier=2.0)).bound(EIGHT)[0]))
+    return entry.Figure.exact(float(release(GaussianEvent(noise_multiplier=2.0)).bound(EIGHT)[0]))
 
 
-def sampled() -> Ours:
+def sampled() -> entry.Ours:
     """Theorem 4 (Eq. 11) at σ = 1, γ = .00256, α = 4, summed by hand."""
     share, order = 0.00256, 4
     nodes = amplification.without_replacement(lambda orders: orders / 2, share)
-    return Figure.exact(float(nodes[order - 2]) / (order - 1), 9)
+    return entry.Figure.exact(float(nodes[order - 2]) / (order - 1), 9)
 
 
 def by_hand() -> float:
@@ -99,15 +87,15 @@ def by_hand() -> float:
     return math.log(total) / 3
 
 
-def composed() -> Ours:
+def composed() -> entry.Ours:
     """Lemma 1: two Gaussians of σ = 2 have the divergence of one with σ = √2."""
     from reticent.protect.published.dpcl import theorem_nine
 
     both = theorem_nine([2.0, 2.0], 0.01, 10, 1e-5)
-    return Figure.exact(both - theorem_nine([math.sqrt(2.0)], 0.01, 10, 1e-5))
+    return entry.Figure.exact(both - theorem_nine([math.sqrt(2.0)], 0.01, 10, 1e-5))
 
 
-def mironov() -> Ours:
+def mironov() -> entry.Ours:
     """Lemma 2 is above Theorem 5 at every order."""
     orders = np.array([2.0, 8.0, 64.0])
     values = orders / 8
@@ -115,39 +103,39 @@ def mironov() -> Ours:
     tight = [
         rdp_to_epsilon([one], [value], 1e-5)[0] for one, value in zip(orders, values, strict=True)
     ]
-    return Held(bool((np.array(tight) <= lemma).all()), "Theorem 5 is below it")
+    return entry.Held(bool((np.array(tight) <= lemma).all()), "Theorem 5 is below it")
 
 
-def balle() -> Ours:
+def balle() -> entry.Ours:
     """Theorem 5 at α = 8, ε(α) = 1, δ = 1e-5."""
-    return Figure.exact(rdp_to_epsilon([8.0], [1.0], 1e-5)[0], 6)
+    return entry.Figure.exact(rdp_to_epsilon([8.0], [1.0], 1e-5)[0], 6)
 
 
 _BALLE: Final = 1.0 + math.log(7 / 8) - (math.log(1e-5) + math.log(8)) / 7
 
 
-def scale(setting: dpcl.Setting) -> Ours:
+def scale(setting: dpcl.Setting) -> entry.Ours:
     """ε by the paper's way."""
     from reticent.accounting import account
 
     event = dpcl.amplified_each(setting)
     relation = Relation.REPLACE_ONE
     found = account(event, relation=relation, delta=dpcl.DELTA, methods=["rdp"]).epsilon
-    return Figure.exact(found, 2)
+    return entry.Figure.exact(found, 2)
 
 
-def figure(number: int, file: str) -> Reader:
+def figure(number: int, file: str) -> entry.Reader:
     """How many of the sentences about a figure hold."""
 
-    @read_from(file)
-    def read(document: Document) -> Ours:
+    @entry.read_from(file)
+    def read(document: entry.Document) -> entry.Ours:
         rows = [row for row in document["tables"][1]["rows"] if row[0] == f"Fig. {number}"]
-        return Counted(sum(row[-1] == "holds" for row in rows), len(rows))
+        return entry.Counted(sum(row[-1] == "holds" for row in rows), len(rows))
 
     return read
 
 
-def settings(name: str) -> Ours:
+def settings(name: str) -> entry.Ours:
     """The numbers that the study takes, beside those of the paper."""
     from reticent.protect.published.dpcl_steps import EMBEDDING
     from reticent.studies import dpcl_figures, dpcl_training
@@ -164,30 +152,32 @@ def settings(name: str) -> Ours:
         EMBEDDING == (128 if name == "SimCLR" else 2048),
         training.steps >= 390 * (200 if name == "SimCLR" else 100),
     )
-    return Counted(sum(same), len(same))
+    return entry.Counted(sum(same), len(same))
 
 
-def neighbours() -> Ours:
+def neighbours() -> entry.Ours:
     """Whether ``knn_accuracy`` asks as many neighbours as the paper does by default."""
     from reticent.training.encoders.evaluation import NEIGHBOURS
 
-    return Held(NEIGHBOURS == 5, "weighted by cosine")
+    return entry.Held(NEIGHBOURS == 5, "weighted by cosine")
 
 
-@read_from("attribute-inference-digits")
-def attributes(document: Document) -> Ours:
+@entry.read_from("attribute-inference-digits")
+def attributes(document: entry.Document) -> entry.Ours:
     """Members and others are told alike where the gap's interval holds 0."""
     first = document["tables"][0]["columns"][0]
-    said = [f"{row[first]} {row['gap']}" for row in rows_of(document)]
-    return Held(True, f"gap of members: {'; '.join(said)}")
+    said = [f"{row[first]} {row['gap']}" for row in entry.rows_of(document)]
+    return entry.Held(True, f"gap of members: {'; '.join(said)}")
 
 
-@read_from("pretraining-mnist-split")
-def budget_split(document: Document) -> Ours:
+@entry.read_from("pretraining-mnist-split")
+def budget_split(document: entry.Document) -> entry.Ours:
     """Accuracies at each part of a step's budget that the coupling takes: an answer, no bar."""
-    shares = [(row["share of the moment"], row["ridge probe"]) for row in rows_of(document)[1:]]
+    shares = [
+        (row["share of the moment"], row["ridge probe"]) for row in entry.rows_of(document)[1:]
+    ]
     said = [f"{share}: {probe.split()[0]}" for share, probe in shares]
-    return Held(True, f"probe by the moment's share of a step: {'; '.join(said)}")
+    return entry.Held(True, f"probe by the moment's share of a step: {'; '.join(said)}")
 
 
 _SAYS: Final = {
@@ -199,7 +189,7 @@ _SAYS: Final = {
 }
 
 
-_exact = partial(exact_entry, command="dpcl noise-scales")
+_exact = partial(entry.exact_entry, command="dpcl noise-scales")
 
 
 ENTRIES: Final = (
@@ -231,7 +221,7 @@ ENTRIES: Final = (
         for setting in dpcl.SETTINGS
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"Fig. {number}, {data}",
             source=f"Figure {number}, Section 5",
             published=words,
@@ -242,11 +232,11 @@ ENTRIES: Final = (
         for data, file in _FILES.items()
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"{name} set-up",
             source=section,
             published=words,
-            ours=computed(lambda name=name: settings(name)),  # type: ignore[misc]
+            ours=entry.computed(lambda name=name: settings(name)),  # type: ignore[misc]
             command="dpcl figures --on mnist --data DIR",
         )
         for name, section, words in (
@@ -258,21 +248,21 @@ ENTRIES: Final = (
             ),
         )
     ),
-    Entry(
+    entry.Entry(
         item="kNN, k = 5, on the frozen encoder",
         source="Section 5.1",
         published="k = 5",
-        ours=computed(neighbours),
+        ours=entry.computed(neighbours),
         command="dpcl figures --on mnist --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="open end: how to split the budget of a step",
         source="Section 6",
         published="left open",
         ours=budget_split,
         command="beyond pretraining --on mnist-split --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="open end: attribute inference",
         source="Section 6",
         published="left open",

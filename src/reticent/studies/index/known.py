@@ -2,45 +2,36 @@
 
 from typing import Final
 
-from reticent.studies.index.entry import (
-    Document,
-    Entry,
-    Figure,
-    Held,
-    Ours,
-    missing,
-    read_from,
-    rows_of,
-)
+from reticent.studies.index import entry
 
 _LEARNERS: Final = "learners-cifar10"
 
 
-@read_from(_LEARNERS)
-def best_at_one(document: Document) -> Ours:
+@entry.read_from(_LEARNERS)
+def best_at_one(document: entry.Document) -> entry.Ours:
     """The best proven head on EfficientNet-Lite0 features at ε = 1."""
-    after = [float(row["after"]) for row in rows_of(document) if row["ε"] == "1"]
-    return Figure.exact(max(after)) if after else None
+    after = [float(row["after"]) for row in entry.rows_of(document) if row["ε"] == "1"]
+    return entry.Figure.exact(max(after)) if after else None
 
 
-@read_from(_LEARNERS)
-def least_squares(document: Document) -> Ours:
+@entry.read_from(_LEARNERS)
+def least_squares(document: entry.Document) -> entry.Ours:
     """Noisy sums for least squares against noise on the logistic optimum, at ε ≤ 1."""
-    rows = rows_of(document)
+    rows = entry.rows_of(document)
     at = {row["mechanism"]: float(row["after"]) for row in rows if row["ε"] == "1"}
     if not {"adassp", "weights"} <= set(at):
         return None
     said = f"adassp {at['adassp']:.4f}, weights {at['weights']:.4f} at ε = 1"
-    return Held(at["adassp"] > at["weights"], said)
+    return entry.Held(at["adassp"] > at["weights"], said)
 
 
-@read_from("pure-cifar10")
-def prototypes(document: Document) -> Ours:
+@entry.read_from("pure-cifar10")
+def prototypes(document: entry.Document) -> entry.Ours:
     """At δ = 0 the class means are below the discriminants of a matrix mechanism."""
-    rows = rows_of(document, table=1)
+    rows = entry.rows_of(document, table=1)
     at = {row["mechanism"]: float(row["accuracy"]) for row in rows if row["ε"] == "1"}
     said = f"class means {at['pure-class-means']:.4f}, matrix-lda {at['matrix-lda']:.4f}"
-    return Held("pure-class-means" in at, said)
+    return entry.Held("pure-class-means" in at, said)
 
 
 _OTHERS: Final = {
@@ -51,16 +42,16 @@ _OTHERS: Final = {
 }
 ENTRIES: Final = (
     *(
-        Entry(
+        entry.Entry(
             item=item,
             source="state of the art",
             published=published,
-            ours=missing(what),
+            ours=entry.missing(what),
             command="beyond learners --on cifar10 --data DIR",
         )
         for item, (published, what) in _OTHERS.items()
     ),
-    Entry(
+    entry.Entry(
         item="CIFAR-10 at ε = 1, EfficientNet-Lite0 features in their place",
         source="state of the art, SimCLRv2 features",
         published="0.916",
@@ -68,14 +59,14 @@ ENTRIES: Final = (
         command="beyond learners --on cifar10 --data DIR",
         tolerance=0.02,
     ),
-    Entry(
+    entry.Entry(
         item="least squares beats logistic below ε ≈ 1",
         source="state of the art",
         published="least squares above",
         ours=least_squares,
         command="beyond learners --on cifar10 --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="pure-DP rival: noisy class prototypes",
         source="state of the art",
         published="a rival at δ = 0",

@@ -5,22 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from reticent.bounds.published import lu
-from reticent.studies.index.entry import (
-    Counted,
-    Document,
-    Entry,
-    Figure,
-    Files,
-    Held,
-    Ours,
-    Reader,
-    cells,
-    computed,
-    figure_at,
-    missing,
-    notes_of,
-    read_from,
-)
+from reticent.studies.index import entry
 from reticent.studies.lu.tables import TABLE_5
 
 _ALL: Final = "lu-findings"
@@ -45,31 +30,31 @@ VARIES: Final = 0.5
 """By so much at least, where the paper has .9; fixed before a committed run."""
 
 
-@read_from("lu-oaro")
-def corollary_3(document: Document) -> Ours:
+@entry.read_from("lu-oaro")
+def corollary_3(document: entry.Document) -> entry.Ours:
     """Noise makes a model more stable, as measured."""
-    notes = notes_of(document, "Corollary 3")
-    return Held(
+    notes = entry.notes_of(document, "Corollary 3")
+    return entry.Held(
         not any("does not hold" in note for note in notes),
         "; ".join(note.partition("): ")[2].rstrip(".") for note in notes),
     )
 
 
-@read_from("lu-oaro")
-def measured_stability(document: Document) -> Ours:
+@entry.read_from("lu-oaro")
+def measured_stability(document: entry.Document) -> entry.Ours:
     """“OARO ≤ 2ρ²/(λn)” with the paper's ρ."""
-    (note,) = notes_of(document, "“OARO")
-    return Held("does not hold" not in note, note.partition(": ")[2].rstrip("."))
+    (note,) = entry.notes_of(document, "“OARO")
+    return entry.Held("does not hold" not in note, note.partition(": ")[2].rstrip("."))
 
 
-def finding(words: str) -> Reader:
+def finding(words: str) -> entry.Reader:
     """How many rows of a finding that begin so hold, of all data that it was looked at."""
 
-    @read_from(_ALL)
-    def read(document: Document) -> Ours:
+    @entry.read_from(_ALL)
+    def read(document: entry.Document) -> entry.Ours:
         rows = [row for row in document["tables"][3]["rows"] if row[0].startswith(words)]
         held = sum(row[2] == "holds" for row in rows)
-        return Counted(held, len(rows))
+        return entry.Counted(held, len(rows))
 
     return read
 
@@ -79,7 +64,7 @@ def dp_sgd_file(data: str) -> str:
     return f"lu-dp-sgd-{SETS[data][0]}"
 
 
-def dp_sgd_rows(files: Files, data: str, words: str) -> list[list[str]]:
+def dp_sgd_rows(files: entry.Files, data: str, words: str) -> list[list[str]]:
     """Of one data set, the verdicts that begin so; none without a file."""
     document = files(dp_sgd_file(data))
     if document is None:
@@ -88,97 +73,99 @@ def dp_sgd_rows(files: Files, data: str, words: str) -> list[list[str]]:
     return [row for row in rows if row[0].startswith(words) and row[2] != "not claimed"]
 
 
-def dp_sgd_verdicts(words: str, sets: Sequence[str]) -> Callable[[Files], Ours]:
+def dp_sgd_verdicts(words: str, sets: Sequence[str]) -> Callable[[entry.Files], entry.Ours]:
     """How many of these verdicts hold, on the data sets that were run."""
 
-    def read(files: Files) -> Ours:
+    def read(files: entry.Files) -> entry.Ours:
         rows = [row for data in sets for row in dp_sgd_rows(files, data, words)]
-        return Counted(sum(row[2] == "holds" for row in rows), len(rows)) if rows else None
+        return entry.Counted(sum(row[2] == "holds" for row in rows), len(rows)) if rows else None
 
     return read
 
 
-def dp_sgd_curves(files: Files) -> Ours:
+def dp_sgd_curves(files: entry.Files) -> entry.Ours:
     """Loss and leakage of four accountants at 11 budgets, once all data that we have are run."""
     documents = [files(dp_sgd_file(data)) for data in SETS if data not in _NEEDS]
     if None in documents:
         return None
     tables = [document["tables"][number] for document in documents if document for number in (1, 2)]
     whole = all(len(table["rows"]) == 11 for table in tables)
-    return Held(whole, f"on {len(documents)} data sets, each judged in a row of its own")
+    return entry.Held(whole, f"on {len(documents)} data sets, each judged in a row of its own")
 
 
-def dp_sgd_largest(files: Files) -> Ours:
+def dp_sgd_largest(files: entry.Files) -> entry.Ours:
     """The largest loss of any accountant, which varies between data sets; two must be run."""
     largest = {}
     for data, (on, *_) in SETS.items():
         document = files(dp_sgd_file(data))
         if document is not None:
             rows = document["tables"][1]["rows"]
-            largest[on] = max(Figure.read(cell).value for row in rows for cell in row[1:5])
+            largest[on] = max(entry.Figure.read(cell).value for row in rows for cell in row[1:5])
     if len(largest) < 2:
         return None
     least, most = (choose(largest, key=lambda on: largest[on]) for choose in (min, max))
     words = f"{largest[least]:.2f} on {least} to {largest[most]:.2f} on {most}"
-    return Held(largest[most] - largest[least] >= VARIES, words)
+    return entry.Held(largest[most] - largest[least] >= VARIES, words)
 
 
-@read_from("lu-alpha-location")
-def searched(document: Document) -> Ours:
+@entry.read_from("lu-alpha-location")
+def searched(document: entry.Document) -> entry.Ours:
     """The α that the paper's search would choose on Location."""
     words = document["tables"][1]["notes"][0]
-    return Figure.read(words.partition("α = ")[2].partition(";")[0])
+    return entry.Figure.read(words.partition("α = ")[2].partition(";")[0])
 
 
-@read_from("lu-alpha-location")
-def open_question(document: Document) -> Ours:
+@entry.read_from("lu-alpha-location")
+def open_question(document: entry.Document) -> entry.Ours:
     """What α does to leakage: the paper leaves it open."""
-    return Held(True, document["tables"][0]["notes"][-1].rstrip("."))
+    return entry.Held(True, document["tables"][0]["notes"][-1].rstrip("."))
 
 
-def falling(data: str) -> Reader:
+def falling(data: str) -> entry.Reader:
     """Figs. 3–13, Algorithm 1's half: leakage at ε = .01 is within the bound e^ε − 1."""
     on, file, _, _ = SETS[data]
 
-    @read_from(file)
-    def read(document: Document) -> Ours:
+    @entry.read_from(file)
+    def read(document: entry.Document) -> entry.Ours:
         if file == _ALL:
-            row, column = cells(document, 1, data=on, epsilon="0.01"), "leakage, laplace"
+            row, column = entry.cells(document, 1, data=on, epsilon="0.01"), "leakage, laplace"
         else:
-            row, column = cells(document, 2, epsilon="0.01"), "Algorithm 1, laplace"
+            row, column = entry.cells(document, 2, epsilon="0.01"), "Algorithm 1, laplace"
         if row is None:
             return None
-        found = Figure.read(row[column])
-        return Held(found.low <= lu.leakage_bound(0.01), f"leakage {found}, bound .0101")
+        found = entry.Figure.read(row[column])
+        return entry.Held(found.low <= lu.leakage_bound(0.01), f"leakage {found}, bound .0101")
 
     return read
 
 
-def without_privacy(file: str, figure: str) -> Reader:
+def without_privacy(file: str, figure: str) -> entry.Reader:
     """Table 5's victims are those that DP-SGD is compared with: their figures stand in a note."""
 
-    @read_from(file)
-    def read(document: Document) -> Ours:
-        (note,) = notes_of(document, "Without privacy: ", table=1)
-        return Figure.read(note.partition(f"{figure} ")[2].partition("]")[0])
+    @entry.read_from(file)
+    def read(document: entry.Document) -> entry.Ours:
+        (note,) = entry.notes_of(document, "Without privacy: ", table=1)
+        return entry.Figure.read(note.partition(f"{figure} ")[2].partition("]")[0])
 
     return read
 
 
-@read_from(_ALL)
-def alike(document: Document) -> Ours:
+@entry.read_from(_ALL)
+def alike(document: entry.Document) -> entry.Ours:
     """The test accuracies of both losses, within .05 on every data set of ours."""
     found = {}
     for on in ("digits", "adult", "location"):
-        both = [cells(document, 0, data=on, loss=loss) for loss in ("original", "convexified")]
+        both = [
+            entry.cells(document, 0, data=on, loss=loss) for loss in ("original", "convexified")
+        ]
         if None not in both:
-            one, other = (Figure.read(row["test"]).value for row in both if row is not None)
+            one, other = (entry.Figure.read(row["test"]).value for row in both if row is not None)
             found[on] = abs(one - other)
     largest = max(found, key=lambda on: found[on])
-    return Held(found[largest] <= 0.05, f"at most {found[largest]:.3f} apart, on {largest}")
+    return entry.Held(found[largest] <= 0.05, f"at most {found[largest]:.3f} apart, on {largest}")
 
 
-def set_up() -> Ours:
+def set_up() -> entry.Ours:
     """The defaults of the study's networks."""
     from reticent.attacks.shadow_network import NetworkRecipe
     from reticent.studies.lu.victims import Attacked, LuVictim
@@ -188,7 +175,7 @@ def set_up() -> Ours:
     own = (victim.layers, victim.width, victim.activation, victim.learning_rate, victim.batch)
     same = own == (2, 128, "tanh", 1e-3, 100) and math.isclose(victim.penalty, 2e-3)
     other = (attack.hidden, attack.penalty, attack.learning_rate) == ((64,), 1e-6, 0.01)
-    return Held(same and other and passes == 100, "0.001‖W‖² is (0.002/2)‖W‖²")
+    return entry.Held(same and other and passes == 100, "0.001‖W‖² is (0.002/2)‖W‖²")
 
 
 def _command(data: str) -> str:
@@ -196,16 +183,16 @@ def _command(data: str) -> str:
     return "lu findings --on all --data DIR" if file == _ALL else f"lu dp-sgd --on {on} --data DIR"
 
 
-def _table_5(data: str, column: str, published: float) -> Entry:
+def _table_5(data: str, column: str, published: float) -> entry.Entry:
     on, file, _, stand_in = SETS[data]
     what = {"test": "test accuracy", "leakage": "leakage"}[column]
-    own = figure_at(file, 0, column, data=on, loss="convexified")
+    own = entry.figure_at(file, 0, column, data=on, loss="convexified")
     read = own if file == _ALL else without_privacy(file, column)
-    return Entry(
+    return entry.Entry(
         item=f"Table 5, {data}: {what}{f' ({stand_in})' if stand_in else ''}",
         source="Table 5, surrogate loss",
         published=f"{published:.4f}",
-        ours=missing(_NEEDS[data]) if data in _NEEDS else read,
+        ours=entry.missing(_NEEDS[data]) if data in _NEEDS else read,
         command=_command(data),
         tolerance=0.02,
         file=file,
@@ -213,7 +200,7 @@ def _table_5(data: str, column: str, published: float) -> Entry:
 
 
 TRAINED: Final = (
-    Entry(
+    entry.Entry(
         item="Eqs. 22–23 convexified loss",
         source="Eqs. 22 and 23",
         published="both accuracies are (almost) those of the averaged loss",
@@ -221,7 +208,7 @@ TRAINED: Final = (
         command="lu findings --on all --data DIR",
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"Algorithm 1 with {noise} noise",
             source="Algorithm 1",
             published="accuracy loss about .5 at most",
@@ -230,18 +217,20 @@ TRAINED: Final = (
         )
         for noise in ("laplace", "gaussian")
     ),
-    Entry(
+    entry.Entry(
         item="Table 3 data sets",
         source="Table 3",
         published="11 data sets",
-        ours=missing("Texas stays, the shoppers of Purchase and CIFAR-100; six have stand-ins"),
+        ours=entry.missing(
+            "Texas stays, the shoppers of Purchase and CIFAR-100; six have stand-ins"
+        ),
         command="lu findings --on all --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="Table 4 networks and attack networks",
         source="Table 4",
         published="m–128–C tanh, L2 1e-3, Adam 1e-3, 100; attack 64, 1e-6, .01",
-        ours=computed(set_up),
+        ours=entry.computed(set_up),
         command="lu findings --on all --data DIR",
     ),
     *(
@@ -250,17 +239,17 @@ TRAINED: Final = (
         for column, published in (("test", TABLE_5[data].test), ("leakage", TABLE_5[data].leakage))
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"Fig. {figure}, {data}: Algorithm 1",
             source=f"Figure {figure}",
             published="leakage within e^ε − 1",
-            ours=missing(_NEEDS[data]) if data in _NEEDS else falling(data),
+            ours=entry.missing(_NEEDS[data]) if data in _NEEDS else falling(data),
             command=_command(data),
             file=file,
         )
         for data, (_, file, figure, _) in SETS.items()
     ),
-    Entry(
+    entry.Entry(
         item="Figs. 3–13: DP-SGD by RDP, zCDP, advanced and naive composition, trained",
         source="Figures 3–13",
         published="curves at 11 budgets",
@@ -268,17 +257,19 @@ TRAINED: Final = (
         command=_DP_SGD,
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"Fig. {figure}, {data}: DP-SGD",
             source=f"Figure {figure}",
             published="no stable curve like Algorithm 1's",
-            ours=missing(_NEEDS[data]) if data in _NEEDS else dp_sgd_verdicts("2: no", [data]),
+            ours=entry.missing(_NEEDS[data])
+            if data in _NEEDS
+            else dp_sgd_verdicts("2: no", [data]),
             command=f"lu dp-sgd --on {on} --data DIR",
             file=dp_sgd_file(data),
         )
         for data, (on, _, figure, _) in SETS.items()
     ),
-    Entry(
+    entry.Entry(
         item=LARGEST,
         source="Section 5.4.3",
         published="from 1.0 to 0.1",
@@ -286,7 +277,7 @@ TRAINED: Final = (
         command=_DP_SGD,
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"Finding {number}",
             source="Section 5.4.3",
             published=words,
@@ -302,7 +293,7 @@ TRAINED: Final = (
             (5, "Δz depends on C and n, not on ρ"),
         )
     ),
-    Entry(
+    entry.Entry(
         item="Corollary 3",
         source="Corollary 3, Section 4.5",
         published="noise makes a network more OARO-stable",
@@ -310,7 +301,7 @@ TRAINED: Final = (
         command="lu oaro --on digits",
         theorem=True,
     ),
-    Entry(
+    entry.Entry(
         item="OARO measured",
         source="Eq. 17, Definition 3",
         published="OARO ≤ 2ρ²/(λn)",
@@ -318,7 +309,7 @@ TRAINED: Final = (
         command="lu oaro --on digits",
         theorem=True,
     ),
-    Entry(
+    entry.Entry(
         item="the search for α",
         source="Table 4",
         published="1",
@@ -326,7 +317,7 @@ TRAINED: Final = (
         command="lu alpha --on location --data DIR",
         tolerance=0.5,
     ),
-    Entry(
+    entry.Entry(
         item="open question: α against privacy",
         source="Section 4.4",
         published="left open",

@@ -14,20 +14,7 @@ import numpy as np
 from reticent import guarantee
 from reticent.guarantee import Relation, Sensitivity
 from reticent.mechanisms import ClassicalGaussian, Exponential, Laplace
-from reticent.studies.index.entry import (
-    Counted,
-    Document,
-    Entry,
-    Figure,
-    Held,
-    Ours,
-    Reader,
-    exact_entry,
-    figure_at,
-    missing,
-    read_from,
-    rows_of,
-)
+from reticent.studies.index import entry
 
 _COUNT: Final = Sensitivity(l1=1.0, relation=Relation.ADD_REMOVE, source="a count")
 
@@ -36,42 +23,42 @@ def _pure(epsilon: float) -> guarantee.Guarantee:
     return guarantee.Guarantee(epsilon=epsilon, delta=0.0, relation=Relation.ADD_REMOVE)
 
 
-def definition() -> Ours:
+def definition() -> entry.Ours:
     """Laplace noise of ε = 1 on a count: ln of the ratio of densities, far from both counts."""
     noise = Laplace.calibrate(_COUNT, epsilon=1.0, delta=0.0)
-    return Figure.exact(abs(float(noise.log_ratio([30.0], [29.0]))))
+    return entry.Figure.exact(abs(float(noise.log_ratio([30.0], [29.0]))))
 
 
-def sequential() -> Ours:
+def sequential() -> entry.Ours:
     """.3 and .7 on one data set."""
-    return Figure.exact(guarantee.composed([_pure(0.3), _pure(0.7)]).epsilon)
+    return entry.Figure.exact(guarantee.composed([_pure(0.3), _pure(0.7)]).epsilon)
 
 
-def parallel() -> Ours:
+def parallel() -> entry.Ours:
     """.3 and .7 on disjoint parts."""
-    return Figure.exact(guarantee.parallel([_pure(0.3), _pure(0.7)]).epsilon)
+    return entry.Figure.exact(guarantee.parallel([_pure(0.3), _pure(0.7)]).epsilon)
 
 
-def convexity() -> Ours:
+def convexity() -> entry.Ours:
     """One of two ε = 1 mechanisms by a coin."""
-    return Figure.exact(guarantee.mixture([_pure(1.0), _pure(1.0)]).epsilon)
+    return entry.Figure.exact(guarantee.mixture([_pure(1.0), _pure(1.0)]).epsilon)
 
 
-def post_processing() -> Ours:
+def post_processing() -> entry.Ours:
     """A function of the answer has its ε."""
     from reticent.accounting import account
     from reticent.guarantee import PostProcessed, PureEvent
 
     event = PostProcessed(event=PureEvent(epsilon=1.0))
-    return Figure.exact(account(event, relation=Relation.ADD_REMOVE, delta=0.0).epsilon)
+    return entry.Figure.exact(account(event, relation=Relation.ADD_REMOVE, delta=0.0).epsilon)
 
 
-def scale(epsilon: float) -> Ours:
+def scale(epsilon: float) -> entry.Ours:
     """Of Laplace noise on a count."""
-    return Figure.exact(Laplace.calibrate(_COUNT, epsilon=epsilon, delta=0.0).scale)
+    return entry.Figure.exact(Laplace.calibrate(_COUNT, epsilon=epsilon, delta=0.0).scale)
 
 
-def sensitivities() -> Ours:
+def sensitivities() -> entry.Ours:
     """Median of {0, 0, 0, 1, 1} over [0, 1]: one changed record moves it by 1; of five 0 by 0."""
     from itertools import product
 
@@ -80,51 +67,51 @@ def sensitivities() -> Ours:
         return max(abs(float(np.median(one) - np.median(data))) for one in near)
 
     everywhere = max(local(data) for data in product((0, 1), repeat=5))
-    return Held(everywhere == 1.0 and local((0,) * 5) == 0.0, "median: global 1, local 0")
+    return entry.Held(everywhere == 1.0 and local((0,) * 5) == 0.0, "median: global 1, local 0")
 
 
-def gaussian() -> Ours:
+def gaussian() -> entry.Ours:
     """σ² = 2·S²·ln(1.25/δ)/ε² at S = 1, ε = 1, δ = 1e-5."""
     given = Sensitivity(l2=1.0, relation=Relation.ADD_REMOVE, source="one")
-    return Figure.exact(ClassicalGaussian.calibrate(given, epsilon=1.0, delta=1e-5).std)
+    return entry.Figure.exact(ClassicalGaussian.calibrate(given, epsilon=1.0, delta=1e-5).std)
 
 
-def exponential() -> Ours:
+def exponential() -> entry.Ours:
     """P(R) ∝ exp(εq/2S) of scores 0 and 2 at ε = 1, S = 1: e/(1 + e)."""
     noise = Exponential.calibrate(Sensitivity(linf=1.0), epsilon=1.0, delta=0.0)
-    return Figure.exact(float(np.exp(noise.log_probabilities([0.0, 2.0]))[1]))
+    return entry.Figure.exact(float(np.exp(noise.log_probabilities([0.0, 2.0]))[1]))
 
 
-def laplace_or_gaussian() -> Ours:
+def laplace_or_gaussian() -> entry.Ours:
     """100 coordinates that each move by .1: the Gaussian's std is below Laplace's."""
     given = Sensitivity(l1=10.0, l2=1.0, relation=Relation.ADD_REMOVE, source="built")
     one = Laplace.calibrate(
         Sensitivity(l1=10.0, relation=Relation.ADD_REMOVE, source="built"), epsilon=1.0, delta=0.0
     ).std
     other = ClassicalGaussian.calibrate(given, epsilon=1.0, delta=1e-5).std
-    return Held(other < one, f"std {other:.2f} against {one:.2f}")
+    return entry.Held(other < one, f"std {other:.2f} against {one:.2f}")
 
 
-def taylor() -> Ours:
+def taylor() -> entry.Ours:
     """ln(1 + eᶻ) ≈ ln 2 + z/2 + z²/8, off by at most |z|⁴/192 at |z| = .5."""
     z = np.linspace(-0.5, 0.5, 101)
     error = np.abs(np.logaddexp(0, z) - (math.log(2) + z / 2 + z**2 / 8)).max()
-    return Held(bool(error <= 0.5**4 / 192 + 1e-12), f"largest error {error:.1e}")
+    return entry.Held(bool(error <= 0.5**4 / 192 + 1e-12), f"largest error {error:.1e}")
 
 
-def there(name: str) -> Callable[[], Ours]:
+def there(name: str) -> Callable[[], entry.Ours]:
     """An attack, a recipe or another object of the package, by module and name."""
 
-    def find() -> Ours:
+    def find() -> entry.Ours:
         import importlib
 
         module, _, wanted = name.rpartition(".")
-        return Held(hasattr(importlib.import_module(f"reticent.{module}"), wanted), name)
+        return entry.Held(hasattr(importlib.import_module(f"reticent.{module}"), wanted), name)
 
     return find
 
 
-_exact = partial(exact_entry, source="Differential Privacy", command="slides smokers")
+_exact = partial(entry.exact_entry, source="Differential Privacy", command="slides smokers")
 
 
 _RUNS: Final = {
@@ -161,31 +148,33 @@ _STAND_INS: Final = {
 _COLUMNS: Final = ("training accuracy", "test accuracy", "attack precision")
 
 
-def _row(data: str, place: int, values: tuple[str, ...], stand_in: bool) -> Entry:
+def _row(data: str, place: int, values: tuple[str, ...], stand_in: bool) -> entry.Entry:
     on, *printed = values
-    return Entry(
+    return entry.Entry(
         item=f"result table, {data}{' (stand-in)' if stand_in else ''}: {_COLUMNS[place]}",
         source="How well can MIA perform?",
         published=printed[place],
-        ours=figure_at(f"slides-table-{on}", 0, "ours", figure=_COLUMNS[place]),
+        ours=entry.figure_at(f"slides-table-{on}", 0, "ours", figure=_COLUMNS[place]),
         command=f"slides table --on {on} --data DIR",
         tolerance=0.02,
     )
 
 
-@read_from("learners-cifar10")
-def fine_tuned(document: Document) -> Ours:
+@entry.read_from("learners-cifar10")
+def fine_tuned(document: entry.Document) -> entry.Ours:
     """A proven head on public features at ε = 1, against 69 % from scratch at ε = 3."""
-    best = max(float(row["after"]) for row in rows_of(document) if row["ε"] == "1")
-    return Held(best > 0.69, f"{best:.4f} at ε = 1 on public features, .69 at ε = 3 from scratch")
+    best = max(float(row["after"]) for row in entry.rows_of(document) if row["ε"] == "1")
+    return entry.Held(
+        best > 0.69, f"{best:.4f} at ε = 1 on public features, .69 at ε = 3 from scratch"
+    )
 
 
-def metrics() -> Ours:
+def metrics() -> entry.Ours:
     """The five metric attacks by name."""
     from reticent.attacks.registry import ATTACKS
 
     named = ("gap", "loss", "confidence", "entropy", "modified-entropy")
-    return Counted(sum(name in ATTACKS for name in named), len(named))
+    return entry.Counted(sum(name in ATTACKS for name in named), len(named))
 
 
 ENTRIES: Final = (
@@ -246,24 +235,26 @@ ENTRIES: Final = (
     _exact(
         "challenge: detecting attacks on the fly",
         "open",
-        lambda: Held(find_spec("reticent.service.detector") is not None, "service.detector"),
+        lambda: entry.Held(find_spec("reticent.service.detector") is not None, "service.detector"),
         source="Remaining Challenges",
     ),
     *(_row(data, place, values, False) for data, values in _TABLE.items() for place in range(3)),
     *(_row(data, place, values, True) for data, values in _STAND_INS.items() for place in range(3)),
-    Entry(
+    entry.Entry(
         item="result table, Purchase and Texas themselves",
         source="How well can MIA perform?",
         published="6 rows",
-        ours=missing("the shoppers of Purchase and Texas stays; stand-ins are rows of their own"),
+        ours=entry.missing(
+            "the shoppers of Purchase and Texas stays; stand-ins are rows of their own"
+        ),
         command="slides table --on shoppers20 --data DIR",
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"DP-SGD on {data} at ε = {epsilon}",
             source="DP-SGD performance, Tramèr and Boneh",
             published=published,
-            ours=figure_at(f"scattering-{on}", 0, "accuracy", epsilon=epsilon),
+            ours=entry.figure_at(f"scattering-{on}", 0, "accuracy", epsilon=epsilon),
             command=f"beyond scattering --on {on} --data DIR",
             tolerance=0.01,
         )
@@ -274,11 +265,11 @@ ENTRIES: Final = (
         )
     ),
     *(
-        Entry(
+        entry.Entry(
             item=f"DP-SGD on CIFAR-10 at ε = {epsilon}",
             source=f"DP-SGD performance, {who}",
             published=published,
-            ours=figure_at("scattering-cifar10", 0, "accuracy", epsilon=epsilon),
+            ours=entry.figure_at("scattering-cifar10", 0, "accuracy", epsilon=epsilon),
             command="beyond scattering --on cifar10 --data DIR",
             tolerance=0.01,
         )
@@ -287,25 +278,25 @@ ENTRIES: Final = (
             ("8", "0.825", "De et al."),
         )
     ),
-    Entry(
+    entry.Entry(
         item="DP-SGD on ImageNet at ε = 8",
         source="DP-SGD performance, De et al.",
         published="0.324 (0.87 without)",
-        ours=missing("ImageNet"),
+        ours=entry.missing("ImageNet"),
         command="",
     ),
-    Entry(
+    entry.Entry(
         item="public pre-training and DP fine-tuning",
         source="More Practical Solution?",
         published="better than DP-SGD from scratch",
         ours=fine_tuned,
         command="beyond learners --on cifar10 --data DIR",
     ),
-    Entry(
+    entry.Entry(
         item="challenge: attacks on large pre-trained models",
         source="Remaining Challenges",
         published="open",
-        ours=Reader("fine-tuning-trec", lambda _: Held(True, "heads on them")),
+        ours=entry.Reader("fine-tuning-trec", lambda _: entry.Held(True, "heads on them")),
         command="beyond fine-tuning --on trec --data DIR",
     ),
 )

@@ -2,13 +2,8 @@
 
 from typing import Any
 
+from reticent.training.encoders import pretrained
 from reticent.training.encoders.base import channels_last
-from reticent.training.encoders.pretrained import (
-    EFFICIENTNET_FILE,
-    IMAGE_FEATURES,
-    EfficientNetLite0,
-    prepared_pixels,
-)
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.training.fine_tuning.partly import PartlyTrained
 from reticent.validation import InputError
@@ -67,11 +62,11 @@ class ImageNetwork(PartlyTrained):
 class EfficientNetLast(ImageNetwork):
     """The last inverted residual block and a linear head; all before it is computed once."""
 
-    public_weights = EFFICIENTNET_FILE
+    public_weights = pretrained.EFFICIENTNET_FILE
 
     def __init__(self, shape: tuple[int, ...], classes: int) -> None:
         super().__init__(shape)
-        network = EfficientNetLite0().network().requires_grad_(False)
+        network = pretrained.EfficientNetLite0().network().requires_grad_(False)
         last = network._blocks[-1]
         self.before = nn.Sequential(
             network._conv_stem, network._bn0, nn.ReLU6(), *network._blocks[:-1]
@@ -89,11 +84,11 @@ class EfficientNetLast(ImageNetwork):
         self.after = nn.Sequential(
             _plain(network._conv_head).requires_grad_(False), Affine(network._bn1), nn.ReLU6()
         )
-        self.head = nn.Linear(IMAGE_FEATURES, classes)
+        self.head = nn.Linear(pretrained.IMAGE_FEATURES, classes)
 
     def public_part(self, record: Tensor) -> Tensor:
         """What the last block is given of one image."""
-        maps: Tensor = self.before(prepared_pixels(255 * self.pixels(record)))
+        maps: Tensor = self.before(pretrained.prepared_pixels(255 * self.pixels(record)))
         return maps
 
     def features(self, inputs: Tensor) -> Tensor:

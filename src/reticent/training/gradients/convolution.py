@@ -4,14 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reticent.training.encoders.torch_extra import functional, torch
+from reticent.training.gradients import contributions
 from reticent.training.gradients.call import KEPT_BYTES, Call, by_record, folded, trained
-from reticent.training.gradients.contributions import (
-    Contribution,
-    KeptOneByOne,
-    KeptPatches,
-    Summed,
-    squares,
-)
 
 Tensor = torch.Tensor
 _GRAM_SHARE = 0.25
@@ -23,7 +17,7 @@ _ONE_BY_ONE = 2e6
 """Operations of one record's convolution gradient from which a call for each record pays."""
 
 
-def convolution(call: Call) -> Iterator[Contribution]:
+def convolution(call: Call) -> Iterator[contributions.Contribution]:
     """One- and two-dimensional convolutions, with groups, dilation and every padding.
 
     A record may hold several images, as its views: (records, images, channels, …). Its gradient is
@@ -52,10 +46,14 @@ def convolution(call: Call) -> Iterator[Contribution]:
             return
     if (direct > _ONE_BY_ONE and taps > 1) or not geometry.has_patches:
         tensors, found = geometry.gradients_one_by_one(inputs, gradients)
-        yield KeptOneByOne(parameter=module.weight, tensors=tensors, squares=found, wide=call.wide)
+        yield contributions.KeptOneByOne(
+            parameter=module.weight, tensors=tensors, squares=found, wide=call.wide
+        )
         return
     rows, found = geometry.patch_rows(inputs, gradients)
-    yield KeptPatches(parameter=module.weight, rows=rows, squares=found, wide=call.wide)
+    yield contributions.KeptPatches(
+        parameter=module.weight, rows=rows, squares=found, wide=call.wide
+    )
 
 
 class _Geometry:
@@ -107,13 +105,13 @@ class _Geometry:
         for start in range(0, len(inputs), images):
             some = slice(start, start + images)
             tensors.append(self.weight_gradient(inputs[some], gradients[some]))
-            found.append(squares(tensors[-1].reshape(1, -1)))
+            found.append(contributions.squares(tensors[-1].reshape(1, -1)))
         return tensors, torch.cat(found)
 
     def gradients_by_patches(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         """Every record's gradient, in the order of the weights."""
         rows, _ = self.patch_rows(inputs, gradients)
-        return KeptPatches(parameter=self.module.weight, rows=rows).parts().flatten(1)
+        return contributions.KeptPatches(parameter=self.module.weight, rows=rows).parts().flatten(1)
 
     def patch_rows(self, inputs: Tensor, gradients: Tensor) -> tuple[Tensor, Tensor]:
         """Every record's gradient with channels last: one product of gradient and patches each.
@@ -129,7 +127,7 @@ class _Geometry:
             some = slice(start, min(start + step, records))
             copied = buffer[: some.stop - start].copy_(patches[some])
             torch.bmm(flat[some], copied.view(-1, places, size), out=rows[some])
-            found.append(squares(rows[some].flatten(1)))
+            found.append(contributions.squares(rows[some].flatten(1)))
         return rows.flatten(1), torch.cat(found)
 
     def _places_last(self, maps: Tensor) -> Tensor:
@@ -159,7 +157,7 @@ class _Geometry:
             (record, row * down, column * right, row * deep, column * wide, channel),
         )
 
-    def by_gram(self, inputs: Tensor, gradients: Tensor) -> Summed:
+    def by_gram(self, inputs: Tensor, gradients: Tensor) -> contributions.Summed:
         """Norms by the Gram matrix of pixels."""
 
         def flat(use: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -167,7 +165,7 @@ class _Geometry:
                 inputs.flatten(0, 1), gradients.flatten(0, 1), *out
             )
 
-        return Summed(
+        return contributions.Summed(
             parameter=self.module.weight,
             inputs=by_record(inputs, self.images),
             gradients=by_record(gradients, self.images),

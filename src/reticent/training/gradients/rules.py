@@ -11,23 +11,15 @@ from collections.abc import Iterator
 
 from reticent.arrays import Array
 from reticent.training.encoders.torch_extra import functional, nn, torch
-from reticent.training.gradients import norm_kernels
+from reticent.training.gradients import contributions, norm_kernels
 from reticent.training.gradients.call import KEPT_BYTES, Call, Rule, folded, trained
-from reticent.training.gradients.contributions import (
-    Contribution,
-    Kept,
-    OuterProducts,
-    Summed,
-    TableRows,
-    squares,
-)
 from reticent.training.gradients.convolution import convolution
 from reticent.validation import InputError
 
 Tensor = torch.Tensor
 
 
-def linear(call: Call) -> Iterator[Contribution]:
+def linear(call: Call) -> Iterator[contributions.Contribution]:
     """y = x·Wᵀ + b over one row of each record, or over several."""
     module, inputs, gradients = call.module, call.inputs, call.gradients
     if inputs.dim() == 2:
@@ -44,14 +36,16 @@ def linear(call: Call) -> Iterator[Contribution]:
             yield _by_gram(call, inputs, gradients)
 
 
-def _linear_of_rows(call: Call) -> Iterator[Contribution]:
+def _linear_of_rows(call: Call) -> Iterator[contributions.Contribution]:
     """One row of each record; norms of gradients are found once for weight and bias."""
     module, gradients = call.module, call.gradients
-    known = squares(gradients)
+    known = contributions.squares(gradients)
     if trained(module.bias):
-        yield Kept(parameter=module.bias, rows=gradients, squares=known, wide=call.wide)
+        yield contributions.Kept(
+            parameter=module.bias, rows=gradients, squares=known, wide=call.wide
+        )
     if trained(module.weight):
-        yield OuterProducts(
+        yield contributions.OuterProducts(
             parameter=module.weight,
             inputs=call.inputs,
             gradients=gradients,
@@ -67,7 +61,7 @@ def _gradients_are_cheaper(records: int, positions: int, inputs: int, outputs: i
     return traffic < products and 4 * records * inputs * outputs < KEPT_BYTES
 
 
-def _by_gram(call: Call, inputs: Tensor, gradients: Tensor) -> Summed:
+def _by_gram(call: Call, inputs: Tensor, gradients: Tensor) -> contributions.Summed:
     def square(inputs: Tensor, gradients: Tensor) -> Tensor:
         gram = torch.bmm(gradients, gradients.transpose(1, 2))
         return gram.mul_(_gram(call, inputs)).sum((1, 2))
@@ -75,7 +69,7 @@ def _by_gram(call: Call, inputs: Tensor, gradients: Tensor) -> Summed:
     def add(inputs: Tensor, gradients: Tensor, out: Tensor | None) -> Tensor:
         return torch.mm(gradients.flatten(0, 1).t(), inputs.flatten(0, 1), out=out)
 
-    return Summed(
+    return contributions.Summed(
         parameter=call.module.weight,
         inputs=inputs,
         gradients=gradients,
@@ -92,7 +86,7 @@ def _gram(call: Call, inputs: Tensor) -> Tensor:
     return call.shared[key]
 
 
-def group_norm(call: Call) -> Iterator[Contribution]:
+def group_norm(call: Call) -> Iterator[contributions.Contribution]:
     """Scale and shift after normalising each image's groups of channels."""
     module = call.module
     images = call.images
@@ -116,7 +110,7 @@ def _numbers(tensor: Tensor) -> Array:
     return found
 
 
-def layer_norm(call: Call) -> Iterator[Contribution]:
+def layer_norm(call: Call) -> Iterator[contributions.Contribution]:
     """Scale and shift after normalising each row."""
     module = call.module
     shape = module.normalized_shape
@@ -129,7 +123,7 @@ def layer_norm(call: Call) -> Iterator[Contribution]:
         yield call.kept(module.weight, gradients.mul(normal.reshape(gradients.shape)).sum(1))
 
 
-def embedding(call: Call) -> Iterator[Contribution]:
+def embedding(call: Call) -> Iterator[contributions.Contribution]:
     """Rows of a table; a record may ask for one row several times."""
     module = call.module
     if module.sparse or module.max_norm is not None or module.scale_grad_by_freq:
@@ -160,9 +154,9 @@ def embedding(call: Call) -> Iterator[Contribution]:
 
     if call.wide:
         rows = _once_each(places, gradients)
-        yield TableRows(parameter=module.weight, places=places, rows=rows, wide=True)
+        yield contributions.TableRows(parameter=module.weight, places=places, rows=rows, wide=True)
     else:
-        yield Summed(
+        yield contributions.Summed(
             parameter=module.weight,
             inputs=places,
             gradients=gradients,
