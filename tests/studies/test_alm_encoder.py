@@ -6,6 +6,7 @@ import pytest
 from reticent.data import load
 from reticent.studies import alm_encoder, tasks
 from reticent.studies.alm_encoder import AlmEncoder, simclr_features
+from reticent.studies.trained import Run, Steps
 from reticent.training.contrastive import SimCLRSpec
 
 SMALL = AlmEncoder(images=60, head=100, spec=SimCLRSpec(width=4, epochs=2, batch=30, threads=1))
@@ -62,3 +63,21 @@ def test_the_encoder_of_a_task_leaves_the_images_that_it_needs(task, images, hea
     monkeypatch.setattr(alm_encoder, "simclr_features", features)
     tasks.task(task, records=100, seed=0)
     assert {(how.images, how.head) for how in asked} == {(images, head)}
+
+
+def test_its_epochs_are_steps_of_the_study_and_a_kept_one_takes_none_of_the_time(
+    loaded, monkeypatch
+):
+    monkeypatch.setattr(alm_encoder, "ENCODERS", {"small": SMALL})
+    for expected in ([1, 2, 2], [2]):  # after each epoch and at the end; then from the cache
+        told = []
+        run = Run(steps=Steps(advance=lambda done, _: told.append(done)))  # noqa: B023
+        run.steps.plan(alm_encoder.epochs_before("small") + 5)
+        alm_encoder.train_encoder("small", run)
+        assert (told, run.steps.whole) == (expected, 7)
+    assert loaded == ["cifar10-train"] * 2
+    assert alm_encoder.epochs_before("cifar10") == 0
+
+
+def test_every_task_with_an_encoder_of_its_own_is_known():
+    assert set(alm_encoder.ENCODERS) == {n for n in tasks._WITH_TEST if "simclr" in n}

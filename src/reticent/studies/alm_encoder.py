@@ -6,6 +6,7 @@ paper. Attacks need three times as many images that are not the encoder's: their
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,8 @@ from typing import Final
 import numpy as np
 
 from reticent.data import Dataset, load
-from reticent.training.contrastive import SimCLRSpec, pretrain
+from reticent.studies.trained import Run
+from reticent.training.contrastive import EpochRecord, SimCLRSpec, pretrain
 from reticent.training.encoders.base import Encoder
 from reticent.training.encoders.cache import cache_folder, cached_features
 
@@ -30,6 +32,27 @@ class AlmEncoder:
 
 ATTACKED: Final = AlmEncoder(images=10_000, head=40_000)
 """Members, others and the adversary's images are left."""
+
+ENCODERS: Final[Mapping[str, AlmEncoder]] = {
+    "cifar10-simclr": AlmEncoder(),
+    "cifar10-simclr-10k": ATTACKED,
+}
+"""By the name of the task that has its features."""
+
+
+def epochs_before(on: str) -> int:
+    """How many epochs of training a study on this task has before its own steps: mostly none."""
+    return ENCODERS[on].spec.epochs if on in ENCODERS else 0
+
+
+def train_encoder(on: str, run: Run) -> None:
+    """Train the encoder of a task that has one, a step an epoch; one that is kept takes none."""
+    if on in ENCODERS:
+        before = run.steps.done
+        how = ENCODERS[on]
+        images = load(f"{how.on}-train", run.folder).images[: how.images]
+        _encoder(images, how.spec, lambda record: run.steps.reach(before + record.epoch))
+        run.steps.reach(before + how.spec.epochs)
 
 
 def simclr_features(part: str, folder: Path | None, how: AlmEncoder | None = None) -> Dataset:
@@ -48,8 +71,12 @@ def simclr_features(part: str, folder: Path | None, how: AlmEncoder | None = Non
     return replace(cached_features(wanted, encoder), name=name)
 
 
-def _encoder(images: np.ndarray, spec: SimCLRSpec) -> Encoder:
+def _encoder(
+    images: np.ndarray,
+    spec: SimCLRSpec,
+    progress: Callable[[EpochRecord], object] | None = None,
+) -> Encoder:
     settings = json.dumps(asdict(spec), sort_keys=True).encode()
     digest = hashlib.sha256(settings + np.ascontiguousarray(images).tobytes()).hexdigest()
     path = cache_folder(kind="encoders") / f"simclr-{digest[:32]}.state.safetensors"
-    return pretrain(images, spec, state=path)
+    return pretrain(images, spec, state=path, progress=progress)

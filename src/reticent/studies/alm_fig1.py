@@ -18,7 +18,7 @@ from reticent.neighbours import published_sensitivity
 from reticent.protect import Release, ReleaseRequest, release_mean, release_weights
 from reticent.protect.table import HeadSpec
 from reticent.randomness import seeded
-from reticent.studies import losses
+from reticent.studies import alm_encoder, losses
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import SoftmaxHead
@@ -82,7 +82,10 @@ def study(specs: tuple[Fig1, ...], run: Run) -> Outcome:
 
     One table for each panel.
     """
-    run.steps.plan(sum(len(spec.epsilons) * spec.steps for spec in specs))
+    first = specs[0].on  # panels of one study are of one task, or of tasks without an encoder
+    own = sum(len(spec.epsilons) * spec.steps for spec in specs)
+    run.steps.plan(alm_encoder.epochs_before(first) + own)
+    alm_encoder.train_encoder(first, run)
     return Outcome(specifications=specs, tables=tuple(table(spec, run) for spec in specs))
 
 

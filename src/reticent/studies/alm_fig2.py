@@ -18,7 +18,7 @@ from reticent.guarantee import Sensitivity
 from reticent.mechanisms import AdditiveMechanism, ClassicalGaussian, Laplace, Logistic
 from reticent.neighbours import refitted_pairs
 from reticent.randomness import seeded
-from reticent.studies import alm_attack, losses, membership, tasks
+from reticent.studies import alm_attack, alm_encoder, losses, membership, tasks
 from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import MLPHead
 
@@ -67,7 +67,8 @@ def study(spec: Fig2, run: Run) -> Outcome:
 
     One table, the attack without noise first.
     """
-    run.steps.plan(spec.seeds * (2 + 2 * spec.pairs))
+    run.steps.plan(alm_encoder.epochs_before(spec.on) + spec.seeds * (2 + 2 * spec.pairs))
+    alm_encoder.train_encoder(spec.on, run)
     one = replace(spec, seeds=1)  # a cell is of one seed: more of them go on from kept cells
     cells = [
         run.cell((one, seed), _cell, spec, seed, run, steps=2 + 2 * spec.pairs)

@@ -40,9 +40,11 @@ def study(spec: Table1, run: Run) -> Outcome:
 
     One row for each penalty: the sensitivity is, above all, a matter of that.
     """
-    run.steps.plan(len(spec.penalties))
+    from reticent.studies.alm_encoder import epochs_before, train_encoder
     from reticent.studies.tasks import task
 
+    run.steps.plan(epochs_before(spec.on) + len(spec.penalties))
+    train_encoder(spec.on, run)
     data = task(spec.on, records=spec.records, seed=spec.seed, folder=run.folder)
     rows = []
     for penalty in spec.penalties:

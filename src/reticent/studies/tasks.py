@@ -109,11 +109,11 @@ ENCODED = ("cifar10", "cifar100", "stl10")
 """Features in a folder: EfficientNet-Lite0's, and two sets that are read where their files are."""
 
 
-def _simclr(part: str, folder: Path | None, *, attacked: bool = False) -> Dataset:
+def _simclr(name: str, part: str, folder: Path | None) -> Dataset:
     """CIFAR-10 through the paper's own small encoder, which is trained first."""
-    from reticent.studies.alm_encoder import ATTACKED, simclr_features
+    from reticent.studies.alm_encoder import ENCODERS, simclr_features
 
-    data = simclr_features(part, folder, ATTACKED if attacked else None)
+    data = simclr_features(part, folder, ENCODERS[name])
     return _with_features(data, unit_root(data.features))
 
 
@@ -165,8 +165,7 @@ _WITH_TEST: Mapping[str, Callable[[str, Path | None], Dataset]] = {
     "mnist": lambda part, folder: load(f"mnist-{part}", folder),  # pixel/255
     "mnist-scattering": _mnist_scattering,
     **{name: partial(_encoded, name) for name in ENCODED},
-    "cifar10-simclr": _simclr,
-    "cifar10-simclr-10k": partial(_simclr, attacked=True),
+    **{name: partial(_simclr, name) for name in ("cifar10-simclr", "cifar10-simclr-10k")},
     "adult": lambda part, folder: load(f"adult-{part}", folder),  # UCI Adult
     "adult-log": _adult_log,
     "trec": _trec,
