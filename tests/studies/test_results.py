@@ -11,6 +11,7 @@ import pytest
 from reticent.studies import (
     alm_attack,
     alm_fig1,
+    alm_fig2,
     alm_layers,
     alm_mnist,
     alm_table1,
@@ -54,13 +55,20 @@ ATTACKED = (
     *(f"shoppers{number}" for number in (2, 10, 20, 50, 100)),
 )
 DP_SGD = (
-    *("location", "adult", "hospital100"),
+    *("location", "adult", "hospital100", "mnist", "cifar10"),
     *(f"shoppers{number}" for number in (2, 10, 20, 50, 100)),
 )
-TEXTS = ("trec",)
+TEXTS = ("trec", "sst2")
 PLACES = ("adult", "adult-log", "mnist", "cifar10")
 SPECS = {
-    "alm-fig1-cifar10": alm_fig1.SPECS["cifar10"],
+    **{f"alm-fig1-{name}": alm_fig1.SPECS[name] for name in ("cifar10", "cifar10-simclr")},
+    **{
+        f"alm-fig2-{name}": (alm_fig2.SPECS[name],)
+        for name in (
+            "cifar10",
+            "cifar10-simclr-10k",
+        )
+    },
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
     "alm-layers": (alm_layers.SPECS["digits"],),
     "alm-table1": (alm_table1.SPECS["cifar10"],),
