@@ -16,7 +16,7 @@ from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import up
 from reticent.protect import head_numbers, learner, network_run, released_encoder, terms
 from reticent.protect.answers.plan import AnswerPlan
-from reticent.protect.recipes import network
+from reticent.protect.recipes import head_start
 from reticent.run.every_release import every_release
 from reticent.training import features, optimum
 from reticent.training.fine_tuning import partly
@@ -195,17 +195,17 @@ def centred_features(model, rows, honest=partly.frozen_features):
     return features - features.mean(axis=0) if len(features) else features
 
 
-def two_heads(recipe, rows, labels, plan, honest=network.learnt_head):
+def two_heads(recipe, rows, labels, plan, honest=head_start.learnt_head):
     """The better of two by a share that pays for one; here simply the second."""
     honest(recipe, rows, labels, plan)
     return honest(recipe, rows, labels, plan)
 
 
-def counted_head(recipe, rows, labels, plan, honest=network.learnt_head):
+def counted_head(recipe, rows, labels, plan, honest=head_start.learnt_head):
     """Offsets from the exact numbers of the classes, as a head without noise would start."""
     layer = honest(recipe, rows, labels, plan)
     counts = np.bincount(labels, minlength=recipe.classes)
-    return network.Affine(layer.weights, layer.offsets + np.log1p(counts))
+    return head_start.Affine(layer.weights, layer.offsets + np.log1p(counts))
 
 
 @pytest.mark.slow
@@ -214,8 +214,8 @@ def counted_head(recipe, rows, labels, plan, honest=network.learnt_head):
     ("module", "name", "fault", "says"),
     [
         (partly, "frozen_features", centred_features, "of its claimed sensitivity"),
-        (network, "learnt_head", two_heads, "of the claimed ε"),
-        (network, "learnt_head", counted_head, "something passes by the noise"),
+        (head_start, "learnt_head", two_heads, "of the claimed ε"),
+        (head_start, "learnt_head", counted_head, "something passes by the noise"),
     ],
 )
 def test_a_head_that_a_network_starts_from(monkeypatch, module, name, fault, says):
