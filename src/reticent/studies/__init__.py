@@ -32,6 +32,7 @@ _LU = ("all", "mnist", "cifar10", "cifar100", "hospital100", *_SHOPPERS)
 _DP_SGD = ("location", "adult", *_LU[1:], "digits")
 _IMAGES = ("cifar10", "cifar10-simclr", "cifar100", "stl10")
 _ATTACKED = ("cifar10", "cifar10-simclr-10k", "cifar100", "stl10")
+_GRADED = ("hospital100", *_ATTACKED)
 _PLACES = ("adult", "adult-log", "mnist", "cifar10")
 _PRETRAINING = (
     *("mnist", "mnist-standardised", "mnist-fixed-head", "mnist-masked", "mnist-masked-rate"),
@@ -55,6 +56,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "sampler": exact_in("alm_table1", "sampler"),
         "fig1": trained_in("alm_fig1", ("digits", *_IMAGES), _IMAGES),
         "fig2": trained_in("alm_fig2", ("mnist5k", "digits", *_ATTACKED), _ATTACKED),
+        "grades": trained_in("alm_grades", ("digits", *_GRADED), _GRADED),
         "mnist": trained_in("alm_mnist", ("mnist", "mnist5k"), ("mnist",)),
         "table1": trained_in("alm_table1", (*_IMAGES, "digits"), _IMAGES),
         "layers": trained_in("alm_layers", ("digits", "mnist5k")),
