@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from reticent.studies import learners, plan_fit, plan_uneven, pure_grid, scattering
+from reticent.studies import learners, places, plan_fit, plan_uneven, pure_grid, scattering
 from tools.measure_again import AGAIN, main
 
 OLD = "-1"
@@ -88,6 +88,27 @@ def test_rows_of_learners_are_measured_and_others_stay(tmp_path):
     kept = [row[5] == OLD for row in table["rows"]]
     assert kept == [False, True, False, True]
     assert float(table["rows"][2][5]) > 0.6
+
+
+@pytest.mark.slow
+def test_rows_of_places_are_added_in_their_order_and_others_stay(tmp_path, monkeypatch):
+    others = ("noisy-gradient", "weights", "adassp", "functional", "objective", "pate", "input")
+    spec = replace(
+        places.SPECS["digits"][0], records=300, draws=1, epsilon=50.0,
+        leave_out=(*others, "class-means", "matrix-lda", "pure-class-means", "network"),
+    )  # fmt: skip
+    monkeypatch.setattr(places, "SPECS", {"digits": (spec,)})
+    columns = ["protection", "grade", "neighbours", "accuracy", "balanced", "lowest recall", "AUC"]
+    best, worst = "1.5 [1, 2]", "-1.5 [-2, -1]"
+    rows = [[name, "proven", "add-remove", accuracy, OLD, OLD, OLD]
+            for name, accuracy in (("none", "0"), ("lda", best), ("input", worst))]  # fmt: skip
+    path = committed(tmp_path, "places-digits", columns, rows)
+    table = again(tmp_path, path, "places", "pure", "--on", "digits")
+    assert [row[0] for row in table["rows"]] == ["none", "lda", "lda, δ = 0", "input"]
+    assert [row[-1] == OLD for row in table["rows"]] == [False, True, False, True]
+    assert json.loads(path.read_text())["specifications"][0]["rows"] == []
+    with pytest.raises(SystemExit, match="rows must be among lda, lda, δ = 0 and pure"):
+        again(tmp_path, path, "places", "hope", "--on", "digits")
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@
 learners changed, the others need no hours once more. Of ``scattering`` rows are named by their ε,
 and those that a specification has got since are added. Every value is found as the study itself
 finds it; a note of each table says what is of another day. A stop leaves FILE.part to go on from.
+Of ``places`` rows are named as in the table; ``pure`` stands for all at δ = 0.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from typing import Any
 
 from reticent.files import write_atomic
 from reticent.studies import learners as learners_study
+from reticent.studies import places as places_study
 from reticent.studies import plan_fit, plan_uneven, pure_grid, scattering
 from reticent.studies.losses import bare
 from reticent.studies.tasks import task
@@ -33,7 +35,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Put the values of the named learners in the place of the old ones."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("study", choices=sorted(STUDIES))
-    parser.add_argument("learners", nargs="+", help="their names; of scattering, values of ε")
+    named = "their names; of scattering, values of ε; of places, rows"
+    parser.add_argument("learners", nargs="+", help=named)
     parser.add_argument("--on", required=True, help="the data, as the study names them")
     parser.add_argument("--data", type=Path, help="the data folder")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -44,8 +47,8 @@ def main(arguments: list[str] | None = None) -> None:
     cells = Cells(path.with_name(f"{path.name}.part"))
     run = Run(folder=said.data, cells=cells)
     STUDIES[said.study](document["tables"], said.on, said.learners, run)
-    if said.study == "scattering":  # ε may have been added to it
-        document["specifications"] = [asdict(scattering.SPECS[said.on])]
+    if said.study in ADDED:
+        document["specifications"] = [asdict(spec) for spec in ADDED[said.study](said.on)]
     for table in document["tables"]:
         table["notes"] = _noted(table["notes"], said.learners, document["date"])
     text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
@@ -87,6 +90,23 @@ def _scattering(tables: Tables, on: str, epsilons: Sequence[str], run: Run) -> N
     kept = {row[2]: row for row in table["rows"]} | {row[2]: list(row) for row in again.rows}
     table["rows"] = sorted(kept.values(), key=lambda row: float(row[2]))
     table["notes"] = [*again.notes, *(note for note in table["notes"] if AGAIN in note)]
+
+
+def _places(tables: Tables, on: str, names: Sequence[str], run: Run) -> None:
+    """Rows of these names, beside the others; the most useful first, and below the free head."""
+    (spec,) = places_study.SPECS[on]
+    every = {places_study.row_name(*one): one[1] for one in spec.releases}
+    if unknown := set(names) - {*every, "pure"}:
+        raise SystemExit(f"rows must be among {', '.join(every)} and pure, got {unknown.pop()!r}")
+    wanted = tuple(row for row, pure in every.items() if row in names or (pure and "pure" in names))
+    (again,) = places_study.study((replace(spec, rows=wanted),), run).tables
+    (table,) = tables
+    if table["columns"] != list(again.columns):
+        raise SystemExit(f"{on} has other columns than today's study: run all of it")
+    kept = {row[0]: row for row in table["rows"]} | {row[0]: list(row) for row in again.rows}
+    free = kept.pop("none")
+    table["rows"] = [free, *sorted(kept.values(), key=lambda row: -float(row[3].split()[0]))]
+    table["notes"] += [note for note in again.notes if note not in table["notes"]]
 
 
 def _grid(measured: Callable[..., Mapping[str, str]]) -> Callable[..., None]:
@@ -131,11 +151,17 @@ def _uneven(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, s
 
 STUDIES: Mapping[str, Callable[[Tables, str, Sequence[str], Run], None]] = {
     "learners": _learners,
+    "places": _places,
     "plan-grid": _grid(_planned),
     "plan-uneven": _grid(_uneven),
     "pure-grid": _grid(_pure),
     "scattering": _scattering,
 }
+ADDED: Mapping[str, Callable[[str], Sequence[Any]]] = {
+    "places": lambda on: places_study.SPECS[on],
+    "scattering": lambda on: (scattering.SPECS[on],),
+}
+"""Studies whose specification may have got rows since."""
 
 
 if __name__ == "__main__":

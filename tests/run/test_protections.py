@@ -60,6 +60,19 @@ def test_at_delta_zero_beside_and_what_cannot_be_asked_is_said():
     assert "mechanism must be gaussian" in both.skipped["objective, δ = 0"]
 
 
+def test_a_pure_learner_stands_at_delta_zero_with_its_own_noise():
+    chosen = ("pure-class-means", "matrix-lda", "class-means")
+    found = compare_protections(
+        data(200, 0), data(100, 1), spec(protections=chosen, delta=0.0, draws=1)
+    )
+    assert found.skipped == {}
+    assert {row.recipe: (row.mechanism, row.claim.delta) for row in found.rows} == {
+        "pure-class-means": ("block-l2-laplace", 0.0),
+        "matrix-lda": ("matrix-laplace", 0.0),
+        "class-means": ("laplace", 0.0),
+    }
+
+
 def test_the_page_holds_the_plot_the_table_and_nothing_that_runs(found, tmp_path):
     page = protections_page(found)
     assert page.count("<svg") == 1

@@ -17,6 +17,7 @@ from reticent.audit.attack_plan import AttackPlan
 from reticent.audit.attack_run import adversary, attacked
 from reticent.data import Dataset
 from reticent.guarantee import Relation, grade
+from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect import Release, ReleaseRequest, Terms, registry, release_table
 from reticent.protect.recipes.pate import public_text
 from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
@@ -58,7 +59,7 @@ class ProtectionsSpec:
     attacked: int = 2_000
     """Members, and as many others, that the attacks tell apart."""
     pure: bool = False
-    """Each at δ = 0 too, by Laplace noise."""
+    """Each at δ = 0 too, by Laplace noise; by its own where its theorem is about no other."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -135,6 +136,13 @@ def _notes(spec: ProtectionsSpec) -> tuple[str, ...]:
     )
 
 
+def _asked_noise(name: str, *, pure: bool) -> str:
+    """Laplace noise at δ = 0, unless the recipe's theorem is about pure noise of its own."""
+    own = registry.RECIPES[name].noises
+    is_pure_alone = bool(own) and DEFAULT_NOISE not in own
+    return "laplace" if pure and not is_pure_alone else DEFAULT_NOISE
+
+
 def _with_losses(row: Protection, before: ByClass | None) -> Protection:
     if row.by_class is None or before is None:
         return row
@@ -172,7 +180,7 @@ class Bench:
         assert first is not None
         return Protection(
             recipe=name,
-            mechanism=request.mechanism,
+            mechanism=request.noise_name,
             place=PLACES.get(name, SUMS),
             claim=conversions.claim_of(first.guarantee),
             accuracy=conversions.accuracy_of(hits),
@@ -233,7 +241,7 @@ class Bench:
             request = ReleaseRequest(
                 terms=self.spec.terms(pure=pure, relation=relation),
                 records=self.spec.records,
-                mechanism="laplace" if pure else "gaussian",
+                mechanism=_asked_noise(name, pure=pure),
                 options=self._options(),
             ).by(name)
             try:

@@ -27,6 +27,7 @@ from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.learner import Prepared
 from reticent.protect.noisy_query import NoiseFunction
 from reticent.randomness import seeded
+from reticent.studies import place_worlds
 from reticent.training import SoftmaxHead
 
 World = tuple[Floats, Array]
@@ -259,15 +260,13 @@ def _network(trial: Trial) -> TranscriptAudit:
 
 def _place(trial: Trial) -> TranscriptAudit:
     """A recipe of another place for noise; PATE with one teacher, which every record touches."""
-    found = learner_worlds(
-        trial.place, built=trial.built, replaced=trial.relation == RELATIONS[1], targets=False
-    )
+    found, records = _place_worlds(trial)
     numbers = dict(trial.terms)
     mechanism, terms = numbers.pop("mechanism"), protect.Terms(**numbers)
     recipe = protect.RECIPES[trial.kind.what].planned(
         terms,
-        records=8 + trial.place % 25,
-        features=4,
+        records=records,
+        features=place_worlds.FEATURES,
         classes=3,
         mechanism=mechanism,
         **PLACES[trial.kind.what],
@@ -277,6 +276,22 @@ def _place(trial: Trial) -> TranscriptAudit:
         for rows, labels in found
     )
     return audit_prepared((one, other), draw=_drawn(trial.share), **trial.effort)
+
+
+def _place_worlds(trial: Trial) -> tuple[tuple[World, World], int]:
+    """Neighbours, and the public normaliser; built ones are the furthest of their recipe."""
+    replaced, records = trial.relation == RELATIONS[1], 8 + trial.place % 25
+    what = trial.kind.what if trial.built else ""
+    if what == "objective":
+        found = place_worlds.objective_worlds(trial.place, replaced=replaced)
+        return found, len(found[1][0])
+    if what == "pate":
+        return place_worlds.vote_worlds(trial.place, replaced=replaced), records
+    if what == "input":
+        lines = place_worlds.line_worlds(trial.place, lines=records, replaced=replaced)
+        return lines, records
+    found = learner_worlds(trial.place, built=trial.built, replaced=replaced, targets=False)
+    return found, records
 
 
 _AUDITS: Mapping[str, Callable[[Trial], ReleaseAudit | TranscriptAudit]] = {

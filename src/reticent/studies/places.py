@@ -1,4 +1,8 @@
-"""Every place for noise on one data set at one (ε, δ): weights, sums, loss, votes, inputs."""
+"""Every place for noise on one data set at one (ε, δ), and at δ = 0 beside it.
+
+Weights, gradients, sums, loss, votes, inputs. Constants are each recipe's own: DP-SGD trains the
+recipe's network with its batch, epochs and clip, which were fixed before any of these data.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +27,9 @@ class Places:
     epsilon: float = 1.0
     delta: float = 1e-5
     draws: int = 5
-    leave_out: tuple[str, ...] = LONGEST
+    leave_out: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    """By their names in the table; all where none is said."""
     seed: int = 0
 
     @property
@@ -36,8 +42,26 @@ class Places:
             records=self.records,
             draws=self.draws,
             protections=tuple(name for name in classifiers() if name not in self.leave_out),
+            pure=True,
             seed=self.seed,
         )
+
+    @property
+    def releases(self) -> tuple[tuple[str, bool], ...]:
+        """Each recipe, and whether at δ = 0; DP-SGD is not, where composition leaves it nothing."""
+        asked = self.protections.releases()
+        every = ((name, pure) for name, pure in asked if not (pure and name in LONGEST))
+        return tuple(one for one in every if not self.rows or row_name(*one) in self.rows)
+
+    def key(self, *row: object) -> tuple[object, ...]:
+        """Of a kept cell: the numbers that decide it, and not which other rows there are."""
+        numbers = self.on, self.records, self.epsilon, self.delta, self.draws, self.seed
+        return ("places", *numbers, *row)
+
+
+def row_name(name: str, pure: bool) -> str:
+    """Of a row in the table."""
+    return f"{name}, δ = 0" if pure else name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +80,7 @@ SEEN: Mapping[str, Settled] = {
         " share of ε for the curvature, the records of a teacher)",
     ),
     "adult-log": Settled(
-        recipes=("functional", "lda"),
+        recipes=("functional", "lda", "network", "pure-class-means", "matrix-lda"),
         how="capital gain and loss are ln(1 + dollars)/12, chosen on training records of Adult, and"
         " the damping of functional was settled after figures on these queries were seen",
     ),
@@ -64,10 +88,11 @@ SEEN: Mapping[str, Settled] = {
     "cifar10": Settled(recipes=("functional", "matrix-lda", "pure-class-means"), how=_ON_TRAINING),
 }
 _ON_ADULT_ALONE = (
-    *("weights", "noisy-gradient", "class-means", "adassp", "pure-class-means", "matrix-lda"),
+    *("weights", "noisy-gradient", "class-means", "adassp"),
     *("objective", "pate", "input"),
 )
-"""With logarithms of capital sums in matrices are measured anew, ``functional`` and ``lda``."""
+"""With logarithms of capital sums the others are measured anew: sums in matrices, pure learners and
+DP-SGD."""
 SPECS: Mapping[str, tuple[Places, ...]] = {
     "digits": (Places(on="digits", records=1_400, draws=2),),
     "adult": (Places(on="adult", records=32_561),),
@@ -75,7 +100,7 @@ SPECS: Mapping[str, tuple[Places, ...]] = {
         Places(
             on="adult-log",
             records=32_561,
-            leave_out=(*LONGEST, *_ON_ADULT_ALONE),
+            leave_out=_ON_ADULT_ALONE,
         ),
     ),
     "mnist": (Places(on="mnist", records=10_000),),
@@ -86,19 +111,19 @@ SPECS: Mapping[str, tuple[Places, ...]] = {
 
 def study(specs: tuple[Places, ...], run: Run) -> Outcome:
     """Every place for noise on one data set: accuracy and what attacks find, at one (ε, δ)."""
-    run.steps.plan(sum(1 + len(spec.protections.names) for spec in specs))
+    run.steps.plan(sum(1 + len(spec.releases) for spec in specs))
     return Outcome(specifications=specs, tables=tuple(_table(spec, run) for spec in specs))
 
 
 def _table(spec: Places, run: Run) -> Table:
     data = task(spec.on, records=spec.records, seed=spec.seed, folder=run.folder)
     bench = Bench(data.private, _queries(data), spec.protections)
-    free = run.cell((spec, "free"), _free, bench)
+    free = run.cell(spec.key("free"), _free, bench)
     rows, skipped = [], {}
-    for name in spec.protections.names:
-        cell = run.cell((spec, name), _measured, bench, name)
+    for name, pure in spec.releases:
+        cell = run.cell(spec.key(name, pure), _measured, bench, name, pure)
         if "skipped" in cell:
-            skipped[name] = cell["skipped"]
+            skipped[row_name(name, pure)] = cell["skipped"]
         else:
             rows.append(protections.Protection.model_validate(cell))
     found = bench.compared(rows, skipped, Unprotected.model_validate(free))
@@ -108,9 +133,8 @@ def _table(spec: Places, run: Run) -> Table:
 def _with_seen(table: Table, on: str, name: str) -> Table:
     """Rows whose constants were settled on the data are declared, and a note says which."""
     seen = SEEN.get(on, Settled(recipes=(), how=""))
-    rows = tuple(
-        (row[0], "declared", *row[2:]) if row[0] in seen.recipes else row for row in table.rows
-    )
+    named = {row_name(name, pure) for name in seen.recipes for pure in (False, True)}
+    rows = tuple((row[0], "declared", *row[2:]) if row[0] in named else row for row in table.rows)
     note = f"Of {', '.join(seen.recipes)}: {seen.how}: declared here. Their releases are proven."
     notes = (*table.notes, note) if seen.recipes else table.notes
     return replace(table, title=table.title.replace(name, on), rows=rows, notes=notes)
@@ -120,11 +144,11 @@ def _free(bench: Bench) -> dict[str, Any]:
     return bench.unprotected().model_dump(mode="json")
 
 
-def _measured(bench: Bench, name: str) -> dict[str, Any]:
+def _measured(bench: Bench, name: str, pure: bool) -> dict[str, Any]:
     from reticent.validation import InputError
 
     try:
-        return bench.measured(name, pure=False).model_dump(mode="json")
+        return bench.measured(name, pure=pure).model_dump(mode="json")
     except InputError as error:
         return {"skipped": str(error)}
 
