@@ -5,6 +5,8 @@
 * ``docs/licences.md`` is what installed packages say about theirs.
 * ``src/reticent/studies/index/rows.json`` is every item of the papers with its verdict, from
   committed results and from exact items that are computed now; ``papers`` is its block.
+* ``docs/images/dpcl-*.svg`` are the figures of the files of ``reproduce dpcl figures``; they stand
+  above the tables of their file.
 * ``<!-- begin generated: NAME -->`` … ``<!-- end generated -->`` in README.md and docs holds
   the table of ``benchmarks/results/NAME.json``, or the tables of ``results/NAME.json``, which
   ``reticent reproduce --out`` writes.
@@ -99,7 +101,7 @@ def benchmark_table(result: dict[str, Any]) -> str:
 def study_tables(result: dict[str, Any]) -> str:
     """The tables of a study with their notes, under the command that made them."""
     versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
-    parts = [f"`{result['command']}` on {result['date']}: {versions}.\n"]
+    parts = [f"`{result['command']}` on {result['date']}: {versions}.\n", *_pictures(result)]
     for table in result["tables"]:
         columns, rows = table["columns"], table["rows"]
         numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
@@ -114,6 +116,20 @@ def study_tables(result: dict[str, Any]) -> str:
         ]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+def drawn(result: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a study, by the names of their files; empty where it has none."""
+    from reticent.report.figures.along_steps import is_drawn, study_drawings
+
+    return study_drawings(result) if is_drawn(result) else {}
+
+
+def _pictures(result: dict[str, Any]) -> Iterator[str]:
+    """References to them, from the page of results."""
+    for name, drawing in drawn(result).items():
+        picture = f"![{drawing.alt}](../docs/images/{name}.svg)"
+        yield f"{drawing.title}. {drawing.caption}\n\n{picture}\n"
 
 
 def index_table(rows: list[index.Row]) -> str:
@@ -229,6 +245,9 @@ def wanted(root: Path, app: typer.Typer) -> dict[Path, str]:
         root / "docs" / "results-format.md": format_page(Results, VERSION),
         root / "docs" / "licences.md": licences.page(root / "docs" / "licences.md"),
     }
+    for study in sorted(root.glob("results/dpcl-*.json")):
+        for name, drawing in drawn(json.loads(study.read_text(encoding="utf-8"))).items():
+            texts[root / "docs" / "images" / f"{name}.svg"] = drawing.svg
     every = (
         root / "README.md",
         root / "results" / "README.md",

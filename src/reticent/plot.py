@@ -1,7 +1,8 @@
 """The report's figures for your own results, as Matplotlib figures.
 
 ``figures`` draws all that a page of ``run`` shows; ``roc`` draws attacks from the scores of your
-own; ``ceiling`` draws what a guarantee leaves to any attack. Nothing is drawn on import, and
+own; ``ceiling`` draws what a guarantee leaves to any attack; ``study`` draws DPCL's figures from
+what ``reticent reproduce dpcl figures --out`` wrote. Nothing is drawn on import, and
 ``pyplot`` is left alone: save a figure with ``savefig``, or let a notebook show it.
 """
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from reticent.guarantee import Guarantee
     from reticent.results import Results
 
-__all__ = ["Page", "ceiling", "figure", "figures", "page", "roc"]
+__all__ = ["Page", "ceiling", "figure", "figures", "page", "roc", "study"]
 
 
 class _Run(Protocol):
@@ -40,7 +41,7 @@ def figures(results: Results | _Run | str | PathLike[str]) -> dict[str, Figure]:
     Args:
         results: A document, what ``reticent.run.run`` returned, or ``results.json`` or its folder.
     """
-    _need_matplotlib()
+    need_matplotlib()
     from reticent.report.figures import drawings
 
     return {name: one.figure for name, one in drawings(_document(results)).items()}
@@ -63,7 +64,7 @@ def roc(
         attacks: By name, the scores of members and of others; higher says member.
         guarantee: With it the part that no attack reaches if it holds is shaded.
     """
-    _need_matplotlib()
+    need_matplotlib()
     from reticent.report.figures.roc import draw_scores
     from reticent.results.conversions import claim_of
 
@@ -74,13 +75,27 @@ def roc(
 
 def ceiling(guarantee: Guarantee) -> Figure:
     """The largest share of members that any attack finds at each share of false alarms."""
-    _need_matplotlib()
+    need_matplotlib()
     from reticent.report.drawing import styled
     from reticent.report.figures.roc import draw_claim_ceiling
     from reticent.results.conversions import claim_of
 
     with styled():
         return draw_claim_ceiling(claim_of(guarantee)).figure
+
+
+def study(results: Mapping[str, Any] | str | PathLike[str]) -> dict[str, Figure]:
+    """DPCL's Figs. 1–5, by the names of their files: loss, accuracy and norms along the steps.
+
+    Args:
+        results: What ``reticent reproduce dpcl figures --out`` wrote, as a path or as read.
+    """
+    need_matplotlib()
+    from reticent import strict_json
+    from reticent.report.figures.along_steps import study_drawings
+
+    read = results if isinstance(results, Mapping) else strict_json.read(Path(fspath(results)))
+    return {name: one.figure for name, one in study_drawings(read).items()}
 
 
 @dataclass(frozen=True)
@@ -116,7 +131,8 @@ def _document(results: Any) -> Results:
     return found
 
 
-def _need_matplotlib() -> None:
+def need_matplotlib() -> None:
+    """Refuse, in one line, to draw without Matplotlib."""
     try:
         import matplotlib
     except ModuleNotFoundError:

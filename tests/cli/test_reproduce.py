@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reticent.cli.main import BAD_INPUT, run
-from reticent.studies import alm_layers
+from reticent.studies import alm_layers, dpcl_figures
 
 TINY = replace(
     alm_layers.SPECS["digits"], depths=(1, 2), width=4, steps=3, pairs=2, draws=2, epsilons=(5.0,)
@@ -44,6 +44,8 @@ def tiny(monkeypatch):
         ("alm layers --jobs 0", "jobs must be >= 1, got 0"),
         ("alm noise --on digits", "--on goes with an item that trains"),
         ("alm --out x.json", "--out goes with an item that trains"),
+        ("alm noise --figures drawn", "--figures goes with an item that trains"),
+        ("alm layers --figures drawn", "--figures goes with dpcl figures, got alm layers"),
         (
             "alm fig9",
             "item of alm must be one of noise, sampler, fig1, fig2, mnist, table1, layers, attack,"
@@ -156,3 +158,30 @@ def test_lists_and_exact_items_start_without_torch_and_scikit_learn(arguments):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.slow
+def test_figures_of_an_item_are_drawn_of_its_tables(command, monkeypatch, tmp_path):
+    digits = dpcl_figures.SPECS["digits"]
+    short = replace(
+        digits,
+        training=replace(digits.training, steps=2, marks=(0, 2), batch=16),
+        records=60,
+        public=20,
+        labelled=60,
+        queries=40,
+        losses=("SimCLR",),
+        ways=("none", "published"),
+        seeds=1,
+    )
+    monkeypatch.setattr(dpcl_figures, "SPECS", {"digits": short})
+    out, figures = tmp_path / "kept.json", tmp_path / "deep" / "figures"
+    code, said, _ = command(
+        *("reproduce", "dpcl", "figures", "--on", "digits"), "--out", out, "--figures", figures
+    )
+    assert code == 0
+    assert said.count("written: ") == 2
+    names = [f"dpcl-digits-fig-{number}.svg" for number in (1, 2, 3)]
+    assert sorted(path.name for path in figures.iterdir()) == names
+    drawn = dpcl_figures.drawn(json.loads(out.read_text(encoding="utf-8")))
+    assert {name: (figures / name).read_text(encoding="utf-8") for name in names} == drawn

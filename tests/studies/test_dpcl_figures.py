@@ -123,6 +123,9 @@ def test_four_ways_start_alike_and_are_judged_at_each_mark():
     assert run.steps.done == run.steps.whole == 4 * 2 * 3
     assert {row[-1] for row in sentences.rows} <= {"holds", "does not hold", "cannot be told"}
     assert all(row[1] == "Barlow Twins" for row in sentences.rows)
+    added = [row[2:4] for row in sentences.rows[-4:]]
+    assert added[0] == ("none ends above proven", "kNN")
+    assert added[-1] == ("proven ends above published", "probe")
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from reticent.files import write_atomic
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
+    from reticent.results.table import Table
     from reticent.studies import Outcome, Trained
 
 Paper = Annotated[str | None, typer.Argument(help="A paper; without it, all are listed.")]
@@ -28,6 +29,13 @@ Out = Annotated[
         metavar="FILE",
         help="Also write the tables of a trained item as JSON, with date, versions and seeds."
         " After a stop the same command goes on from FILE.part.",
+    ),
+]
+Figures = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Also draw the figures of an item that has any, as SVG: dpcl figures.",
     ),
 ]
 Jobs = Annotated[int, typer.Option(help="How many refits run at a time.")]
@@ -46,6 +54,7 @@ def reproduce(
     on: On = None,
     data: Data = None,
     out: Out = None,
+    figures: Figures = None,
     jobs: Jobs = 1,
     quick: Quick = False,
     json: Json = False,
@@ -54,7 +63,7 @@ def reproduce(
     from reticent.studies import exact_items, items, study, trained
 
     if quick:
-        _refuse_whole_options(item=item, on=on, data=data, out=out)
+        _refuse_whole_options(item=item, on=on, data=data, out=out, figures=figures)
         _quick(paper, jobs, json)
         return
     if paper is None:
@@ -63,18 +72,23 @@ def reproduce(
     items(paper)
     found = None if item is None else trained(paper, item)
     if item is None or found is None:
-        _refuse_training_options(on=on, data=data, out=out)
+        _refuse_training_options(on=on, data=data, out=out, figures=figures)
         names = exact_items(paper) if item is None else [item]
         results = [study(paper, name) for name in names]
     else:
+        if figures is not None:
+            _refuse_undrawn(f"{paper} {item}", found)
         results = list(_trained(f"{paper} {item}", found, on, data, out, jobs).tables)
+        if figures is not None:
+            _draw(found, results, figures)
     if json:
         print_json({"paper": paper, "items": [result.to_dict() for result in results]})
         return
     for result in results:
         print_titled(result)
-    if out is not None:
-        print_line(f"written: {out}")
+    for written in (out, figures):
+        if written is not None:
+            print_line(f"written: {written}")
 
 
 def _trained(
@@ -105,6 +119,22 @@ def _trained(
         write_atomic(out, f"{text}\n".encode())
         cells.drop()
     return outcome
+
+
+def _refuse_undrawn(name: str, item: "Trained") -> None:
+    """Before anything is trained: an item without figures, or no library that draws them."""
+    from reticent.plot import need_matplotlib
+
+    if item.drawn is None:
+        raise InputError(f"--figures goes with dpcl figures, got {name}: it has tables alone")
+    need_matplotlib()
+
+
+def _draw(item: "Trained", tables: list["Table"], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    made = item.drawn({"tables": [table.to_dict() for table in tables]}) if item.drawn else {}
+    for file, text in made.items():
+        write_atomic(folder / file, text.encode())
 
 
 def _refuse_training_options(**given: object) -> None:

@@ -64,7 +64,12 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
     },
     "dpcl": {
         "noise-scales": exact_in("dpcl", "noise_scales"),
-        "figures": trained_in("dpcl_figures", ("mnist", "cifar10", "digits"), ("mnist", "cifar10")),
+        "figures": trained_in(
+            "dpcl_figures",
+            ("mnist", "cifar10", "digits"),
+            ("mnist", "cifar10"),
+            has_figures=True,
+        ),
     },
     "lu": {
         **{name: exact_in("lu.formulas", name) for name in _FORMULAS},

@@ -23,6 +23,7 @@ from reticent.randomness import seeded
 from reticent.results.table import Table
 from reticent.studies import dpcl_training
 from reticent.studies.dpcl import PUBLISHED_EPSILON
+from reticent.studies.dpcl_orderings import with_orderings
 from reticent.studies.trained import Outcome, Run
 from reticent.training.contrastive.networks import NetworkChoice
 
@@ -115,8 +116,9 @@ def study(spec: Figures, run: Run) -> Outcome:
                 cell = _cell(spec, images, (loss, way, seed), run)
                 found.setdefault((loss, way), []).append(cell)
     timed = run.cell((spec.on, "timed", spec.large), _timed, spec, steps=0)
-    tables = (_along(spec, found, timed), verdicts(spec, found))
-    return Outcome(specifications=(spec,), tables=tables)
+    along = _along(spec, found, timed)
+    sentences = with_orderings(verdicts(spec, found), along, spec.queries)
+    return Outcome(specifications=(spec,), tables=(along, sentences))
 
 
 def _cell(
@@ -305,13 +307,14 @@ SENTENCES: Final = (
     *_sentences("SimCLR", ("Fig. 1", "Fig. 2")),
     *_sentences("Barlow Twins", ("Fig. 4", "Fig. 5")),
 )
+_STEADY_WAYS: Final[tuple[dpcl_training.Way, ...]] = ("published", "naive")
 
 
 def verdicts(spec: Figures, found: Found) -> Table:
     """Each sentence with the difference that decides it."""
     rows = [_judged(sentence, found) for sentence in SENTENCES if _is_there(sentence, found)]
-    if ("SimCLR", "published") in found:
-        rows += [_steady(way, found, spec) for way in ("published", "naive")]
+    steady = [way for way in _STEADY_WAYS if ("SimCLR", way) in found]
+    rows += [_steady(way, found, spec) for way in steady]
     pairing = "by seed" if spec.seeds > 1 else f"by part ({ONE_SEED})"
     return Table(
         title=f"DPCL, the sentences about Figs. 1–5 on {spec.on}",
@@ -384,3 +387,10 @@ def summary(table: Mapping[str, Any]) -> dict[str, int]:
     """How many sentences of the paper's own figures hold, of a table as it stands in a file."""
     own = [row[-1] for row in table["rows"] if row[0] != "–"]
     return {verdict: own.count(verdict) for verdict in ("holds", "does not hold", "cannot be told")}
+
+
+def drawn(document: Mapping[str, Any]) -> dict[str, str]:
+    """Figs. 1–5 as SVG by the names of their files, of the result as it stands in a file."""
+    from reticent.report.figures.along_steps import study_drawings
+
+    return {f"{name}.svg": drawing.svg for name, drawing in study_drawings(document).items()}

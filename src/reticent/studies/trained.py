@@ -122,6 +122,8 @@ class Trained:
     on: tuple[str, ...]
     in_folder: frozenset[str] = frozenset()
     """Those of the data that are read from a data folder."""
+    drawn: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    """Its figures, of what ``record`` makes of a result: SVG by the names of files."""
 
     @property
     def what(self) -> str:
@@ -137,8 +139,13 @@ class Trained:
         return on
 
 
-def trained_in(module: str, on: Sequence[str], in_folder: Sequence[str] = ()) -> Trained:
-    """An item that trains, as ``study`` and ``SPECS`` of a module that is imported when it runs."""
+def trained_in(
+    module: str, on: Sequence[str], in_folder: Sequence[str] = (), *, has_figures: bool = False
+) -> Trained:
+    """An item that trains, as ``study`` and ``SPECS`` of a module that is imported when it runs.
+
+    Of an item with figures the module has ``drawn`` too.
+    """
 
     def run(on: str, run: Run) -> Outcome:
         studied = importlib.import_module(f"reticent.studies.{module}")
@@ -146,7 +153,18 @@ def trained_in(module: str, on: Sequence[str], in_folder: Sequence[str] = ()) ->
         return outcome
 
     run.__doc__ = _first_line(module, "study")
-    return Trained(run=run, on=tuple(on), in_folder=frozenset(in_folder))
+
+    def drawn(document: Mapping[str, Any]) -> Mapping[str, str]:
+        studied = importlib.import_module(f"reticent.studies.{module}")
+        figures: Mapping[str, str] = studied.drawn(document)
+        return figures
+
+    return Trained(
+        run=run,
+        on=tuple(on),
+        in_folder=frozenset(in_folder),
+        drawn=drawn if has_figures else None,
+    )
 
 
 def exact_in(module: str, function: str) -> Callable[[], Table]:

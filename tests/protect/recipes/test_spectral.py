@@ -211,6 +211,33 @@ def test_one_record_moves_both_queries_almost_as_far_as_claimed(kind: str) -> No
     assert all(one <= 1 for one in tightness(*worlds(whole, REPLACE, turned, ROWS)))
 
 
+def first_gradient(whole: Any, row: Any, answer: float) -> tuple[Any, Any]:
+    """Noise and clipped gradient of a table of one record, where the coupling was so answered."""
+    plan, seen = noise_plan(whole, REPLACE), []
+
+    def answered(noise: Any, value: Any) -> Any:
+        seen.append((noise, value.copy()))
+        return np.full_like(value, answer)
+
+    with with_noise_function(answered), with_sampler(everyone):
+        whole.learn(row[None], np.zeros(1), plan)
+    return next(one for one in seen if one[0] == plan[GRADIENTS].noise)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_opposite_gradients_reach_the_bound_of_replace_one(kind: str) -> None:
+    """Two records whose gradients point apart, given one answer: found by trying pairs."""
+    whole = recipe(REPLACE, kind, clip=1e-3, batch=24, epochs=1.0, embedding=2)
+    rows = np.random.default_rng(2).normal(size=(90, 5)) * 3
+    sums = [first_gradient(whole, row, answer=1e-3) for row in rows]
+    limit = sums[0][0].sensitivity.l2
+    found = np.array([value for _, value in sums])
+    distances = np.linalg.norm(found[:, None] - found[None], axis=2)
+    assert distances.max() <= limit
+    assert distances.max() >= 0.95 * limit
+
+
 @pytest.mark.parametrize("row", [np.full(5, 1e300), np.full(5, -1e38), np.eye(5)[0] * 1e-40])
 def test_records_at_the_ends_of_the_float_range_move_no_others(row: Any) -> None:
     found = tightness(*worlds(recipe(), TERMS, np.vstack([ROWS, row]), ROWS))
