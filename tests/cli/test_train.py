@@ -16,7 +16,7 @@ from tests.training.fine_tuning.tiny_bert import write_questions, write_tiny_ber
 from tools.training_kills import kill_many
 
 CLASSES = ",".join(map(str, range(10)))
-KILLS = 3
+KILLS = 20
 
 
 @pytest.fixture(scope="module")

@@ -96,8 +96,6 @@ class RunSpec:
         count("seed", self.seed, at_least=0)
         for name in ("bound", "penalty"):
             positive(name, getattr(self, name))
-        if self.learner is not None and registry.classifier_named(self.learner).name == "network":
-            raise InputError("learner must be a linear one for a run, got network: use train")
         if not self.penalties:
             raise InputError("penalties must be at least one, got none")
         open_probability("beta", self.beta)

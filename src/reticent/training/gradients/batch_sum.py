@@ -67,6 +67,8 @@ class GradientSum:
             and self._gradients.dtype == torch.float32
             and all(one.device.type == "cpu" for one in self._trained)
         )
+        self._in_place: Floats32 | None = self._gradients.numpy() if self._in_float32 else None
+        """The memory of the gradients, as noise is added to it."""
         self._small = sum(one.numel() for one in self.model.parameters()) < _SMALL
         if like is not None:
             self.physical = like.physical
@@ -123,8 +125,8 @@ class GradientSum:
         """The same where ``in_float32`` holds: in the memory of the next gradients, no copy."""
         with self.one_thread_if_small():
             self._fill(self._gradients, batch)
-        total: Floats32 = self._gradients.numpy()
-        return total
+        assert self._in_place is not None
+        return self._in_place
 
     def _fill(self, total: Tensor, batch: tuple[Any, ...]) -> None:
         places = self._places if total is self._gradients else self._split(total)
@@ -139,6 +141,9 @@ class GradientSum:
 
     def _physical(self, batch: tuple[Any, ...]) -> Iterator[tuple[Tensor, ...]]:
         """The batch in parts of the physical size, the last one smaller."""
+        if 0 < len(batch[0]) <= self.physical:
+            yield batch
+            return
         for start in range(0, len(batch[0]), self.physical):
             yield tuple(one[start : start + self.physical] for one in batch)
 
@@ -161,9 +166,8 @@ class GradientSum:
 
     def set_gradients(self, noisy: Floats | Floats32, *, divisor: float = 1.0) -> None:
         """Hand a noisy sum, divided, to the parameters, for an optimiser to read."""
-        given = torch.from_numpy(noisy)
-        if given.data_ptr() != self._gradients.data_ptr():
-            self._gradients.copy_(given)
+        if noisy is not self._in_place:
+            self._gradients.copy_(torch.from_numpy(noisy))
         self._gradients.div_(divisor)
         for one, place in self._places.items():
             one.grad = place if place.dtype == one.dtype else place.to(one.dtype)

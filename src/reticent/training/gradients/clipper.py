@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.utils._pytree import tree_map
 
+from reticent.arrays import Floats
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.training.gradients import wide_kernels
 from reticent.training.gradients.call import Call
@@ -28,7 +30,7 @@ _ROUND = 2.0**-53
 _BATCH_NORM = nn.modules.batchnorm._BatchNorm
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class Seen:
     """One call of a hooked module in the forward pass."""
 
@@ -175,19 +177,23 @@ class Clipper:
                 "loss must give one number for each record (reduction='none'), got shape"
                 f" {tuple(losses.shape)}"
             )
-        contributions = self.contributions(losses, wide=wide)
         with torch.no_grad():
+            contributions = self._contributions(losses, wide)
             if not contributions:
                 return ClippedSums(squares=torch.zeros_like(losses), sums={})
-            squares = torch.stack([one.squared_norms() for one in contributions]).sum(0)
+            squares = torch.from_numpy(np.zeros(len(losses))).to(losses.device)
+            for one in contributions:
+                one.add_squared_norms(squares)
             factors, bad = self._factors(squares, clip)
             if bad:
                 dropped = ~torch.isfinite(squares)
                 squares = squares.masked_fill(dropped, 0)
                 contributions = [one.without(dropped) for one in contributions]
-            weights = factors if wide else factors.to(losses)
             if counted is not None:
-                weights[counted:] = 0
+                factors[counted:] = 0
+            weights = torch.from_numpy(factors)
+            if not wide:
+                weights = weights.to(losses)
             add = _add_weighted if wide else _weighted_sum
             places = {} if out is None else out
             sums = {
@@ -195,7 +201,7 @@ class Clipper:
             }
         return ClippedSums(squares=squares, sums=sums)
 
-    def _factors(self, squares: Tensor, clip: float) -> tuple[Tensor, int]:
+    def _factors(self, squares: Tensor, clip: float) -> tuple[Floats, int]:
         """min(1, clip/‖g‖) for norms that were rounded; never too large (docs/theory.md E.5).
 
         A squared norm of p entries in float64 is off by at most 2p + 64 roundings. Records whose
@@ -203,19 +209,24 @@ class Clipper:
         """
         limit = clip * (1 - 8 * _ROUND)
         factors, bad = wide_kernels.clip_factors(squares.cpu().numpy(), limit, self._slack)
-        return torch.from_numpy(factors), bad
+        return factors, bad
 
     def contributions(self, losses: Tensor, *, wide: bool = False) -> list[Contribution]:
         """One for each trainable parameter that a record may have moved."""
-        calls = self.differentiated(losses)
+        with torch.no_grad():
+            return self._contributions(losses, wide)
+
+    def _contributions(self, losses: Tensor, wide: bool) -> list[Contribution]:
         shared: dict[Any, Tensor] = {}
         by_parameter: dict[nn.Parameter, list[Contribution]] = {}
-        with torch.no_grad():
-            for call in calls:
-                call.refuse_changed_input()
-                for one in self._of(call, losses.shape[0], wide, shared):
-                    by_parameter.setdefault(one.parameter, []).append(one)
-            return [_merged(parameter, ones) for parameter, ones in by_parameter.items()]
+        for call in self.differentiated(losses):
+            call.refuse_changed_input()
+            for one in self._of(call, losses.shape[0], wide, shared):
+                by_parameter.setdefault(one.parameter, []).append(one)
+        return [
+            ones[0] if len(ones) == 1 else _merged(parameter, ones)
+            for parameter, ones in by_parameter.items()
+        ]
 
     def differentiated(self, losses: Tensor, of: int | None = None) -> list[Seen]:
         """The calls of the forward pass with the gradients of their outputs.
@@ -243,17 +254,17 @@ class Clipper:
     def _of(
         self, call: Seen, records: int, wide: bool, shared: dict[Any, Tensor]
     ) -> Iterator[Contribution]:
-        layout = self.layouts.get(call.key, Layout.FIRST)
+        key = call.key
+        layout = self.layouts.get(key, Layout.FIRST)
         unit = self._units.get(call.name)
         if unit is not None:
-            yield from unit.contributions(call.arguments, call.gradients, layout, wide=wide)
-            return
+            return unit.contributions(call.arguments, call.gradients, layout, wide=wide)
         gradient, inputs = call.gradients[0], call.input
         assert gradient is not None
         _refuse_other_rows(call.name, layout, gradient, records)
         if inputs.shape[0] == 1 != records and layout is Layout.FIRST:
             inputs = inputs.expand(records, *inputs.shape[1:])
-        if call.key in self.without_records:
+        if key in self.without_records:
             inputs = inputs.unsqueeze(0).expand(records, *inputs.shape)
         rows = Call(
             module=call.module,
@@ -263,7 +274,7 @@ class Clipper:
             images=layout.rows_each(gradient.shape, records),
             shared=shared,
         )
-        yield from RULES[type(call.module)](rows)
+        return RULES[type(call.module)](rows)
 
     def _owners(self, model: nn.Module, fallback: bool) -> Iterator[tuple[str, nn.Module]]:
         """Modules with trainable parameters of their own; below one without a rule, none."""
@@ -292,16 +303,19 @@ class Clipper:
             yield name, module
 
     def _hook(self, name: str, module: nn.Module) -> Any:
+        is_unit = name in self._units
+
         def hook(_: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
             if not self._records or not torch.is_grad_enabled():
                 return None
             order = self._calls.get(name, 0)
             self._calls[name] = order + 1
-            replaced = (
-                self._with_records(output, (name, order)) if name not in self._units else None
-            )
-            tensors = tensors_of(output if replaced is None else replaced)
-            if not any(one.requires_grad for one in tensors):
+            replaced = None if is_unit else self._with_records(output, (name, order))
+            edges = [
+                get_gradient_edge(one) if one.requires_grad else None
+                for one in tensors_of(output if replaced is None else replaced)
+            ]
+            if all(edge is None for edge in edges):
                 return None
             arguments = _without_graph(args, kwargs)
             self._seen.append(
@@ -311,9 +325,7 @@ class Clipper:
                     order=order,
                     arguments=arguments,
                     versions=[(one, one._version) for one in _tensors(arguments)],
-                    edges=[
-                        get_gradient_edge(one) if one.requires_grad else None for one in tensors
-                    ],
+                    edges=edges,
                 )
             )
             return replaced
@@ -347,8 +359,6 @@ def _refuse_other_rows(name: str, layout: Layout, gradient: Tensor, records: int
 
 def _merged(parameter: nn.Parameter, ones: list[Contribution]) -> Contribution:
     """A parameter that was used several times: the norm is that of the sum of its parts."""
-    if len(ones) == 1:
-        return ones[0]
     rows = _total([one.parts() for one in ones])
     return Kept(parameter=parameter, rows=rows.reshape(len(rows), -1), wide=ones[0].wide)
 
@@ -377,7 +387,7 @@ def _frozen(module: nn.Module) -> bool:
 def _without_graph(args: Any, kwargs: Any) -> Any:
     """The arguments of a call, of which most are one tensor."""
     if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
-        return (args[0].detach(),), {}
+        return (_detached(args[0]),), {}
     return tree_map(_detached, (args, kwargs))
 
 
@@ -387,4 +397,4 @@ def _tensors(arguments: Any) -> list[Tensor]:
 
 
 def _detached(leaf: Any) -> Any:
-    return leaf.detach() if isinstance(leaf, Tensor) else leaf
+    return leaf.detach() if isinstance(leaf, Tensor) and leaf.requires_grad else leaf

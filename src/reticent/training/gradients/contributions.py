@@ -33,6 +33,10 @@ class Contribution(ABC):
     def squared_norms(self) -> Tensor:
         """‖gradient‖² of each record with respect to this parameter, in float64."""
 
+    def add_squared_norms(self, total: Tensor) -> None:
+        """total += ``squared_norms``, of float64."""
+        total += self.squared_norms()
+
     @abstractmethod
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """Σ weightᵢ·partᵢ, in the shape of the parameter, as fast as it goes.
@@ -164,6 +168,15 @@ class OuterProducts(Contribution):
         """‖g·aᵀ‖² = ‖g‖²‖a‖² of each record: no product is formed (Goodfellow 2015)."""
         return squares(self.inputs).mul_(self.gradient_squares)
 
+    def add_squared_norms(self, total: Tensor) -> None:
+        """Squares, products and the addition in one kernel."""
+        if not _has_kernel(self.inputs):
+            super().add_squared_norms(total)
+            return
+        wide_kernels.add_squared_norms(
+            _float32(self.inputs), self.gradient_squares.numpy(), total.numpy()
+        )
+
     def weighted_sum(self, weights: Tensor, out: Tensor | None = None) -> Tensor:
         """Σ weight·g·aᵀ over the records, as one matrix product."""
         return torch.mm((self.gradients * weights[:, None]).t(), self.inputs, out=out)
@@ -276,15 +289,19 @@ def weighted(gradients: Tensor, weights: Tensor) -> Tensor:
 
 def squares(rows: Tensor) -> Tensor:
     """The squared norm of each row, in float64: each product of two float32 numbers is exact."""
-    if rows.dtype == torch.float32 and rows.device.type == "cpu":
+    if _has_kernel(rows):
         return torch.from_numpy(wide_kernels.squared_norms(_float32(rows)))
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
     return norms.square_()
 
 
+def _has_kernel(rows: Tensor) -> bool:
+    return rows.dtype == torch.float32 and rows.is_cpu
+
+
 def _float32(rows: Tensor) -> Floats32:
     """As the kernels read them: contiguous, and float32, whose products float64 holds exactly."""
-    found: Floats32 = rows.detach().contiguous().numpy()
+    found: Floats32 = rows.contiguous().numpy()
     if found.dtype != np.float32:
         raise InputError(f"gradients must be float32 in exact mode, got {found.dtype}")
     return found

@@ -38,15 +38,13 @@ def linear(call: Call) -> Iterator[contributions.Contribution]:
 
 def _linear_of_rows(call: Call) -> Iterator[contributions.Contribution]:
     """One row of each record; norms of gradients are found once for weight and bias."""
-    module, gradients = call.module, call.gradients
+    weight, bias, gradients = call.module.weight, call.module.bias, call.gradients
     known = contributions.squares(gradients)
-    if trained(module.bias):
-        yield contributions.Kept(
-            parameter=module.bias, rows=gradients, squares=known, wide=call.wide
-        )
-    if trained(module.weight):
+    if trained(bias):
+        yield contributions.Kept(parameter=bias, rows=gradients, squares=known, wide=call.wide)
+    if trained(weight):
         yield contributions.OuterProducts(
-            parameter=module.weight,
+            parameter=weight,
             inputs=call.inputs,
             gradients=gradients,
             gradient_squares=known,

@@ -29,6 +29,17 @@ def squared_norms(rows: Floats32) -> Floats:
     return squares
 
 
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
+def add_squared_norms(rows: Floats32, factors: Floats, total: Floats) -> None:
+    """total[i] += factors[i]·Σ_j rows[i, j]² for each row."""
+    for i in range(rows.shape[0]):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            entry = np.float64(rows[i, j])
+            square += entry * entry
+        total[i] += factors[i] * square
+
+
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def clip_factors(squares: Floats, clip: float, slack: float) -> tuple[Floats, int]:
     """min(1, clip/(slack·√s)) for each s; 0 where s is not finite, and how often that is.
