@@ -5,8 +5,6 @@ well as every public encoder by its name), and ``use_encoder`` puts it into the 
 release. ``composed_guarantee`` is what a release and the one below it promise together.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from functools import cached_property

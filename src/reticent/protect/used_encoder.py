@@ -6,8 +6,6 @@ other, and of other people side by side; only the user knows which it is. ``Term
 ``Terms.start`` carry it into claim, certificate and card.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -3,8 +3,6 @@
 The attribute of an image is its digit, which no encoder here was told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -5,8 +5,6 @@ an adversary knows decides: the filters draw an image's views by a public functi
 whoever has the image has the very views of the training; fresh views are reported beside them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """EncoderMI on a network that learnt few images by heart, and on a proven one of as many."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

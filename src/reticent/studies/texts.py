@@ -3,8 +3,6 @@
 An encoder fine-tuned with DP is in ``fine_tuning``; what the loss tells of one is here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
