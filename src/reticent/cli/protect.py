@@ -11,6 +11,7 @@ import typer
 from reticent.cli import (
     charge_key,
     ledger_options,
+    option_groups,
     output,
     private_table,
     release_output,
@@ -18,7 +19,6 @@ from reticent.cli import (
     task_release,
 )
 from reticent.cli import options as shared
-from reticent.cli.option_groups import option_name, with_option_groups
 from reticent.cli.progress import progress_line
 from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect.registry import RECIPES, classifier_named
@@ -73,7 +73,7 @@ PublicRecords = Annotated[
 ]
 
 
-@with_option_groups
+@option_groups.with_option_groups
 def protect(
     private: private_table.Private,
     epsilon: shared.Epsilon,
@@ -248,7 +248,7 @@ def _refuse_idle(learner: str, options: dict[str, Any], centred: bool, *, follow
     taken = (*classifier_named(learner).options, "mean_bound")
     said = [name for name, value in options.items() if value is not None]
     idle = [
-        option_name(name)
+        option_groups.option_name(name)
         for name in said
         if name not in taken and not (follows and name == "bound")
     ]
@@ -268,7 +268,9 @@ def _refuse_with_fit(learner: str | None, given: dict[str, Any], centred: bool) 
         raise InputError("--centre mean must be said without --fit: the fit was not centred by it")
     twice = [name for name, value in given.items() if value is not None]
     if twice:
-        raise InputError(f"{option_name(twice[0])} must not be given beside --fit, which holds it")
+        raise InputError(
+            f"{option_groups.option_name(twice[0])} must not be given beside --fit, which holds it"
+        )
 
 
 def _from_fit(

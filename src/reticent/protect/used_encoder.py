@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Self
 
-from reticent.guarantee import Grade, Guarantee, Relation
-from reticent.guarantee.composition import composed
+from reticent.guarantee import Grade, Guarantee, Relation, composed
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError, describe
 

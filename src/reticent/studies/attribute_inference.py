@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from reticent.attacks.attribute import AttributeInference
-from reticent.attacks.records import Records
+from reticent.attacks import AttributeInference, Records
 from reticent.data import Dataset, load, split
 from reticent.guarantee.rounding import upper_text
 from reticent.results.table import Table
