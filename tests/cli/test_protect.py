@@ -390,7 +390,9 @@ OF_NUMBERS = {name: text for name, text in SAID.items() if name != "public"}
 
 def refusal(command, learner, options, *, label):
     """What protect says of a table that is not there: options are looked at before the table."""
-    needed = " --bound 3" if "bound" in RECIPES[learner].options and "--bound" not in options else ""
+    needed = (
+        " --bound 3" if "bound" in RECIPES[learner].options and "--bound" not in options else ""
+    )
     code, text, error = command(
         f"protect --private missing.csv {label} --records 60 --epsilon 1 --delta 1e-5"
         f" --relation add-remove --out released --learner {learner} {options}{needed}"

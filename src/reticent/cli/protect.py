@@ -132,24 +132,22 @@ def protect(
     centred = _is_centred(centre, mean_bound)
     if centred:
         options["mean_bound"] = options["bound"] if mean_bound is None else mean_bound
-    choosing = {"prototypes": prototypes or None}  # it is about the choice of a learner alone
-    start = None
+    choosing, start = {"prototypes": prototypes or None}, None  # of who has no learner yet
     if form.task != "classification":
         idle = {"classes": table.classes, "fit": fit, **choosing, **options}
         request = task_release.TaskRequest(
             form=form, terms=terms, learner=learner, mechanism=mechanism, options=options
         ).of(records, idle)
     elif fit is not None:
-        given = {"classes": table.classes, "records": records, **choosing, **options}
-        _refuse_with_fit(learner, given, centred)
+        held = {"classes": table.classes, "records": records, **choosing, **options}
+        _refuse_with_fit(learner, held, centred)
         form, request, start = _from_fit(fit, form, terms, mechanism or DEFAULT_NOISE)
     else:
         private_table.required_option("--classes", form.classes)
         many = private_table.required_records(form.records_or(records), terms.relation)
         said = learner or _implied(options)
         if said is not None:
-            given = choosing | options
-            _refuse_idle(said, given, centred, follows=form.schema is not None)
+            _refuse_idle(said, choosing | options, centred, follows=form.schema is not None)
     charged = account.charger()
     release_output.refuse_unwritable(out, replace=replace)
     signer = shared.signer_of(sign)

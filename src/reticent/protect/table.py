@@ -143,13 +143,14 @@ class HeadSpec:
     @classmethod
     def of(cls, recipe: Recipe, terms: Terms) -> HeadSpec:
         """The head whose optimum the recipe ``weights`` noises."""
-        assert isinstance(recipe, WeightsRecipe)
+        head = recipe.unfitted(range(recipe.classes), None)
+        assert head is not None
         return cls(
             records=recipe.records,
-            bound=recipe.bound,
-            penalty=recipe.penalty,
-            intercept=recipe.intercept,
-            norms=recipe.norms,
+            bound=head.bound,
+            penalty=head.penalty,
+            intercept=head.intercept,
+            norms=head.norms,
             max_records_per_person=terms.max_records_per_person,
             inferred_classes="classes" in terms.inferred,
         )

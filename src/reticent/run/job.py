@@ -27,7 +27,7 @@ from reticent.results import (
     write_results,
 )
 from reticent.run import auditing, conclusion, heads, provenance
-from reticent.run.attacking import CANDIDATES, EXACT, Adversaries
+from reticent.run.attacking import EXACT, Adversaries, candidates
 from reticent.run.bounded import Bounded, bounded
 from reticent.run.releases import (
     Drawn,
@@ -331,7 +331,7 @@ class Job:
         strongest = next(iter(self.strengths))
         judged = self.plan.exact and name in self.at_epsilon
         exact = (EXACT,) if judged and _is_gaussian(self.releases[name]) else ()
-        return (*CANDIDATES, *exact) if name == self.chosen else (strongest, *exact)
+        return (*candidates(), *exact) if name == self.chosen else (strongest, *exact)
 
 
 def _is_gaussian(found: Drawn) -> bool:
