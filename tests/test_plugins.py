@@ -144,6 +144,22 @@ def test_an_attack_is_in_the_help_measured_and_on_the_card(installed):
 
 
 @pytest.mark.slow
+def test_a_recipe_and_an_attack_are_on_the_page_of_a_run(installed):
+    code, _, errors = reticent(
+        installed,
+        f"run --private in.csv --test out.csv --label digit --classes {CLASSES} --records 120"
+        " --bound 4 --epsilon 2 --delta 1e-5 --relation add-remove --learner largest-class"
+        " --epsilons 2 --draws 2 --shadows 10 --out whole",
+    )
+    assert code == 0, errors
+    page = (installed / "whole" / "report.html").read_text(encoding="utf-8")
+    rows = "".join(re.findall(r"<tr.*?</tr>", page, flags=re.DOTALL))
+    assert "largest-class" in rows
+    assert "second-guess" in rows
+    assert "a plug-in" in page
+
+
+@pytest.mark.slow
 def test_a_study_is_listed_and_run(installed):
     assert "counts" in reticent(installed, "reproduce")[1]
     code, text, errors = reticent(installed, "reproduce mine counts --json")

@@ -1,7 +1,10 @@
 """Counts what the code base is measured by: ``python tools/count_code.py [FOLDER]``.
 
 Lines of code (no docstrings, comments or blank lines), the share of import lines among them, files
-below 50 lines, checks for released kinds, public docstrings of at most four words.
+below 50 lines, public docstrings of at most four words, and where code asks which kind of release
+it has instead of what the release says of itself: ``isinstance`` of a class ``Released…`` or of a
+recipe's, and comparisons of a recipe's name. Recipes may know each other, and studies are about
+some of them, so neither is counted.
 """
 
 from __future__ import annotations
@@ -9,7 +12,6 @@ from __future__ import annotations
 import ast
 import io
 import json
-import re
 import sys
 import tokenize
 from pathlib import Path
@@ -23,7 +25,7 @@ _SKIPPED = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
-_RELEASED_KINDS = re.compile(r"isinstance\([^)]*\bReleased[A-Z]\w*")
+_KNOW_RECIPES = ("protect/recipes/", "studies/")
 
 
 def docstring_lines(tree: ast.Module) -> set[int]:
@@ -68,7 +70,71 @@ def short_docstrings(text: str) -> int:
     return found
 
 
-def counted(folder: Path) -> dict[str, float]:
+def kinds_of_release(trees: list[ast.Module]) -> set[str]:
+    """The names of ``Recipe``'s subclasses, and of classes that are called ``Released…``."""
+    classes = {
+        node.name: {_last_name(base) for base in node.bases}
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    kinds = {"Recipe"}
+    while more := {name for name, bases in classes.items() if bases & kinds} - kinds:
+        kinds |= more
+    return (kinds - {"Recipe"}) | {name for name in classes if name.startswith("Released")}
+
+
+def kind_checks(tree: ast.Module, kinds: set[str]) -> list[int]:
+    """The lines that ask which kind of release something is."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Call) and _asks_class(node, kinds))
+        or (isinstance(node, ast.Compare) and any(map(_is_recipe_name, _sides(node))))
+    ]
+
+
+def _asks_class(call: ast.Call, kinds: set[str]) -> bool:
+    if _last_name(call.func) not in ("isinstance", "issubclass") or len(call.args) != 2:
+        return False
+    return any(_last_name(part) in kinds for part in ast.walk(call.args[1]))
+
+
+def _sides(compare: ast.Compare) -> list[ast.expr]:
+    return [compare.left, *compare.comparators]
+
+
+def _is_recipe_name(side: ast.expr) -> bool:
+    """``recipe.name``, ``released.recipe.name`` and their like."""
+    return (
+        isinstance(side, ast.Attribute)
+        and side.attr == "name"
+        and _last_name(side.value) in ("recipe", "head_recipe")
+    )
+
+
+def _last_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def asked_kinds(folder: Path) -> list[str]:
+    """FILE:LINE of each place that asks for a kind of release, outside recipes and studies."""
+    trees = {
+        path.relative_to(folder).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.rglob("*.py"))
+    }
+    kinds = kinds_of_release(list(trees.values()))
+    return [
+        f"{name}:{line}"
+        for name, tree in trees.items()
+        if not name.startswith(_KNOW_RECIPES)
+        for line in kind_checks(tree, kinds)
+    ]
+
+
+def counted(folder: Path) -> dict[str, float | list[str]]:
     """All figures of the Python files in a folder."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))]
     code = sum(len(code_lines(text)) for text in texts)
@@ -79,7 +145,7 @@ def counted(folder: Path) -> dict[str, float]:
         "lines of code": code,
         "import lines": imports,
         "imports / code": round(imports / code, 4),
-        "isinstance of released kinds": sum(len(_RELEASED_KINDS.findall(text)) for text in texts),
+        "asks which kind of release": asked_kinds(folder),
         "docstrings of at most four words": sum(short_docstrings(text) for text in texts),
     }
 

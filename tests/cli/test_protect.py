@@ -1,6 +1,7 @@
 """protect, verify and predict on a user's own CSV file."""
 
 import csv
+import inspect
 import json
 import time
 
@@ -9,6 +10,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from reticent.cli.main import BAD_INPUT, run
+from reticent.cli.protect import protect
+from reticent.protect.registry import RECIPES, classifiers, regressors
 
 
 @pytest.fixture(scope="module")
@@ -367,3 +370,76 @@ def test_learners_with_the_noise_inside(command, folder, tmp_path, learner):
         code, _, error = command(f"{line} --out {out} {idle}")
         name = idle.removesuffix(" 3")
         assert (code, f"{name} must not be given to the learner" in error) == (BAD_INPUT, True)
+
+
+SAID = {
+    "bound": "--bound 3",
+    "penalty": "--penalty 0.1",
+    "norms": "--norms clip",
+    "mean_bound": "--centre mean --mean-bound 3",
+    "longest_step": "--longest-step 3",
+    "public_map": "--public-map efficientnet-lite0",
+    "seed": "--seed 1",
+    "public": "--public public.csv",
+    "prototypes": "--prototypes",
+}
+"""How each option that only some learners use is said; the last one is of plan alone."""
+OF_NUMBERS = {name: text for name, text in SAID.items() if name != "public"}
+"""A table whose label is a number has no public records for teachers."""
+
+
+def refusal(command, learner, options, *, label):
+    """What protect says of a table that is not there: options are looked at before the table."""
+    needed = (
+        " --bound 3" if "bound" in RECIPES[learner].options and "--bound" not in options else ""
+    )
+    code, text, error = command(
+        f"protect --private missing.csv {label} --records 60 --epsilon 1 --delta 1e-5"
+        f" --relation add-remove --out released --learner {learner} {options}{needed}"
+    )
+    assert (code, text, error.count("\n")) == (BAD_INPUT, "", 1)
+    return error
+
+
+def taken_by(learner, option):
+    return option in RECIPES[learner].options
+
+
+@pytest.fixture
+def public_records(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "public.csv").write_text("a,b\n0.5,0.5\n0.25,0.5\n")
+    yield
+    assert [path.name for path in tmp_path.iterdir()] == ["public.csv"]
+
+
+@pytest.mark.parametrize("option", SAID)
+@pytest.mark.parametrize("learner", classifiers())
+@pytest.mark.usefixtures("public_records")
+def test_an_option_that_a_learner_does_not_use_is_refused(command, learner, option):
+    """By the recipe's own list, for every recipe that tells classes; what it uses is not."""
+    error = refusal(command, learner, SAID[option], label="--label digit --classes a,b")
+    name = "--centre mean" if option == "mean_bound" else SAID[option].split()[0]
+    idle = f"{name} must not be given to the learner {learner}, which has no use"
+    assert (idle in error) is not taken_by(learner, option)
+    assert ("missing.csv" in error) is taken_by(learner, option)
+
+
+@pytest.mark.parametrize("option", OF_NUMBERS)
+@pytest.mark.parametrize("learner", regressors())
+@pytest.mark.usefixtures("public_records")
+def test_an_option_that_a_learner_of_numbers_does_not_use_is_refused(command, learner, option):
+    error = refusal(command, learner, SAID[option], label="--label digit --target-range 0,3")
+    name = SAID[option].split()[-2] if option == "mean_bound" else SAID[option].split()[0]
+    idle = f"{name} must not be given for regression, which has no use for it"
+    assert (idle in error) is not taken_by(learner, option)
+    assert ("missing.csv" in error) is taken_by(learner, option)
+
+
+def test_every_option_of_a_learner_is_among_them():
+    """A parameter of protect that becomes an option of recipes gets a row of the table above."""
+    shared = {"records", "classes"}
+    own = {name for one in classifiers() for name in RECIPES[one].options}
+    parameters = {"map_number": "seed"}
+    said = {parameters.get(name, name) for name in inspect.signature(protect).parameters} - shared
+    assert said & own == set(SAID) & own

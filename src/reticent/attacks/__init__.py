@@ -29,20 +29,7 @@ if TYPE_CHECKING:
     from reticent.attacks.shadow_models import memberships, train_shadows
     from reticent.attacks.shadow_network import AlmAttack, ShokriAttack
     from reticent.attacks.shadows import Shadows
-    from reticent.attacks.targets import (
-        Access,
-        AnsweredTarget,
-        FunctionTarget,
-        LabelTarget,
-        ModelTarget,
-        RoundedTarget,
-        Target,
-        Threat,
-        TopTarget,
-        TorchTarget,
-        imported_target,
-        target_of,
-    )
+    from reticent.attacks.targets import Access, AnsweredTarget, ModelTarget, Target, Threat
 
 __all__ = [
     "Access",
@@ -55,11 +42,9 @@ __all__ = [
     "DisplacementAttack",
     "EncoderLira",
     "EncoderMI",
-    "FunctionTarget",
     "GapAttack",
     "GradientAttack",
     "GradientNormAttack",
-    "LabelTarget",
     "Lira",
     "LocalGANAttack",
     "Means",
@@ -71,7 +56,6 @@ __all__ = [
     "ReleasedMeansAttack",
     "ReleasedWeightsAttack",
     "Rmia",
-    "RoundedTarget",
     "SalemAttack",
     "SalemThreshold",
     "ScoreAttack",
@@ -82,12 +66,8 @@ __all__ = [
     "StackedViews",
     "Target",
     "Threat",
-    "TopTarget",
-    "TorchTarget",
     "Views",
-    "imported_target",
     "memberships",
-    "target_of",
     "train_shadows",
     "tuned_a",
 ]

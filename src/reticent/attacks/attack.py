@@ -124,8 +124,13 @@ class AttackBuilder:
 
     def attacked(self, known: AttackContext) -> Any:
         """The model itself for attacks that need it, or what is seen of it."""
-        inside = {Need.WEIGHTS, Need.HEAD, Need.RELEASE, Need.MEANS} & set(self.needs)
-        return known.model if inside else known.view(known.target)
+        return known.model if self.looks_inside else known.view(known.target)
+
+    @property
+    def looks_inside(self) -> bool:
+        """Whether it needs the model itself, and not only its answers."""
+        inside = {Need.WEIGHTS, Need.HEAD, Need.RELEASE, Need.MEANS}
+        return not inside.isdisjoint(self.needs)
 
 
 def with_shadows(build: Callable[[AttackContext], Attack[Any]], *more: Need) -> AttackBuilder:

@@ -13,7 +13,6 @@ from reticent.attacks.shadow_models import ShadowPlan, is_convex, shadows_like
 from reticent.attacks.shadows import Shadows
 from reticent.attacks.targets import LabelTarget, ModelTarget, RecordedTarget, Target, TorchTarget
 from reticent.protect import Release
-from reticent.protect.recipes.class_means import ClassMeansRecipe
 from reticent.training import MLPHead, SoftmaxHead
 
 NETWORK_SHADOWS: Final = 4
@@ -150,4 +149,5 @@ def _is_head(model: Any) -> bool:
 
 
 def _is_means(model: Any) -> bool:
-    return isinstance(model, Release) and model.recipe.name == ClassMeansRecipe.name
+    told = model.recipe.released_means(model.tensors) if isinstance(model, Release) else None
+    return told is not None and told.bound is None

@@ -21,10 +21,9 @@ from typing import Final, Literal
 import numpy as np
 
 from reticent.arrays import Flags, Floats, Floats32
-from reticent.attacks import lira
+from reticent.attacks import lira, metric
 from reticent.attacks.attack import Attack, Scores
 from reticent.attacks.encoder_views import StackedViews, Views, unlabelled
-from reticent.attacks.metric import best_threshold
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Access, Threat
 from reticent.training import optimisers
@@ -112,7 +111,7 @@ class EncoderMI(Attack[Encoder]):
             for side in ("members", "others")
         )
         if self.classifier == "threshold":
-            return best_threshold(members.mean(axis=1), others.mean(axis=1)), None
+            return metric.best_threshold(members.mean(axis=1), others.mean(axis=1)), None
         return 0.0, learnt_network(members, others, classifier=self.classifier, seed=self.seed)
 
 

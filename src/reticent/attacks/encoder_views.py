@@ -3,8 +3,6 @@
 What an attack reads of an encoder is how alike its features of a record's views are, pair by pair.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Final
 

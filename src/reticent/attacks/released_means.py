@@ -16,7 +16,7 @@ from reticent.attacks.attack import Attack, AttackBuilder, Need, Scores
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Access, Threat
 from reticent.protect import Release
-from reticent.protect.recipes import class_means, mean
+from reticent.protect.recipe import ReleasedMeans
 from reticent.training.features import clip_rows, scale_rows
 from reticent.validation import InputError, describe, float_array, float_rows
 
@@ -162,33 +162,31 @@ def _seen(target: Any, population: Records) -> _Seen:
     if isinstance(target, Means):
         return _Seen(means=target, rows=_plain)
     released = getattr(target, "released_", target)
-    recipe = released.recipe if isinstance(released, Release) else None
-    if isinstance(recipe, mean.MeanRecipe):
-        bound = recipe.bound
-        return _Seen(
-            means=Means(values=released.tensors[mean.MEAN]),
-            rows=lambda inputs: clip_rows(_plain(inputs), bound),
+    told = None
+    if isinstance(released, Release):
+        told = released.recipe.released_means(released.tensors)
+    if told is None:
+        raise InputError(
+            "target must be Means, a released mean or released class means, got"
+            f" {type(target).__name__}"
         )
-    if isinstance(recipe, class_means.ClassMeansRecipe):
-        return _seen_layer(released, recipe, population)
-    raise InputError(
-        "target must be Means, a released mean or released class means, got"
-        f" {type(target).__name__}"
+    bound = told.bound
+    if bound is None:
+        return _seen_by_class(told, released.classes_, population)
+    return _Seen(
+        means=Means(values=told.values), rows=lambda inputs: clip_rows(_plain(inputs), bound)
     )
 
 
-def _seen_layer(
-    released: Release, recipe: class_means.ClassMeansRecipe, population: Records
-) -> _Seen:
-    """The layer's weights are the class means of centred unit rows, times an unknown factor.
+def _seen_by_class(told: ReleasedMeans, classes: Array, population: Records) -> _Seen:
+    """Class means of unit rows, times an unknown factor.
 
     The noisy mean that rows were centred by is not published; the population's takes its place.
     """
-    centred = recipe.mean_share > 0
     unit = scale_rows(_plain(population.inputs), 1.0)
-    centre = unit.mean(axis=0) if centred else np.zeros(unit.shape[1])
+    centre = unit.mean(axis=0) if told.centred else np.zeros(unit.shape[1])
     return _Seen(
-        means=Means(values=recipe.layer(released.tensors).weights, classes=released.classes_),
+        means=Means(values=told.values, classes=classes),
         rows=lambda inputs: scale_rows(scale_rows(_plain(inputs), 1.0) - centre, 1.0),
         scale_known=False,
     )

@@ -17,7 +17,7 @@ from reticent.attacks.released_weights import noise_of
 from reticent.audit import pairs, release, release_audit
 from reticent.guarantee import Relation
 from reticent.protect import Release
-from reticent.protect.recipes.weights import WeightsRecipe
+from reticent.training.features import public_map
 
 World = tuple[Floats, Array]
 """Rows and labels: a number each, or a column of 0 and 1 for each label."""
@@ -27,15 +27,21 @@ REFITS: Final = 4
 
 def is_sigmoid(released: Release) -> bool:
     """Whether it tells several labels, each by itself."""
-    return isinstance(released.recipe, WeightsRecipe) and released.recipe.outputs == "sigmoid"
+    return released.recipe.several_labels
 
 
 def moved_most(released: Release, rows: Floats, labels: Array) -> Floats:
     """How long the gradient of each record is at the released head, ‖x‖·‖σ − y‖."""
-    recipe = released.recipe
-    assert isinstance(recipe, WeightsRecipe)
+    row_map = released.recipe.row_map
+    assert row_map is not None
     residual = special.expit(released.logits(rows)) - labels
-    mapped = recipe.mapped(released.tensors, rows)
+    mapped = public_map(
+        rows,
+        bound=row_map.bound,
+        intercept=row_map.intercept,
+        centre=released.tensors.get("centre"),
+        norms=row_map.norms,
+    )
     return np.asarray(np.linalg.norm(mapped, axis=1) * np.linalg.norm(residual, axis=1))
 
 
@@ -127,11 +133,11 @@ class SigmoidAudit:
         return _with(self.world, owned, against), _with(self.world, -owned, 1 - against)
 
     def _solved(self, world: World) -> Floats:
-        recipe = self.released.recipe
-        assert isinstance(recipe, WeightsRecipe)
-        centre = self.released.tensors.get("centre")
-        head = recipe.unfitted(self.released.classes_.tolist(), centre).fit(*world)
-        return np.asarray(head.coordinates_).ravel()
+        released = self.released
+        centre = released.tensors.get("centre")
+        head = released.recipe.unfitted(released.classes_.tolist(), centre)
+        assert head is not None
+        return np.asarray(head.fit(*world).coordinates_).ravel()
 
 
 def _with(world: World, rows: Floats, labels: Array) -> World:

@@ -10,15 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from reticent.attacks.registry import ATTACKS
-from reticent.cli import attack_output, gate, options, output, private_table, progress, table_form
+from reticent.cli import (
+    attack_output,
+    gate,
+    option_groups,
+    options,
+    output,
+    private_table,
+    progress,
+    table_form,
+)
 from reticent.cli.endpoint import KEY_VARIABLE, Decimals, LabelsOnly, Top, open_endpoint
-from reticent.cli.option_groups import with_option_groups
 from reticent.cli.task_attack import Form, attack_task, form_of_task, opened_task, refuse_for_task
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.attacks import Records
-    from reticent.attacks.targets import Target
+    from reticent.attacks import Records, Target
     from reticent.audit.attack_plan import AttackPlan
     from reticent.audit.attack_run import Attacked
     from reticent.data import Dataset
@@ -93,7 +100,7 @@ class TargetTableOptions(table_form.PersonTableOptions):
     ] = None
 
 
-@with_option_groups
+@option_groups.with_option_groups
 def attack(
     members: Members,
     nonmembers: NonMembers,

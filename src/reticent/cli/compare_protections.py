@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reticent.cli import private_table
+from reticent.cli import output, private_table
 from reticent.cli.options import Delta, Epsilon, Json, Pure, RelationName, delta_of, relation_of
-from reticent.cli.output import print_json, print_line, print_table
 from reticent.cli.progress import progress_line
 from reticent.protect.registry import classifiers
 
@@ -90,7 +89,7 @@ def compare_protections(
 
         written = write_protections(found, out)
     if json:
-        print_json(found.model_dump(mode="json"))
+        output.print_json(found.model_dump(mode="json"))
         return
     print_protections(found, written)
 
@@ -98,13 +97,13 @@ def compare_protections(
 def print_protections(found: "Protections", written: Sequence[Path]) -> None:
     """A row for each protection, notes, and which of them lose a class."""
     table = found.table()
-    print_table(table.title, table.columns, table.rows)
+    output.print_table(table.title, table.columns, table.rows)
     for note in table.notes:
-        print_line(f"note: {note}", detail=True)
+        output.print_line(f"note: {note}", detail=True)
     for warning in found.warnings:
-        print_line(f"warning: {warning}")
+        output.print_line(f"warning: {warning}")
     for path in written:
-        print_line(f"written: {path}")
+        output.print_line(f"written: {path}")
 
 
 def _parts(text: str | None) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.cli import options, output, private_table, table_form
-from reticent.cli.option_groups import with_option_groups
+from reticent.cli import option_groups, options, output, private_table, table_form
 from reticent.validation import InputError
 
 Out = Annotated[Path, typer.Option(help="Where to write OUT.fit.safetensors: a private file.")]
@@ -16,7 +15,7 @@ LaterEpsilon = Annotated[
 LaterDelta = Annotated[float | None, typer.Option("--delta", help="The δ of that ε.")]
 
 
-@with_option_groups
+@option_groups.with_option_groups
 def fit(
     private: private_table.Private,
     out: Out,

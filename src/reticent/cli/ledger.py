@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from reticent import ledger as ledgers
+from reticent.cli import ledger_options, quiet
 from reticent.cli.events import read_event
-from reticent.cli.ledger_options import warn_first_seen
 from reticent.cli.options import Delta, Json, Pure, RelationName, delta_of, relation_of
 from reticent.cli.output import print_json, print_line, print_table
-from reticent.cli.quiet import with_quiet
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import lower_text, upper_text
-from reticent.ledger.errors import LedgerError
-
-if TYPE_CHECKING:
-    from reticent.ledger import Account, Ledger
 
 MISMATCH = 1
 
@@ -56,13 +52,11 @@ Create = Annotated[bool, typer.Option("--create", help="Make the ledger if there
 
 
 @app.command("show")
-@with_quiet
+@quiet.with_quiet
 def show(ledger: Where, name: OneName = None, delta: SpentDelta = None, json: Json = False) -> None:
     """Accounts with budget and spent ε; with a name, each of its charges too."""
-    from reticent.ledger import Ledger
-
-    with Ledger.open(ledger) as book:
-        warn_first_seen(book.first_seen, ledger)
+    with ledgers.Ledger.open(ledger) as book:
+        ledger_options.warn_first_seen(book.first_seen, ledger)
         found = book.accounts() if name is None else [_account(book, name)]
         if json:
             describe = _summary if name is None else _document
@@ -76,12 +70,10 @@ def show(ledger: Where, name: OneName = None, delta: SpentDelta = None, json: Js
 
 
 @app.command("verify")
-@with_quiet
+@quiet.with_quiet
 def verify(ledger: Where, accept_restored: AcceptRestored = False, json: Json = False) -> None:
     """Walk through every entry, hash and sum; exit code 1 where something is not as written."""
-    from reticent.ledger import verify_ledger
-
-    problems = verify_ledger(ledger, accept_restored=accept_restored)
+    problems = ledgers.verify_ledger(ledger, accept_restored=accept_restored)
     if json:
         print_json({"holds": not problems, "problems": problems})
     elif not problems:
@@ -95,7 +87,7 @@ def verify(ledger: Where, accept_restored: AcceptRestored = False, json: Json = 
 
 
 @app.command("budget")
-@with_quiet
+@quiet.with_quiet
 def budget(
     ledger: Where,
     name: Name,
@@ -109,13 +101,11 @@ def budget(
     json: Json = False,
 ) -> None:
     """Fix the budget of a data set; makes the ledger and the account where there are none."""
-    from reticent.ledger import Budget, Ledger
-
     neighbours, chosen = relation_of(relation), delta_of(delta, pure)
     planned = None if plan is None else read_event(plan)
     # Refused before a file is made for it.
-    Budget.fixed(epsilon=epsilon, delta=chosen, filter=filter or "basic")
-    with Ledger.open(ledger, create=True) as book:
+    ledgers.Budget.fixed(epsilon=epsilon, delta=chosen, filter=filter or "basic")
+    with ledgers.Ledger.open(ledger, create=True) as book:
         account = book.set_budget(
             name,
             epsilon=epsilon,
@@ -134,7 +124,7 @@ def budget(
 
 
 @app.command("charge")
-@with_quiet
+@quiet.with_quiet
 def charge(
     ledger: Where,
     name: Name,
@@ -147,12 +137,10 @@ def charge(
     json: Json = False,
 ) -> None:
     """Charge what will be released; exit code 1 if the budget does not allow it."""
-    from reticent.ledger import Ledger, claim_at
-
     neighbours, event = relation_of(relation), read_event(events)
-    claim = None if delta is None else claim_at(event, neighbours, delta)
-    with Ledger.open(ledger, create=create) as book:
-        warn_first_seen(book.first_seen and not create, ledger)
+    claim = None if delta is None else ledgers.claim_at(event, neighbours, delta)
+    with ledgers.Ledger.open(ledger, create=create) as book:
+        ledger_options.warn_first_seen(book.first_seen and not create, ledger)
         done = book.charge(
             name, event, relation=neighbours, unit=unit, purpose=purpose, claim=claim
         )
@@ -164,25 +152,27 @@ def charge(
     print_line(done.warning or f"left of {done.account.budget}: {_left(done.account)}")
 
 
-def _account(book: Ledger, name: str) -> Account:
+def _account(book: ledgers.Ledger, name: str) -> ledgers.Account:
     account = book.account(name)
     if account is None:
-        raise LedgerError(f"account must be in the ledger, got {name!r}")
+        raise ledgers.LedgerError(f"account must be in the ledger, got {name!r}")
     return account
 
 
-def _summary(_: Ledger, account: Account, delta: float | None) -> dict[str, object]:
+def _summary(_: ledgers.Ledger, account: ledgers.Account, delta: float | None) -> dict[str, object]:
     return account.to_dict() | {"spent": account.spent(delta).to_dict()}
 
 
-def _document(book: Ledger, account: Account, delta: float | None) -> dict[str, object]:
+def _document(
+    book: ledgers.Ledger, account: ledgers.Account, delta: float | None
+) -> dict[str, object]:
     return _summary(book, account, delta) | {
         "entries": [entry.to_dict() for entry in book.entries(account.name)],
         "budget_changes": [change.to_dict() for change in book.budget_changes(account.name)],
     }
 
 
-def _row(account: Account, delta: float | None) -> tuple[str, ...]:
+def _row(account: ledgers.Account, delta: float | None) -> tuple[str, ...]:
     spent = account.spent(delta)
     epsilon = "–" if spent.epsilon is None else upper_text(spent.epsilon)
     promised = "none" if account.budget is None else str(account.budget)
@@ -190,14 +180,14 @@ def _row(account: Account, delta: float | None) -> tuple[str, ...]:
     return account.name, str(account.charges), epsilon, at, promised, _left(account)
 
 
-def _left(account: Account) -> str:
+def _left(account: ledgers.Account) -> str:
     from reticent.ledger.filters import SYMBOLS
 
     parts = (account.left or {}).items()
     return ", ".join(f"{SYMBOLS[name]} {lower_text(amount)}" for name, amount in parts) or "–"
 
 
-def _print_history(book: Ledger, name: str) -> None:
+def _print_history(book: ledgers.Ledger, name: str) -> None:
     rows = [(entry.at[:19], entry.purpose, entry.version) for entry in book.entries(name)]
     print_table("Charges", ("time (UTC)", "purpose", "reticent"), rows)
     changes = [

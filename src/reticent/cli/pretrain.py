@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from reticent.arrays import Array
-from reticent.cli import progress
+from reticent.cli import output, progress
 from reticent.cli.ledger_options import LedgerOptions
 from reticent.cli.option_groups import option_name, typed, with_option_groups
-from reticent.cli.output import print_json, print_line
 from reticent.cli.pretrain_options import OF_PRIVATE, OF_PUBLIC, PretrainOptions
 from reticent.cli.pretrain_private import pretrain_private, refuse_two_sources, refuse_unknown
 from reticent.validation import InputError, count
@@ -75,7 +74,7 @@ def _pretrain_public(options: PretrainOptions) -> None:
     )
     spec = dataclasses.replace(spec, method=options.method)  # type: ignore[arg-type]
     if not options.json:
-        print_line(NOTICE)
+        output.print_line(NOTICE)
     most = None if options.limit is None else count("limit", options.limit)
     images = _public_images(options.public, options.data)[:most]
     encoder, state, log = _trained(images, spec, options.out, restart=options.restart)
@@ -90,7 +89,7 @@ def _pretrain_public(options: PretrainOptions) -> None:
     }
     state.unlink(missing_ok=True)
     if options.json:
-        print_json(result)
+        output.print_json(result)
     else:
         _print(result)
 
@@ -103,13 +102,13 @@ def _summary(log: Path) -> dict[str, float]:
 
 
 def _print(result: dict[str, Any]) -> None:
-    print_line(
+    output.print_line(
         f"{result['images']} images, {result['spec']['epochs']} epochs, {result['seconds']:.1f} s;"
         f" loss {result['loss']:.3f}; the other view is found for"
         f" {result['contrastive_accuracy']:.1%} of the views"
     )
-    print_line(f"fingerprint {result['fingerprint']}")
-    print_line(f"written to {result['encoder']} and {result['log']}")
+    output.print_line(f"fingerprint {result['fingerprint']}")
+    output.print_line(f"written to {result['encoder']} and {result['log']}")
 
 
 def _spec(augmentation: str, architecture: str, seed: int, chosen: dict[str, Any]) -> SimCLRSpec:

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.cli import options, private_table
-from reticent.cli.option_groups import typed
+from reticent.cli import option_groups, options, private_table
 from reticent.cli.train import Resume
 
 OF_PUBLIC = ("width", "limit", "data", "restart")
@@ -185,7 +184,7 @@ class PretrainOptions:
 
     def numbers(self) -> dict[str, Any]:
         """What was typed of a recipe's numbers, by the names that recipes have for them."""
-        numbers = typed(self, _OF_RECIPES)
+        numbers = option_groups.typed(self, _OF_RECIPES)
         if self.projection is not None:
             numbers["embedding"] = self.projection
         return numbers | ({"exact": False} if self.fast else {})

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.cli.option_groups import option_name
+from reticent.cli import option_groups, private_table, release_output
 from reticent.cli.options import delta_of, relation_of, signer_of
 from reticent.cli.output import print_json, print_line
-from reticent.cli.private_table import required_records
 from reticent.cli.progress import progress_line
-from reticent.cli.release_output import refuse_unwritable, write_release
 from reticent.cli.stopped_training import StoppedTraining
 from reticent.files import write_atomic
 from reticent.validation import InputError
@@ -78,20 +76,19 @@ def pretrain_private(options: PretrainOptions, account: LedgerOptions) -> None:
 
 
 def _proven(options: PretrainOptions, account: LedgerOptions, epsilon: float) -> None:
-    from reticent.protect import ReleaseRequest, Terms
+    from reticent.protect import RECIPES, ReleaseRequest, Terms
     from reticent.protect.recipes.encoding import refuse_unnamed
-    from reticent.protect.registry import RECIPES
 
     terms = Terms(
         epsilon=epsilon,
         delta=delta_of(options.delta, False),
         relation=relation_of(options.relation),
     )
-    records = required_records(options.records, terms.relation)
+    records = private_table.required_records(options.records, terms.relation)
     refuse_unnamed(options.encoder or "")
     numbers = options.numbers() | _way_options(options, terms)
     charged = account.charger()
-    refuse_unwritable(options.out, replace=options.replace)
+    release_output.refuse_unwritable(options.out, replace=options.replace)
     signer = signer_of(options.sign)
     training = StoppedTraining(options.out, ledger=account.ledger, data_set=account.data_set)
     is_charged = training.goes_on(options.resume)
@@ -108,7 +105,9 @@ def _proven(options: PretrainOptions, account: LedgerOptions, epsilon: float) ->
         charge = training.charge_once(charged, terms, f"{options.method}, an encoder")
     log = options.out.with_name(f"{options.out.name}.log.jsonl")
     released = _trained(data, request, training, charge, log)
-    write_release(released, options.out, signer, json=options.json, charged=account.is_named)
+    release_output.write_release(
+        released, options.out, signer, json=options.json, charged=account.is_named
+    )
     training.ended()
 
 
@@ -268,7 +267,8 @@ def _paper_spec(
     allowed = {"clip", "learning_rate", "temperature"}
     if idle := sorted(set(numbers) - allowed):
         raise InputError(
-            f"{option_name(idle[0])} must not be given with --privacy {options.privacy}"
+            f"{option_groups.option_name(idle[0])} must not be given with --privacy"
+            f" {options.privacy}"
         )
     spec = DPCL(
         method=options.method,  # type: ignore[arg-type]

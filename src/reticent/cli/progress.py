@@ -11,16 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from reticent.cli.quiet import is_quiet, is_verbose
 from reticent.validation import printable
@@ -75,14 +67,14 @@ def progress_line(what: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def _bars(console: Console) -> Iterator[Tell]:
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
     )
-    tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console) as bars:
+    tasks: dict[str, progress.TaskID] = {}
+    with progress.Progress(*columns, console=console) as bars:
 
         def tell(what: str, done: int, whole: int) -> None:
             if what not in tasks:

@@ -11,6 +11,7 @@ import typer
 from reticent.cli import (
     charge_key,
     ledger_options,
+    option_groups,
     output,
     private_table,
     release_output,
@@ -18,7 +19,6 @@ from reticent.cli import (
     task_release,
 )
 from reticent.cli import options as shared
-from reticent.cli.option_groups import option_name, with_option_groups
 from reticent.cli.progress import progress_line
 from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect.registry import RECIPES, classifier_named
@@ -73,7 +73,7 @@ PublicRecords = Annotated[
 ]
 
 
-@with_option_groups
+@option_groups.with_option_groups
 def protect(
     private: private_table.Private,
     epsilon: shared.Epsilon,
@@ -132,23 +132,22 @@ def protect(
     centred = _is_centred(centre, mean_bound)
     if centred:
         options["mean_bound"] = options["bound"] if mean_bound is None else mean_bound
-    start = None
+    choosing, start = {"prototypes": prototypes or None}, None  # of who has no learner yet
     if form.task != "classification":
-        idle = {"classes": table.classes, "fit": fit, "prototypes": prototypes or None, **options}
+        idle = {"classes": table.classes, "fit": fit, **choosing, **options}
         request = task_release.TaskRequest(
             form=form, terms=terms, learner=learner, mechanism=mechanism, options=options
         ).of(records, idle)
     elif fit is not None:
-        _refuse_with_fit(
-            learner, {"classes": table.classes, "records": records, **options}, centred
-        )
+        held = {"classes": table.classes, "records": records, **choosing, **options}
+        _refuse_with_fit(learner, held, centred)
         form, request, start = _from_fit(fit, form, terms, mechanism or DEFAULT_NOISE)
     else:
         private_table.required_option("--classes", form.classes)
         many = private_table.required_records(form.records_or(records), terms.relation)
         said = learner or _implied(options)
         if said is not None:
-            _refuse_idle(said, options, centred, follows=form.schema is not None)
+            _refuse_idle(said, choosing | options, centred, follows=form.schema is not None)
     charged = account.charger()
     release_output.refuse_unwritable(out, replace=replace)
     signer = shared.signer_of(sign)
@@ -248,7 +247,7 @@ def _refuse_idle(learner: str, options: dict[str, Any], centred: bool, *, follow
     taken = (*classifier_named(learner).options, "mean_bound")
     said = [name for name, value in options.items() if value is not None]
     idle = [
-        option_name(name)
+        option_groups.option_name(name)
         for name in said
         if name not in taken and not (follows and name == "bound")
     ]
@@ -268,7 +267,9 @@ def _refuse_with_fit(learner: str | None, given: dict[str, Any], centred: bool) 
         raise InputError("--centre mean must be said without --fit: the fit was not centred by it")
     twice = [name for name, value in given.items() if value is not None]
     if twice:
-        raise InputError(f"{option_name(twice[0])} must not be given beside --fit, which holds it")
+        raise InputError(
+            f"{option_groups.option_name(twice[0])} must not be given beside --fit, which holds it"
+        )
 
 
 def _from_fit(

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reticent.cli import private_table, release_output
-from reticent.cli.option_groups import with_option_groups
+from reticent import protect
+from reticent.cli import option_groups, private_table, release_output
 from reticent.cli.options import Json
 from reticent.cli.output import print_json, print_line, print_table, print_warning
 from reticent.cli.table_form import PersonTableOptions
 from reticent.cli.task_predictions import TaskPredictions, other_task, stated_labels
+from reticent.files import writable_file, write_atomic
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.data import Dataset
-    from reticent.protect import Release
 
 MISMATCH = 1
 
@@ -50,10 +50,9 @@ def verify(released: Released, key: Key = None, json: Json = False) -> None:
     Both lists of assumptions are computed anew, and the files may hold what the recipe names and
     nothing else. With --key they must be signed by that key, too.
     """
-    from reticent.protect import verify as verify_head
     from reticent.protect.signing import read_public_key
 
-    found = verify_head(released, key=None if key is None else read_public_key(key))
+    found = protect.verify(released, key=None if key is None else read_public_key(key))
     if json:
         print_json(
             {
@@ -81,15 +80,11 @@ def verify(released: Released, key: Key = None, json: Json = False) -> None:
 
 
 def _print_composed(path: Path) -> None:
-    from reticent.protect import load
-
-    release_output.print_composed(load(path))
+    release_output.print_composed(protect.load(path))
 
 
 def _composed_document(path: Path) -> dict[str, Any]:
-    from reticent.protect import load
-
-    return release_output.composed_document(load(path))
+    return release_output.composed_document(protect.load(path))
 
 
 def _signature(signed_by: str | None, *, asked: bool) -> str:
@@ -116,7 +111,7 @@ class QueryOptions(PersonTableOptions):
     text: private_table.TextColumn = None
 
 
-@with_option_groups
+@option_groups.with_option_groups
 def predict(
     released: Released,
     queries: Queries,
@@ -131,10 +126,8 @@ def predict(
     are refused. With --text a text goes to the --encoder, or to the network that was trained on
     tokens.
     """
-    from reticent.protect import load
-
     refuse_no_csv(out)
-    head = load(released)
+    head = protect.load(released)
     if head.recipe.task == "encoding":
         raise InputError(f"{released} must hold a model that predicts, got an encoder: --encoder")
     release_output.refuse_other_encoder(head, table.encoder)
@@ -171,7 +164,7 @@ def predict(
     _print_predictions(head, chosen, truth, json)
 
 
-def _arranged(head: Release, data: Dataset) -> Any:
+def _arranged(head: protect.Release, data: Dataset) -> Any:
     """The features of a table in the order of the release's."""
     from reticent.protect.feature_names import in_order
 
@@ -180,16 +173,12 @@ def _arranged(head: Release, data: Dataset) -> Any:
 
 def refuse_no_csv(out: Path | None) -> None:
     """A file for answers ends in .csv and can be written."""
-    from reticent.files import writable_file
-
     if out is not None and writable_file(out).suffix != ".csv":
         raise InputError(f"--out must be a .csv file, got {out}")
 
 
 def write_answers(out: Path | None, columns: tuple[str, ...], rows: Iterable[list[Any]]) -> None:
     """A CSV file of answers, whole or not at all."""
-    from reticent.files import write_atomic
-
     if out is None:
         return
     text = io.StringIO(newline="")
@@ -200,7 +189,7 @@ def write_answers(out: Path | None, columns: tuple[str, ...], rows: Iterable[lis
     print_warning(f"written to {out}")
 
 
-def _print_predictions(head: Release, chosen: Any, truth: Any, json: bool) -> None:
+def _print_predictions(head: protect.Release, chosen: Any, truth: Any, json: bool) -> None:
     accuracy = None if truth is None or len(truth) == 0 else float((chosen == truth).mean())
     if json:
         found = {} if accuracy is None else {"accuracy": accuracy}

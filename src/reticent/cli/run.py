@@ -12,6 +12,8 @@ import typer
 
 from reticent.cli import (
     gate,
+    option_groups,
+    output,
     private_table,
     progress,
     quiet,
@@ -22,8 +24,6 @@ from reticent.cli import (
 )
 from reticent.cli import options as shared
 from reticent.cli.ledger_options import NOT_CHARGED, LedgerOptions
-from reticent.cli.option_groups import with_option_groups
-from reticent.cli.output import print_json, print_warning
 from reticent.cli.summary import print_summary, stop_refuted, written_by
 from reticent.guarantee import Relation
 from reticent.validation import InputError
@@ -78,7 +78,7 @@ Unbounded = Annotated[
 ]
 
 
-@with_option_groups
+@option_groups.with_option_groups
 def run(
     private: private_table.Private,
     test: Test,
@@ -192,10 +192,10 @@ def _print_run(
 ) -> None:
     """The document as JSON, or what it says in short."""
     if json:
-        print_json(results.model_dump(mode="json"))
+        output.print_json(results.model_dump(mode="json"))
         return
     if not charged:
-        print_warning(NOT_CHARGED)
+        output.print_warning(NOT_CHARGED)
     print_summary(results, *written)
 
 
@@ -223,9 +223,9 @@ def _warn(roles: RunData, spec: RunSpec) -> None:
     from reticent.run.job import capped_run
 
     if spec.inferred_from_data:
-        print_warning(_not_proven(spec.inferred_from_data))
+        output.print_warning(_not_proven(spec.inferred_from_data))
     for line in bounded(*capped_run(roles, spec)).notes:
-        print_warning(line)
+        output.print_warning(line)
     shared.warn_of_weakness(epsilon=spec.epsilon, delta=spec.delta, records=spec.records)
 
 
@@ -237,7 +237,9 @@ def _say_time(roles: RunData, spec: RunSpec) -> None:
     if quiet.is_quiet():
         return
     data, spec = job.capped_run(roles, spec)
-    print_warning(duration.line_of(duration.Work.of(data, bounded(data, spec)), jobs=spec.jobs))
+    output.print_warning(
+        duration.line_of(duration.Work.of(data, bounded(data, spec)), jobs=spec.jobs)
+    )
 
 
 def _refuse_silence(records: int | None, from_data: bool, relation: Relation) -> None:

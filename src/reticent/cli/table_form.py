@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.cli import private_table
-from reticent.cli.output import print_warning
+from reticent.cli import output, private_table
 from reticent.cli.private_table import listed, read_private
 from reticent.cli.progress import progress_line
 from reticent.data.identifiers import identifiers_among
@@ -145,7 +144,7 @@ class TableForm:
         chosen = self.schema is not None or self.features is not None
         found = [] if chosen else identifiers_among(data.columns)
         if found:
-            print_warning(
+            output.print_warning(
                 f"column {found[0]!r} is a feature like any other, and its name is that of an"
                 f" identifier: --drop {shlex.quote(found[0])} leaves it out"
             )

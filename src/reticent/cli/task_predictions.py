@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from reticent.cli.output import print_json, print_line, print_table
-from reticent.cli.release_output import composed_document, print_composed
+from reticent.cli import output, release_output
 from reticent.cli.table_form import TableForm
 from reticent.cli.task_run import shown
 from reticent.validation import InputError
@@ -88,22 +87,25 @@ class TaskPredictions:
             found = {one.words: one.figure.value for one in self.measures}
             more = {"measures": found} if found else {}
             answers = {"predictions": self.answers.tolist(), **more}
-            claims = {"guarantee": self.head.guarantee.to_dict(), **composed_document(self.head)}
-            print_json(answers | claims)
+            claims = {
+                "guarantee": self.head.guarantee.to_dict(),
+                **release_output.composed_document(self.head),
+            }
+            output.print_json(answers | claims)
             return
         if self.chances is None:
             for value in [] if written else self.answers.tolist():
-                print_line(f"{value:.6g}")
+                output.print_line(f"{value:.6g}")
         else:
             said = [str(int(many)) for many in self.answers.sum(axis=0)]
             names = map(str, self.head.classes_)
             rows = list(zip(names, said, strict=True))
-            print_table(f"Of {len(self.answers)} rows", ("label", "said of"), rows)
+            output.print_table(f"Of {len(self.answers)} rows", ("label", "said of"), rows)
         if self.measures:
-            print_table(
+            output.print_table(
                 f"On {len(self.answers)} rows",
                 ("measure", "value, 95 %"),
                 [(one.words, shown(one.figure)) for one in self.measures],
             )
-        print_line(f"model: {self.head.guarantee}")
-        print_composed(self.head)
+        output.print_line(f"model: {self.head.guarantee}")
+        release_output.print_composed(self.head)

@@ -7,8 +7,7 @@ from reticent.cli import private_table, table_form
 from reticent.validation import InputError
 
 if TYPE_CHECKING:
-    from reticent.protect import ReleaseRequest
-    from reticent.protect.terms import Terms
+    from reticent.protect import ReleaseRequest, Terms
 
 DEFAULTS = {"regression": "adassp-regression", "multilabel": "weights"}
 

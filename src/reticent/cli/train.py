@@ -13,24 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reticent.cli import private_table
+from reticent.cli import option_groups, private_table, release_output
+from reticent.cli import options as shared
 from reticent.cli.ledger_options import LedgerOptions
-from reticent.cli.option_groups import option_name, with_option_groups
-from reticent.cli.options import (
-    Delta,
-    Epsilon,
-    Json,
-    RelationName,
-    Replace,
-    Sign,
-    delta_of,
-    relation_of,
-    signer_of,
-    warn_of_weakness,
-)
 from reticent.cli.progress import progress_line
 from reticent.cli.protect import Out
-from reticent.cli.release_output import refuse_unwritable, write_release
 from reticent.cli.stopped_training import StoppedTraining
 from reticent.cli.table_form import TableForm, TableOptions
 from reticent.validation import InputError
@@ -142,26 +129,26 @@ class NetworkOptions:
         return numbers | {"start": None if self.start is None else str(self.start)}
 
 
-@with_option_groups
+@option_groups.with_option_groups
 def train(
     context: typer.Context,
     private: private_table.Private,
-    epsilon: Epsilon,
+    epsilon: shared.Epsilon,
     out: Out,
     table: TokenTableOptions,
     network: NetworkOptions,
     account: LedgerOptions,
-    delta: Delta = None,
-    relation: RelationName = None,
+    delta: shared.Delta = None,
+    relation: shared.RelationName = None,
     classes: private_table.Classes = None,
     records: private_table.Records = None,
     mechanism: Noise = "gaussian",
     start_people: StartPeople = None,
     encoder_people: private_table.EncoderPeople = None,
     resume: Resume = False,
-    replace: Replace = False,
-    sign: Sign = None,
-    json: Json = False,
+    replace: shared.Replace = False,
+    sign: shared.Sign = None,
+    json: shared.Json = False,
 ) -> None:
     """Train a network with clipped, noisy gradients and release it once, with a proven ε."""
     from reticent.protect import Terms, release_table
@@ -177,8 +164,8 @@ def train(
     _refuse_persons(form)
     terms = Terms(
         epsilon=epsilon,
-        delta=delta_of(delta, False),
-        relation=relation_of(relation),
+        delta=shared.delta_of(delta, False),
+        relation=shared.relation_of(relation),
         encoder=private_table.used_encoder(encoder, encoder_people),
         start=_used_start(network.start, start_people),
     )
@@ -186,9 +173,9 @@ def train(
     private_table.refuse_beside_text(text, embedding=table.embedding, encoder=encoder)
     _refuse_without_text(model, text)
     charge = account.charger()
-    refuse_unwritable(out, replace=replace)
-    signer = signer_of(sign)
-    warn_of_weakness(epsilon=epsilon, delta=terms.delta, records=normaliser)
+    release_output.refuse_unwritable(out, replace=replace)
+    signer = shared.signer_of(sign)
+    shared.warn_of_weakness(epsilon=epsilon, delta=terms.delta, records=normaliser)
     training = StoppedTraining(out, ledger=account.ledger, data_set=account.data_set)
     charged = training.goes_on(resume)
     if text is None:
@@ -208,7 +195,7 @@ def train(
         pay = training.charge_once(charge, terms, f"{plan.recipe}, {mechanism} noise")
     with progress_line("training") as progress:
         released = training.follow(lambda: release_table(data, request, charge=pay), progress)
-    write_release(released, out, signer, json=json, charged=account.is_named)
+    release_output.write_release(released, out, signer, json=json, charged=account.is_named)
     training.ended()
 
 
@@ -292,7 +279,8 @@ def _refuse_idle(context: typer.Context, encoder: str | None) -> None:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise InputError(
-                f"{option_name(name)} must not be given to {SCATTERING_HEAD}, which has no use"
+                f"{option_groups.option_name(name)} must not be given to {SCATTERING_HEAD}, which"
+                " has no use"
             )
     if encoder not in (None, "scattering"):
         raise InputError(

@@ -13,11 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from reticent.arrays import Array
+from reticent.data import cells, dataset, frames
 from reticent.data.archive import archive
-from reticent.data.cells import text_array
 from reticent.data.csv_file import CsvFile
-from reticent.data.dataset import where
-from reticent.data.frames import is_saved_dataset, read_saved_dataset
 from reticent.files import existing_file
 from reticent.read_limit import refuse_above_limit
 from reticent.validation import InputError
@@ -82,8 +80,8 @@ def open_columns(
     header for sure if it has one of the columns that were ``said``, or are ``texts`` or
     ``guessed``; otherwise no message shows its first row.
     """
-    if is_saved_dataset(path):
-        return arrow_columns(path.name, read_saved_dataset(path))
+    if frames.is_saved_dataset(path):
+        return arrow_columns(path.name, frames.read_saved_dataset(path))
     existing_file(path)
     for ending, opener in _OPENERS.items():
         if path.name.lower().endswith(ending):
@@ -254,7 +252,7 @@ def _texts(file: str, column: Any) -> Array:
 
     longest = compute.max(compute.utf8_length(column)).as_py() or 0
     refuse_above_limit(file, 12 * len(column) * longest)  # UCS-4, sorted and numbered
-    return text_array(file, column.to_pylist())
+    return cells.text_array(file, column.to_pylist())
 
 
 def _is_list(kind: Any) -> bool:
@@ -286,7 +284,7 @@ def _stacked(at: _Place, column: Any) -> Array:
 def _refuse_uneven(at: _Place, length: int, other: int, row: int) -> None:
     raise InputError(
         f"{at.file} must hold lists of one length in column {at.called}, got {length} numbers"
-        f" first and {other} in {where(row)}"
+        f" first and {other} in {dataset.where(row)}"
     )
 
 
@@ -302,7 +300,8 @@ def _refuse_missing(at: _Place, column: Any) -> None:
 
 def _refuse_gap(at: _Place, row: int) -> None:
     raise InputError(
-        f"{at.file} must have no gaps, got one in {where(at.first + row)}, column {at.called}"
+        f"{at.file} must have no gaps, got one in {dataset.where(at.first + row)},"
+        f" column {at.called}"
     )
 
 

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from reticent.guarantee.events import Event, PureEvent, Repeated
-from reticent.guarantee.grade import Relation
+from reticent.guarantee import Event, PureEvent, Relation, Repeated
 from reticent.ledger import accounts, asks, book, clients, errors, filters, names, questions
 from reticent.ledger.ledger import Ledger
 from reticent.ledger.tables import ACCOUNTS, ENTRIES, REPLIES

@@ -21,11 +21,8 @@ from reticent.guarantee.rounding import upper_text
 from reticent.guarantee.weakness import weaknesses
 from reticent.mechanisms.registry import MECHANISMS
 from reticent.mechanisms.rounded.grid import LARGEST_CELL
-from reticent.protect.checked_start import start_misfits
-from reticent.protect.feature_names import checked_names
+from reticent.protect import checked_start, feature_names, noisy_query, plain_values
 from reticent.protect.noise_scales import composed_epsilon, event_of, with_scales
-from reticent.protect.noisy_query import own_stated
-from reticent.protect.plain_values import class_names
 from reticent.protect.public_facts import SCHEMA, document_of_schema, misfits, schema_of_document
 from reticent.protect.recipe import Plan, Recipe
 from reticent.protect.registry import RECIPES, is_own
@@ -220,7 +217,7 @@ def used_problems(recipe: Recipe, terms: Terms, classes: list[Any]) -> list[str]
         return [f"the encoder is a {claims.recipe.task}"]
     problems = [*claims.recipe.misfits(own), *_other_terms(claims.recipe, own, claims.guarantee)]
     if terms.start is not None:
-        problems += start_misfits(recipe, claims.recipe, claims.classes, classes)
+        problems += checked_start.start_misfits(recipe, claims.recipe, claims.classes, classes)
     epsilon, plan = _computed(claims)
     if not epsilon <= claims.guarantee.epsilon:
         problems.append(f"the noise gives epsilon = {upper_text(epsilon)}")
@@ -235,7 +232,7 @@ def _other_lines(own: Guarantee, claim: Guarantee) -> list[str]:
     Both lists are computed anew; behind the stated ones stand the steps that were fitted on public
     data, and nothing else.
     """
-    problems, stated = [], own_stated(claim)
+    problems, stated = [], noisy_query.own_stated(claim)
     if claim.checked != own.checked:
         problems.append("the lines under checked are not those of the recipe")
     if missing := [line for line in own.stated if line not in stated]:
@@ -325,10 +322,10 @@ def _claims(pair: Pair, path: str | Path) -> _Claims:
         recipe=recipe,
         terms=Terms.from_dict(values["terms"]),
         scales=_scales(values["scales"]),
-        classes=class_names(values["classes"]),
+        classes=plain_values.class_names(values["classes"]),
         guarantee=Guarantee.from_dict(values["guarantee"]),
         schema=schema_of_document(values.get(SCHEMA)),
-        columns=checked_names(values.get("columns", []), recipe.features),
+        columns=feature_names.checked_names(values.get("columns", []), recipe.features),
         formula=values.get("formula"),
         grade=str(values["guarantee"].get("grade", Grade.DECLARED)),
     )

@@ -4,8 +4,6 @@ The theorems are about finite rows and labels of the recipe's kind: a row of inf
 direction, and a label beyond the classes would weigh as much as many records.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """The released head that a network starts from: of its kind, and the one that the terms name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

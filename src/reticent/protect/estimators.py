@@ -4,8 +4,6 @@ The estimators hold public numbers and check records; what is learned, and its p
 recipe's (``protect.recipes``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -9,9 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.arrays import Floats
-from reticent.protect.recipes.linear import LinearRecipe
-from reticent.protect.recipes.regression import NumberRecipe
-from reticent.protect.recipes.weights import WeightsRecipe
+from reticent.protect.recipe import RowMap, TargetRange
 from reticent.protect.release import Release
 from reticent.training.features import clip_rows
 from reticent.validation import InputError
@@ -38,21 +36,34 @@ def to_sklearn(release: Release) -> Any:
     from sklearn.pipeline import make_pipeline
 
     recipe = release.recipe
-    if recipe.layer(release.tensors) is None:
+    if not _is_linear(release):
         raise InputError(
             f"release must be a linear model for scikit-learn, got {recipe.name}, a {recipe.task}"
         )
-    if isinstance(recipe, NumberRecipe):
-        return make_pipeline(*_scaling(release), _number_model(release, recipe))
+    if recipe.target is not None:
+        return make_pipeline(*_scaling(release), _number_model(release, recipe.target))
     weights, offsets = _affine(release)
-    if isinstance(recipe, WeightsRecipe) and recipe.norms == "scale":
-        weights = weights * recipe.bound  # Normalizer's rows have norm 1
-    if isinstance(recipe, WeightsRecipe) and recipe.outputs == "sigmoid":
+    row_map = _row_map(release)
+    if row_map.norms == "scale":
+        weights = weights * row_map.bound  # Normalizer's rows have norm 1
+    if recipe.several_labels:
         return make_pipeline(*_scaling(release), _labels_model(weights, offsets))
     if len(weights) == 2:
         weights, offsets = weights[1:] - weights[:1], offsets[1:] - offsets[:1]
     head = _logistic(weights, offsets, np.array(release.classes_))
     return make_pipeline(*_scaling(release), head)
+
+
+def _is_linear(release: Release) -> bool:
+    """Whether answers come of one layer, on rows of which the recipe says how they are mapped."""
+    recipe = release.recipe
+    return recipe.layer(release.tensors) is not None and recipe.row_map is not None
+
+
+def _row_map(release: Release) -> RowMap:
+    row_map = release.recipe.row_map
+    assert row_map is not None
+    return row_map
 
 
 def _logistic(weights: Floats, offsets: Floats, classes: Any) -> Any:
@@ -80,7 +91,7 @@ def _labels_model(weights: Floats, offsets: Floats) -> Any:
     return several
 
 
-def _number_model(release: Release, recipe: NumberRecipe) -> Any:
+def _number_model(release: Release, target: TargetRange) -> Any:
     """M + B·(w·u + b) of clipped rows x = R·u, cut to the range."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.linear_model import LinearRegression
@@ -88,10 +99,10 @@ def _number_model(release: Release, recipe: NumberRecipe) -> Any:
 
     (weights,), (offset,) = _affine(release)
     linear = LinearRegression()
-    linear.coef_ = weights * (recipe.target_bound / recipe.bound)
-    linear.intercept_ = recipe.target_centre + recipe.target_bound * float(offset)
+    linear.coef_ = weights * (target.half / _row_map(release).bound)
+    linear.intercept_ = target.centre + target.half * float(offset)
     linear.n_features_in_ = release.features
-    ends = (recipe.target_centre + side * recipe.target_bound for side in (-1.0, 1.0))
+    ends = (target.centre + side * target.half for side in (-1.0, 1.0))
     within = dict(zip(("a_min", "a_max"), ends, strict=True))
     cut = FunctionTransformer(inverse_func=np.clip, inv_kw_args=within, check_inverse=False)
     model = TransformedTargetRegressor(regressor=LinearRegression(), transformer=cut)
@@ -112,10 +123,10 @@ def to_onnx(release: Release) -> bytes:
         raise InputError(
             'the package onnx must be installed to export: pip install "reticent[onnx]"'
         ) from None
-    if release.recipe.layer(release.tensors) is None:
+    if not _is_linear(release):
         raise InputError(f"release must be a linear model to export, got {release.recipe.name}")
-    graph = _Graph(onnx.helper, onnx.numpy_helper)
-    outputs = _regression(graph, release) if _is_regression(release) else _scores(graph, release)
+    graph, target = _Graph(onnx.helper, onnx.numpy_helper), release.recipe.target
+    outputs = _scores(graph, release) if target is None else _number(graph, release, target)
     rows = onnx.helper.make_tensor_value_info(
         "x", onnx.TensorProto.DOUBLE, ["rows", release.features]
     )
@@ -134,37 +145,28 @@ def to_onnx(release: Release) -> bytes:
     return content
 
 
-def _is_regression(release: Release) -> bool:
-    return isinstance(release.recipe, NumberRecipe)
-
-
 def _affine(release: Release) -> tuple[Floats, Floats]:
     """W and b on rows without the constant entry, whose weight is a part of b."""
-    recipe, layer = release.recipe, release.recipe.layer(release.tensors)
+    row_map, layer = _row_map(release), release.recipe.layer(release.tensors)
     assert layer is not None
     weights, offsets = layer
-    if isinstance(recipe, WeightsRecipe) and recipe.intercept:
-        return weights[:, :-1], offsets + weights[:, -1] * (recipe.intercept * recipe.bound)
+    if row_map.intercept:
+        return weights[:, :-1], offsets + weights[:, -1] * (row_map.intercept * row_map.bound)
     return np.array(weights), np.array(offsets)
 
 
 def _scaling(release: Release) -> list[Any]:
-    """Steps from rows to u; a ``weights`` release has a bound, others have unit rows."""
+    """Steps from rows to u: of norm 1 where they are scaled, within the bound otherwise."""
     from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
-    recipe = release.recipe
-    if isinstance(recipe, NumberRecipe):
-        return [FunctionTransformer(clip_rows, kw_args={"bound": recipe.bound})]
-    if not isinstance(recipe, WeightsRecipe):
-        return [Normalizer()]
-    steps: list[Any] = []
-    if recipe.centred:
+    row_map, steps = _row_map(release), list[Any]()
+    if row_map.centred:
         centring = StandardScaler(with_std=False)
         centring.mean_, centring.scale_ = np.array(release.tensors["centre"]), None
         centring.n_features_in_ = release.features
         steps.append(centring)
-    if recipe.norms == "clip":
-        return [*steps, FunctionTransformer(clip_rows, kw_args={"bound": recipe.bound})]
+    if row_map.norms == "clip":
+        return [*steps, FunctionTransformer(clip_rows, kw_args={"bound": row_map.bound})]
     return [*steps, Normalizer()]
 
 
@@ -217,19 +219,15 @@ def _clipped(graph: _Graph, rows: str, bound: float) -> str:
 
 
 def _mapped(graph: _Graph, release: Release) -> str:
-    recipe, rows = release.recipe, "x"
-    if isinstance(recipe, NumberRecipe):
-        clipped = _clipped(graph, rows, recipe.bound)
-        return graph.node("Div", clipped, graph.constant(np.float64(recipe.bound)))
-    if not isinstance(recipe, WeightsRecipe):
-        assert isinstance(recipe, LinearRecipe)
-        return _unit(graph, rows)[0]
-    if recipe.centred:
+    row_map, rows = _row_map(release), "x"
+    if row_map.centred:
         rows = graph.node("Sub", rows, graph.constant(release.tensors["centre"]))
-    if recipe.norms == "clip":
-        return _clipped(graph, rows, recipe.bound)
-    scaled = _unit(graph, rows)[0]
-    return graph.node("Mul", scaled, graph.constant(np.float64(recipe.bound)))
+    clipped = row_map.norms == "clip"
+    rows = _clipped(graph, rows, row_map.bound) if clipped else _unit(graph, rows)[0]
+    if row_map.bound == 1 or (clipped and release.recipe.target is None):
+        return rows
+    # The layer of a number is on x/R; that of scaled rows is on R·x/‖x‖.
+    return graph.node("Div" if clipped else "Mul", rows, graph.constant(np.float64(row_map.bound)))
 
 
 def _linear(graph: _Graph, release: Release, name: str) -> str:
@@ -242,9 +240,7 @@ def _scores(graph: _Graph, release: Release) -> list[Any]:
     from onnx import TensorProto
 
     scores, many = _linear(graph, release, "scores"), len(release.classes_)
-    recipe = release.recipe
-    several = isinstance(recipe, WeightsRecipe) and recipe.outputs == "sigmoid"
-    if several:
+    if release.recipe.several_labels:
         graph.node("Sigmoid", scores, output="probabilities")
         above = graph.node("Greater", scores, graph.constant(np.float64(0.0)))
         graph.node("Cast", above, output="label", to=TensorProto.INT64)
@@ -266,14 +262,13 @@ def _plain(classes: Any) -> Any:
     return found.astype(np.int64) if found.dtype.kind in "iu" else found
 
 
-def _regression(graph: _Graph, release: Release) -> list[Any]:
+def _number(graph: _Graph, release: Release, target: TargetRange) -> list[Any]:
     from onnx import TensorProto
 
-    assert isinstance(release.recipe, NumberRecipe)
     value = graph.node("Squeeze", _linear(graph, release, "sum"), graph.constant(np.array([1])))
     ends = (graph.constant(np.float64(end)) for end in (-1.0, 1.0))
     cut = graph.node("Clip", value, *ends)
-    spread = graph.node("Mul", cut, graph.constant(np.float64(release.recipe.target_bound)))
-    centre = graph.constant(np.float64(release.recipe.target_centre))
+    spread = graph.node("Mul", cut, graph.constant(np.float64(target.half)))
+    centre = graph.constant(np.float64(target.centre))
     graph.node("Add", spread, centre, output="value")
     return [graph.output("value", TensorProto.DOUBLE)]

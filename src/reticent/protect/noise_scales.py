@@ -8,17 +8,8 @@ import math
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 
-from reticent.accounting.account import account
-from reticent.accounting.calibration import calibrate_noise
-from reticent.guarantee import (
-    Composed,
-    Event,
-    PoissonSampled,
-    Relation,
-    Repeated,
-    SampledWithoutReplacement,
-    Sensitivity,
-)
+from reticent import guarantee
+from reticent.accounting import account, calibrate_noise
 from reticent.guarantee.rounding import up
 from reticent.mechanisms import AdditiveMechanism, additive, registry
 from reticent.protect.budget import share_scales
@@ -87,7 +78,7 @@ def scales_of(plan: Plan) -> dict[str, float]:
     return {name: step.noise.scale for name, step in plan.items()}
 
 
-def event_of(plan: Plan, *, relation: Relation, delta: float) -> Event:
+def event_of(plan: Plan, *, relation: guarantee.Relation, delta: float) -> guarantee.Event:
     """The whole plan as one event, through the norm by which the accountants give the smaller ε."""
     events = _events(plan)
     if len(events) == 1:
@@ -95,7 +86,7 @@ def event_of(plan: Plan, *, relation: Relation, delta: float) -> Event:
     return min(events, key=lambda event: _epsilon(event, relation, delta))
 
 
-def composed_epsilon(plan: Plan, *, relation: Relation, delta: float) -> float:
+def composed_epsilon(plan: Plan, *, relation: guarantee.Relation, delta: float) -> float:
     """The ε at δ of all queries of a plan: the accountants' for its event, rounded up."""
     return up(min(_epsilon(event, relation, delta) for event in _events(plan)))
 
@@ -103,7 +94,7 @@ def composed_epsilon(plan: Plan, *, relation: Relation, delta: float) -> float:
 def composed_epsilon_of(
     noises: list[AdditiveMechanism],
     *,
-    relation: Relation,
+    relation: guarantee.Relation,
     delta: float,
     rates: list[float] | None = None,
     samples: list[int] | None = None,
@@ -143,7 +134,7 @@ def _sampled_plan(noises: list[AdditiveMechanism], rates: list[float], samples: 
     }
 
 
-def _events(plan: Plan) -> list[Event]:
+def _events(plan: Plan) -> list[guarantee.Event]:
     """The event of a plan; where the noise is known in both norms, one for each of them."""
     noises = [step.noise for step in plan.values()]
     events = [_event(plan, by_l2=False)]
@@ -154,7 +145,7 @@ def _events(plan: Plan) -> list[Event]:
     return events
 
 
-def _event(plan: Plan, *, by_l2: bool) -> Event:
+def _event(plan: Plan, *, by_l2: bool) -> guarantee.Event:
     """Queries of one sample are composed, then amplified, then repeated; samples compose."""
     samples: dict[tuple[str, str], list[PlannedStep]] = {}
     for name, step in plan.items():
@@ -162,7 +153,7 @@ def _event(plan: Plan, *, by_l2: bool) -> Event:
     return _composed([_event_of_sample(steps, by_l2=by_l2) for steps in samples.values()])
 
 
-def _event_of_sample(steps: list[PlannedStep], *, by_l2: bool) -> Event:
+def _event_of_sample(steps: list[PlannedStep], *, by_l2: bool) -> guarantee.Event:
     rates, times = {step.sampling_rate for step in steps}, {step.times for step in steps}
     if len(rates) > 1 or len(times) > 1:
         raise InputError("steps of one sample must have one rate and be asked as often, got others")
@@ -170,17 +161,19 @@ def _event_of_sample(steps: list[PlannedStep], *, by_l2: bool) -> Event:
     return _repeated(event, rates.pop(), times.pop())
 
 
-def _repeated(event: Event, rate: float, times: int) -> Event:
+def _repeated(event: guarantee.Event, rate: float, times: int) -> guarantee.Event:
     sampled = event
     if isinstance(rate, FixedSize):
-        sampled = SampledWithoutReplacement(event=event, size=rate.size, population=rate.population)
+        sampled = guarantee.SampledWithoutReplacement(
+            event=event, size=rate.size, population=rate.population
+        )
     elif rate < 1:
-        sampled = PoissonSampled(event=event, rate=rate)
-    return sampled if times == 1 else Repeated(event=sampled, count=times)
+        sampled = guarantee.PoissonSampled(event=event, rate=rate)
+    return sampled if times == 1 else guarantee.Repeated(event=sampled, count=times)
 
 
 @lru_cache(maxsize=1024)
-def _epsilon(event: Event, relation: Relation, delta: float) -> float:
+def _epsilon(event: guarantee.Event, relation: guarantee.Relation, delta: float) -> float:
     """The accountants' word; without one (a norm that gives no ε at δ = 0) it is infinite."""
     try:
         return account(event, relation=relation, delta=delta).epsilon
@@ -188,8 +181,8 @@ def _epsilon(event: Event, relation: Relation, delta: float) -> float:
         return math.inf
 
 
-def _composed(events: list[Event]) -> Event:
-    return events[0] if len(events) == 1 else Composed(events=tuple(events))
+def _composed(events: list[guarantee.Event]) -> guarantee.Event:
+    return events[0] if len(events) == 1 else guarantee.Composed(events=tuple(events))
 
 
 def _sampled_scales(recipe: Recipe, steps: dict[str, Step], terms: Terms) -> dict[str, float]:
@@ -200,7 +193,7 @@ def _sampled_scales(recipe: Recipe, steps: dict[str, Step], terms: Terms) -> dic
     }
 
     def least(which: int) -> float:
-        def event(factor: float) -> Event:
+        def event(factor: float) -> guarantee.Event:
             scales = {name: factor * one for name, one in relative.items()}
             return _events(with_scales(recipe, scales, terms))[which]
 
@@ -233,7 +226,7 @@ def _enough(
     return plan
 
 
-def _length(sensitivity: Sensitivity) -> float:
+def _length(sensitivity: guarantee.Sensitivity) -> float:
     length = sensitivity.l2 if sensitivity.l2 is not None else sensitivity.l1
     assert length is not None
     return length

@@ -20,8 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from reticent import bounds
-from reticent.accounting.account import PrivacyCost, account
-from reticent.accounting.calibration import calibrate_noise
+from reticent.accounting import PrivacyCost, account, calibrate_noise
 from reticent.arrays import Floats, Floats32
 from reticent.guarantee import Event, Guarantee, PoissonSampled, Relation, Repeated
 from reticent.guarantee.grade import as_relation

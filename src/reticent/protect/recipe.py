@@ -8,7 +8,7 @@ word, the ε of every certificate (``noise_scales``).
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import special
@@ -29,7 +29,7 @@ from reticent.protect.used_encoder import UsedStart
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:  # scikit-learn, which a certificate can do without
-    from reticent.training import SoftmaxHead
+    from reticent.training import SigmoidHead, SoftmaxHead
 
 Tensors = dict[str, Floats]
 Task = Literal["classification", "regression", "statistic", "encoding"]
@@ -107,6 +107,38 @@ class Affine:
 
     def __iter__(self) -> Iterator[Floats]:
         return iter((self.weights, self.offsets))
+
+
+class RowMap(NamedTuple):
+    """What the layer of a linear model reads of a row: centred, then scaled or clipped.
+
+    ``norms`` is "scale" to the norm ``bound``, or "clip" to at most that. ``centred`` rows have the
+    tensor ``centre`` taken off; ``intercept`` times the bound is one entry more, 0 for none.
+    """
+
+    norms: Literal["clip", "scale"] = "scale"
+    bound: float = 1.0
+    centred: bool = False
+    intercept: float = 0.0
+
+
+class TargetRange(NamedTuple):
+    """The public range of a number that is predicted: its middle, and half of its width."""
+
+    centre: float
+    half: float
+
+
+class ReleasedMeans(NamedTuple):
+    """Means that can be read off a release: of rows that were clipped to ``bound``, or by class.
+
+    Those by class are of unit rows, times an unknown factor (no ``bound``); ``centred`` rows had a
+    noisy mean taken off first, which is not released.
+    """
+
+    values: Floats
+    bound: float | None = None
+    centred: bool = False
 
 
 class Recipe(ABC):
@@ -236,6 +268,31 @@ class Recipe(ABC):
     def layer(self, tensors: Mapping[str, Floats]) -> Affine | None:
         """The linear layer of the release, for who looks at weights; None where it is none."""
         del tensors
+        return None
+
+    @property
+    def row_map(self) -> RowMap | None:
+        """What ``layer`` reads of a row; None where the release is no linear model."""
+        return None
+
+    @property
+    def target(self) -> TargetRange | None:
+        """The range of the numbers that it predicts; None where it predicts none."""
+        return None
+
+    @property
+    def several_labels(self) -> bool:
+        """Whether it tells several labels of a record, each by itself."""
+        return False
+
+    def released_means(self, tensors: Mapping[str, Floats]) -> ReleasedMeans | None:
+        """The means that its tensors tell, for who compares records with them."""
+        del tensors
+        return None
+
+    def unfitted(self, classes: Any, centre: Floats | None) -> "SoftmaxHead | SigmoidHead | None":
+        """The head whose optimum is noised, before its fit; None where it is none."""
+        del classes, centre
         return None
 
     def convex_head(

@@ -20,17 +20,19 @@ from reticent.guarantee.guarantee import checked_by
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.mechanism import FRESH_SECURE_NOISE
 from reticent.notebook_html import SHOWN, block, folded, more, pairs
-from reticent.protect import noise_scales
+from reticent.protect import (
+    checked_start,
+    noise_scales,
+    plain_values,
+    public_facts,
+    training_progress,
+)
 from reticent.protect.checked_records import checked_records
-from reticent.protect.checked_start import refuse_other_start
 from reticent.protect.feature_names import checked_names, columns_of, feature_names, in_order
 from reticent.protect.noisy_query import minted, replacements
-from reticent.protect.plain_values import class_names, is_plain
-from reticent.protect.public_facts import followed_by, misfits
 from reticent.protect.recipe import Plan, Recipe, Tensors
 from reticent.protect.registry import is_own
 from reticent.protect.terms import Terms
-from reticent.protect.training_progress import resumptions
 from reticent.validation import InputError, float_rows
 
 if TYPE_CHECKING:  # scikit-learn, which reading a release can do without
@@ -235,11 +237,11 @@ def released_by(  # noqa: PLR0913 - as above
     around = enclosing() if around is None else around
     if around.problem is not None:
         raise InputError(around.problem)
-    terms = followed_by(terms.with_sources(recipe.public_numbers), schema, recipe)
+    terms = public_facts.followed_by(terms.with_sources(recipe.public_numbers), schema, recipe)
     names = _class_array(classes)
     _refuse_other_numbers(recipe, terms, plan, len(names))
-    refuse_other_start(recipe, terms, names.tolist())
-    if problems := misfits(schema, recipe, list(map(str, names.tolist())), terms):
+    checked_start.refuse_other_start(recipe, terms, names.tolist())
+    if problems := public_facts.misfits(schema, recipe, list(map(str, names.tolist())), terms):
         raise InputError(f"schema must be that of the records, got: {problems[0]}")
     known = () if schema is None else schema.stated
     stated = tuple(dict.fromkeys((*known, *stated, *around.stated)))
@@ -247,9 +249,9 @@ def released_by(  # noqa: PLR0913 - as above
     if charge is not None:
         whole = noise_scales.event_of(plan, relation=terms.relation, delta=terms.delta)
         charge(whole if charged is None else charged)
-    before, resumed = replacements(), resumptions()
+    before, resumed = replacements(), training_progress.resumptions()
     tensors = learn()
-    if resumptions() != resumed:
+    if training_progress.resumptions() != resumed:
         terms = dataclasses.replace(terms, resumed=True)
         claim = claim_of(recipe, terms, plan, stated)
     found = Release(
@@ -307,14 +309,14 @@ def was_charged(release: Release) -> bool:
 def _class_array(classes: ArrayLike) -> Array:
     """Classes as a release keeps them: what no file could tell apart again is refused."""
     found = np.asarray(classes)
-    plain = class_names(found.tolist())
+    plain = plain_values.class_names(found.tolist())
     return frozen(np.asarray(plain) if found.dtype == object else found)
 
 
 def _refuse_other_numbers(recipe: Recipe, terms: Terms, plan: Plan, classes: int) -> None:
     """Before anything is charged: numbers that the recipe does not plan, or another's noise."""
     problems = recipe.misfits(terms) if is_own(recipe) else []
-    if not is_plain(recipe) or type(recipe).from_dict(recipe.to_dict()) != recipe:
+    if not plain_values.is_plain(recipe) or type(recipe).from_dict(recipe.to_dict()) != recipe:
         problems.append("its numbers are not plain values")
     problems += _other_noise(recipe, terms, plan)
     expected = recipe.classes if recipe.task == "classification" else 0

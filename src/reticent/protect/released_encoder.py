@@ -5,8 +5,6 @@ well as every public encoder by its name), and ``use_encoder`` puts it into the 
 release. ``composed_guarantee`` is what a release and the one below it promise together.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from functools import cached_property
@@ -18,8 +16,7 @@ import numpy as np
 from reticent.accounting.account import account
 from reticent.arrays import Array, Floats, Floats32
 from reticent.data.dataset import Dataset
-from reticent.guarantee import Composed, Guarantee
-from reticent.guarantee.composition import composed, parallel
+from reticent.guarantee import Composed, Guarantee, composed, parallel
 from reticent.guarantee.rounding import up
 from reticent.protect.certificate import FORMAT, document_of, event_in, load, used_problems
 from reticent.protect.noisy_query import is_minted, minted

@@ -14,8 +14,7 @@ from reticent.arrays import Array, Floats, Integers, is_file_backed
 from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.guarantee.grade import as_relation
-from reticent.protect.noise_scales import noise_plan
-from reticent.protect.public_facts import target_options
+from reticent.protect import noise_scales, public_facts
 from reticent.protect.recipe import Recipe
 from reticent.protect.recipes.weights import WeightsRecipe
 from reticent.protect.registry import CLASSIFICATION, MULTILABEL, RECIPES, REGRESSION, learner_named
@@ -105,7 +104,7 @@ class ReleaseRequest:
         target = None if data.schema is None else data.schema.target
         if data.task != REGRESSION or target is None or "target_bound" in self.options:
             return self
-        return self.with_options(**target_options(target.low, target.high))
+        return self.with_options(**public_facts.target_options(target.low, target.high))
 
     def planned(self, features: int, classes: int) -> Recipe:
         """The recipe with its constants, from public numbers alone."""
@@ -144,13 +143,14 @@ class HeadSpec:
     @classmethod
     def of(cls, recipe: Recipe, terms: Terms) -> HeadSpec:
         """The head whose optimum the recipe ``weights`` noises."""
-        assert isinstance(recipe, WeightsRecipe)
+        head = recipe.unfitted(range(recipe.classes), None)
+        assert head is not None
         return cls(
             records=recipe.records,
-            bound=recipe.bound,
-            penalty=recipe.penalty,
-            intercept=recipe.intercept,
-            norms=recipe.norms,
+            bound=head.bound,
+            penalty=head.penalty,
+            intercept=head.intercept,
+            norms=head.norms,
             max_records_per_person=terms.max_records_per_person,
             inferred_classes="classes" in terms.inferred,
         )
@@ -190,7 +190,7 @@ def release_table(
     rows, labels = looked_at(data, terms.max_records_per_person)
     recipe = plain_recipe(request.planned(rows.shape[1], len(data.classes)))
     recipe.refuse_other_layout(data.inputs.shape[1:])
-    plan = noise_plan(recipe, terms)
+    plan = noise_scales.noise_plan(recipe, terms)
     options: dict[str, Any] = {}
     if start is not None:
         options["start"] = _checked_start(recipe, start)

@@ -6,8 +6,6 @@ other, and of other people side by side; only the user knows which it is. ``Term
 ``Terms.start`` carry it into claim, certificate and card.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -16,8 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Self
 
-from reticent.guarantee import Grade, Guarantee, Relation
-from reticent.guarantee.composition import composed
+from reticent.guarantee import Grade, Guarantee, Relation, composed
 from reticent.guarantee.rounding import upper_text
 from reticent.validation import InputError, describe
 

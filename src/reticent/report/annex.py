@@ -7,11 +7,9 @@ gives technical facts for it. It claims no compliance, and says so.
 
 from collections.abc import Iterable
 
-from reticent.report import card
+from reticent.report import card, numbers, publication
 from reticent.report.evidence import Evidence
 from reticent.report.markdown import bullets, code, escaped, table
-from reticent.report.numbers import epsilon_of
-from reticent.report.publication import publishable
 from reticent.report.wording import INTERNAL, LEFT_OUT, REFUTED
 from reticent.results import Attack
 
@@ -52,7 +50,7 @@ RETEST = (
 def annex(evidence: Evidence, *, public: bool = False) -> str:
     """The annex as a whole; ``public`` leaves out what no guarantee covers."""
     if public:
-        evidence = publishable(evidence)
+        evidence = publication.publishable(evidence)
     sections = {
         "What was released": f"{card.guarantee(evidence)}\n\n{card.mechanism(evidence)}",
         "Can personal data be extracted from the model itself?": _extraction(evidence, public),
@@ -122,14 +120,14 @@ def _theory(evidence: Evidence, public: bool) -> str:
     if claim.grade in ("proven", "declared"):
         lead = (
             f"Differential privacy bounds every attack on one unit, whatever its kind: with"
-            f" {epsilon_of(claim)}, anything that an adversary does with the release is at most"
-            f" e^ε times as likely as on a neighbouring data set, but for δ. This includes the"
+            f" {numbers.epsilon_of(claim)}, anything that an adversary does with the release is at"
+            f" most e^ε times as likely as on a neighbouring data set, but for δ. This includes the"
             f" kinds that were not tested. It holds as far as the assumptions do."
         )
     else:
         lead = (
-            f"Nothing: {epsilon_of(claim)} is no worst-case guarantee. The kinds that were not"
-            " tested are open."
+            f"Nothing: {numbers.epsilon_of(claim)} is no worst-case guarantee. The kinds that were"
+            " not tested are open."
         )
     audit = [] if public else ["Audit of the claim:", card.audit_lines(evidence)]
     return "\n\n".join((lead, card.assumptions(claim), *audit, card.how_to_verify(evidence)))

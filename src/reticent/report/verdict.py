@@ -3,11 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from reticent.report import numbers
-from reticent.report.series import attack_on
-from reticent.results import Attack, Interval, Results
-from reticent.results.allowed import attack_allowance
-from reticent.results.by_class import lost_classes
+from reticent.report import numbers, series
+from reticent.results import Attack, Interval, Results, allowed, by_class
 
 NO_LEAK: Final = "this is no leak once corrected for all figures of an attack that were looked at"
 
@@ -30,7 +27,8 @@ def verdict(results: Results) -> Verdict:
     """From the figures of the document alone."""
     found = results.conclusion
     before, after = (
-        attack_on(made.attacks, found.attack) for made in (results.unprotected, results.recommended)
+        series.attack_on(made.attacks, found.attack)
+        for made in (results.unprotected, results.recommended)
     )
     return Verdict(
         now=told_apart(before, found.before, enough=found.enough),
@@ -40,7 +38,7 @@ def verdict(results: Results) -> Verdict:
         promise=_promise(results),
         check=_check(results),
         warnings=tuple(_warnings(results)),
-        about=attack_allowance(results.recommended).about,
+        about=allowed.attack_allowance(results.recommended).about,
     )
 
 
@@ -129,7 +127,7 @@ def _warnings(results: Results) -> list[str]:
             f"Too few records: {facts.private:,} private and {facts.others:,} others leave open"
             f" what an attack finds.{size} A figure near guessing means nothing here."
         )
-    lost = lost_classes(results.unprotected.by_class, release.by_class)
+    lost = by_class.lost_classes(results.unprotected.by_class, release.by_class)
     if lost is not None:
         found.append(f"{lost} The accuracy does not show it: see the recall of each class.")
     if results.conclusion.would_help is not None:
@@ -137,7 +135,7 @@ def _warnings(results: Results) -> list[str]:
             f"The recommended release loses {numbers.share_range(release.loss)} of its accuracy."
             f" {results.conclusion.would_help}"
         )
-    left = attack_allowance(release)
+    left = allowed.attack_allowance(release)
     if left.attack is not None and left.broken:
         found.append(
             "An attack gets more out of the recommended release than"

@@ -8,8 +8,7 @@ import numpy as np
 from scipy import special
 
 from reticent.arrays import Flags, Floats
-from reticent.attacks import Scores
-from reticent.attacks.targets import Access
+from reticent.attacks import Access, Scores
 from reticent.audit import AttackReport, Measured, UtilityLoss, release, release_audit, roc
 from reticent.audit.attack_run import Attacked
 from reticent.audit.lower_bound import LowerBound

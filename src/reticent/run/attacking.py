@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.attacks import context, released_weights
+from reticent.attacks.registry import ATTACKS
 from reticent.audit import attack_plan, ceiling
 from reticent.audit.attack_run import Attacked, adversary, attacked, checked_blindly, strengths
 from reticent.parallel import map_tasks
@@ -27,6 +28,11 @@ _WARNING: Final = (
 )
 
 
+def candidates() -> tuple[str, ...]:
+    """The attacks of a run: those above, and plug-ins that look at answers alone."""
+    return (*CANDIDATES, *(one for one in ATTACKS.others if not ATTACKS[one].looks_inside))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Adversaries:
     """Attacks on any model of the run, with the same records on both sides."""
@@ -36,13 +42,14 @@ class Adversaries:
     tell: context.ProgressCallback
 
     def on_unprotected(
-        self, model: Any, attacks: tuple[str, ...] = CANDIDATES
+        self, model: Any, attacks: tuple[str, ...] | None = None
     ) -> tuple[Attacked, dict[str, float]]:
         """What black-box attacks find, and how strong each was on shadow targets."""
-        plan = self._plan(attacks)
+        made = candidates() if attacks is None else attacks
+        plan = self._plan(made)
         known = self._adversary(model, plan)
-        found = strengths(known, attacks)
-        return checked_blindly(attacked(known, plan, self._inside), seed=plan.seed), found
+        by_strength = strengths(known, made)
+        return checked_blindly(attacked(known, plan, self._inside), seed=plan.seed), by_strength
 
     def on_releases(self, tasks: Sequence[Task]) -> list[tuple[Attack, ...]]:
         """What the attacks of each task find on its release."""

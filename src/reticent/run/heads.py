@@ -8,8 +8,7 @@ from sklearn.model_selection import KFold
 from reticent.attacks.context import ProgressCallback
 from reticent.data import Dataset
 from reticent.guarantee import Grade, Sensitivity
-from reticent.neighbours.head_sensitivity import published_head_sensitivity
-from reticent.neighbours.sampled import Draws, SampledPairs, sampled_head_pairs
+from reticent.neighbours import Draws, SampledPairs, published_head_sensitivity, sampled_head_pairs
 from reticent.protect.table import HeadSpec, private_rows
 from reticent.protect.weights import weights_recipe
 from reticent.results import SensitivityRow

@@ -22,12 +22,12 @@ from reticent.results import (
     ReleaseRow,
     Results,
     Unprotected,
+    conversions,
+    recalls,
     write_results,
 )
-from reticent.results.conversions import accuracy_of, attacks_of, claim_of, interval_of
-from reticent.results.recalls import by_class_of
 from reticent.run import auditing, conclusion, heads, provenance
-from reticent.run.attacking import CANDIDATES, EXACT, Adversaries
+from reticent.run.attacking import EXACT, Adversaries, candidates
 from reticent.run.bounded import Bounded, bounded
 from reticent.run.releases import (
     Drawn,
@@ -201,9 +201,9 @@ class Job:
         hits = [correct_predictions(self.head, rows, labels)]
         return Unprotected(
             name=f"{getattr(self.head, 'called', type(self.head).__name__)} on {self.data.kind}",
-            accuracy=accuracy_of(hits),
-            by_class=by_class_of(hits, labels, self.data.private.classes),
-            attacks=attacks_of(self._before[0]),
+            accuracy=conversions.accuracy_of(hits),
+            by_class=recalls.by_class_of(hits, labels, self.data.private.classes),
+            attacks=conversions.attacks_of(self._before[0]),
         )
 
     @cached_property
@@ -331,7 +331,7 @@ class Job:
         strongest = next(iter(self.strengths))
         judged = self.plan.exact and name in self.at_epsilon
         exact = (EXACT,) if judged and _is_gaussian(self.releases[name]) else ()
-        return (*CANDIDATES, *exact) if name == self.chosen else (strongest, *exact)
+        return (*candidates(), *exact) if name == self.chosen else (strongest, *exact)
 
 
 def _is_gaussian(found: Drawn) -> bool:
@@ -349,10 +349,10 @@ def _row(
         name=found.name,
         learner=found.learner,
         mechanism=found.first.mechanism,
-        claim=claim_of(found.claim),
+        claim=conversions.claim_of(found.claim),
         scales=dict(found.first.scales),
         accuracy=found.accuracy,
-        loss=interval_of(found.loss),
+        loss=conversions.interval_of(found.loss),
         draws=len(found.draws),
         attacks=attacks,
         audit=audit,

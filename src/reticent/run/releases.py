@@ -16,11 +16,10 @@ from reticent.attacks.context import ProgressCallback
 from reticent.audit import UtilityLoss, utility_loss
 from reticent.guarantee import Event, Grade, Guarantee
 from reticent.mechanisms.registry import MECHANISMS
-from reticent.protect import RECIPES, Release, ReleaseRequest, release_table, release_weights
+from reticent.protect import RECIPES, Release, ReleaseRequest, Terms, release_table, release_weights
 from reticent.protect.estimated import release_estimated
 from reticent.protect.plan import Advice, Situation, plan
 from reticent.protect.table import WEIGHTS, HeadSpec
-from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.results import ByClass, Interval, conversions
 from reticent.results.recalls import by_class_of

@@ -1,7 +1,5 @@
 """Trained encoders that studies attack: SimCLR without privacy, and a proven one by DP-SGD."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

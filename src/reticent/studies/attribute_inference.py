@@ -3,16 +3,13 @@
 The attribute of an image is its digit, which no encoder here was told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from reticent.attacks.attribute import AttributeInference
-from reticent.attacks.records import Records
+from reticent.attacks import AttributeInference, Records
 from reticent.data import Dataset, load, split
 from reticent.guarantee.rounding import upper_text
 from reticent.results.table import Table

@@ -17,11 +17,10 @@ import numpy as np
 from reticent import protect
 from reticent.arrays import Array, Floats, Integers
 from reticent.attacks.released_weights import noise_of
+from reticent.audit import release, transcripts
 from reticent.audit.end_to_end.adversarial import held_records
 from reticent.audit.many_runs import could_refute
-from reticent.audit.release import audit_release
 from reticent.audit.release_audit import ReleaseAudit, TranscriptAudit
-from reticent.audit.transcripts import audit_learner, audit_prepared, audit_release_queries
 from reticent.data import load
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect.learner import Prepared
@@ -222,14 +221,18 @@ def _weights(trial: Trial) -> ReleaseAudit:
     data = head_data(trial.place, built=trial.built, few_coordinates=trial.kind.delta == 0)
     released = _released(trial, data, with_mean=trial.kind.what == CENTRED)
     draw = None if trial.share == 1 else _weaker(noise_of(released), trial.share).release
-    return audit_release(released, data.rows, data.labels, draw=draw, candidates=4, **trial.effort)
+    return release.audit_release(
+        released, data.rows, data.labels, draw=draw, candidates=4, **trial.effort
+    )
 
 
 def _together(trial: Trial) -> TranscriptAudit:
     data = centred_data(trial.place, built=trial.built)
     released = _released(trial, data, with_mean=True)
     worlds = neighbours(data.rows, data.labels, replaced=trial.relation == RELATIONS[1])
-    return audit_release_queries(released, *worlds, draw=_drawn(trial.share), **trial.effort)
+    return transcripts.audit_release_queries(
+        released, *worlds, draw=_drawn(trial.share), **trial.effort
+    )
 
 
 def _learner(trial: Trial) -> TranscriptAudit:
@@ -240,7 +243,7 @@ def _learner(trial: Trial) -> TranscriptAudit:
     )
     own = {"bound": 1.0, "target_bound": 1.0} if numbers else {"classes": range(3)}
     learner = kind(records=8 + trial.place % 25, **own, **trial.terms)
-    return audit_learner(learner, *worlds, draw=_drawn(trial.share), **trial.effort)
+    return transcripts.audit_learner(learner, *worlds, draw=_drawn(trial.share), **trial.effort)
 
 
 def _network(trial: Trial) -> TranscriptAudit:
@@ -255,7 +258,7 @@ def _network(trial: Trial) -> TranscriptAudit:
         clip=1.0,
         **trial.terms,
     )
-    return audit_learner(network, *worlds, draw=_drawn(trial.share), **trial.effort)
+    return transcripts.audit_learner(network, *worlds, draw=_drawn(trial.share), **trial.effort)
 
 
 def _place(trial: Trial) -> TranscriptAudit:
@@ -275,7 +278,7 @@ def _place(trial: Trial) -> TranscriptAudit:
         Prepared(recipe=recipe, terms=terms, rows=rows, labels=labels, classes=np.arange(3))
         for rows, labels in found
     )
-    return audit_prepared((one, other), draw=_drawn(trial.share), **trial.effort)
+    return transcripts.audit_prepared((one, other), draw=_drawn(trial.share), **trial.effort)
 
 
 def _place_worlds(trial: Trial) -> tuple[tuple[World, World], int]:

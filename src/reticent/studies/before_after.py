@@ -10,9 +10,8 @@ from reticent.audit.metrics import over_repeats
 from reticent.results import Interval
 from reticent.results.attack import GUESSING
 from reticent.results.conversions import attacks_of
+from reticent.run import conclusion, heads
 from reticent.run.attacking import CANDIDATES, Adversaries
-from reticent.run.conclusion import attack_named
-from reticent.run.heads import unprotected_head
 from reticent.run.releases import correct_predictions, drawn, recommended_kind
 from reticent.run.spec import RunData, RunSpec
 
@@ -27,7 +26,7 @@ def before_and_after(data: RunData, spec: RunSpec, epsilons: Sequence[float], se
     """
     spec = dataclasses.replace(spec, seed=seed)
     with threadpool_limits(limits=1):
-        head = unprotected_head(data, spec)
+        head = heads.unprotected_head(data, spec)
         adversaries = Adversaries(data=data, spec=spec, tell=_silent)
         before, strengths = adversaries.on_unprotected(head)
         kinds = [recommended_kind(data, spec, epsilon) for epsilon in epsilons]
@@ -37,8 +36,8 @@ def before_and_after(data: RunData, spec: RunSpec, epsilons: Sequence[float], se
     return {
         "seed": seed,
         "attack": chosen,
-        "before": attack_named(attacks_of(before), chosen).auc.model_dump(),
-        "after": attack_named(after, chosen).auc.model_dump(),
+        "before": conclusion.attack_named(attacks_of(before), chosen).auc.model_dump(),
+        "after": conclusion.attack_named(after, chosen).auc.model_dump(),
         "accuracy": float(correct_predictions(head, *data.rows("test")).mean()),
         "grade": str(releases[0].first.guarantee.grade),
         "learners": [release.learner for release in releases],

@@ -15,9 +15,7 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.data import Dataset, load
 from reticent.guarantee import Grade, Relation
-from reticent.protect import ReleaseRequest, release_encoder
-from reticent.protect.noise_scales import noise_plan
-from reticent.protect.noisy_query import with_noise_function
+from reticent.protect import ReleaseRequest, noise_scales, noisy_query, release_encoder
 from reticent.results.table import Table
 from reticent.studies import losses
 from reticent.studies.encoder_rows import Gain, Labelled, Probing, gains, gains_table, probed
@@ -201,8 +199,10 @@ def _free(spec: ClosedForm, private: Dataset, data: Labelled) -> dict[str, Any]:
     request = spec.request(1e3, {})
     recipe = request.planned(private.features.shape[1], 0)
     rows = private.features.astype(np.float64)
-    with with_noise_function(lambda noise, value: value):  # noqa: ARG005 - answers are exact
-        tensors = recipe.learn(rows, np.zeros(len(rows)), noise_plan(recipe, request.terms))
+    with noisy_query.with_noise_function(lambda noise, value: value):  # noqa: ARG005 - answers are exact
+        tensors = recipe.learn(
+            rows, np.zeros(len(rows)), noise_scales.noise_plan(recipe, request.terms)
+        )
     features = (recipe.encoded(tensors, data.rows), recipe.encoded(tensors, data.queries))
     return probed(features, data, spec.probing)
 

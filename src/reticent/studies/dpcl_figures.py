@@ -3,8 +3,6 @@
 When a sentence of the paper counts as borne out was fixed before the runs that are reported.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence

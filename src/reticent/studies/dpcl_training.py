@@ -4,8 +4,6 @@ Every way starts from the same weights (a public seed) and is judged by the same
 exact loss of a fixed batch, the mean norm of its gradients view by view, kNN and a linear probe.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

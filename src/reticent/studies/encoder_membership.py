@@ -5,8 +5,6 @@ an adversary knows decides: the filters draw an image's views by a public functi
 whoever has the image has the very views of the training; fresh views are reported beside them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,16 +13,13 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from reticent.arrays import Floats
+from reticent.attacks import Records, StackedViews
 from reticent.attacks.encoder import Classifier, EncoderMI, ShadowEncoder
-from reticent.attacks.encoder_views import StackedViews
-from reticent.attacks.records import Records
 from reticent.audit.metrics import auc
 from reticent.data import Dataset, load, split
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
-from reticent.protect import ReleaseRequest, release_encoder
-from reticent.protect.noise_scales import noise_plan
-from reticent.protect.noisy_query import with_noise_function
+from reticent.protect import ReleaseRequest, noise_scales, noisy_query, release_encoder
 from reticent.protect.recipes.closed_form import ClosedFormRecipe
 from reticent.results.table import Table
 from reticent.studies.attacked_encoders import interval
@@ -189,11 +184,11 @@ def encoder_of(spec: EncoderMembership, data: Dataset, row: Attacked) -> tuple[E
     request = spec.request(_LARGE)
     recipe = request.planned(width, 0)
     assert isinstance(recipe, ClosedFormRecipe)
-    plan = noise_plan(recipe, request.terms)
+    plan = noise_scales.noise_plan(recipe, request.terms)
     recipe = replace(recipe, noise_ridge=0.0, pair_noise_ridge=0.0)
     if row.ridge is not None:
         recipe = replace(recipe, ridge=row.ridge, pair_ridge=row.ridge)
-    with with_noise_function(lambda noise, value: value):  # noqa: ARG005 - answers are exact
+    with noisy_query.with_noise_function(lambda noise, value: value):  # noqa: ARG005 - answers are exact
         tensors = recipe.learn(rows, np.zeros(len(rows)), plan)
     return _encoder(recipe, tensors), "–"
 

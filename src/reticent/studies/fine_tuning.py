@@ -15,8 +15,7 @@ from reticent.protect.noise_scales import noise_plan
 from reticent.protect.recipe import Recipe, replay, tensors_of
 from reticent.randomness import seeded
 from reticent.results.table import Table
-from reticent.studies.alm_fig1 import unprotected_head
-from reticent.studies.losses import bare
+from reticent.studies import alm_fig1, losses
 from reticent.studies.tasks import Task, task, unit_row_request
 from reticent.studies.trained import Outcome, Run
 from reticent.training.networks import token_encoder
@@ -148,7 +147,7 @@ def _answered(spec: FineTuning, data: _Texts, epsilon: float | str, learner: str
 
 def _free_head(spec: FineTuning, data: _Texts) -> Array:
     request = spec.head(spec.epsilons[-1]).with_options(penalty=spec.penalty)
-    return unprotected_head(data.frozen, request).predict(data.frozen.queries)
+    return alm_fig1.unprotected_head(data.frozen, request).predict(data.frozen.queries)
 
 
 def _free_network(spec: FineTuning, data: _Texts) -> Array:
@@ -214,4 +213,4 @@ def paired_interval(hits: Array, others: Array | None) -> tuple[str, ...]:
         resampled.append(ours - theirs)
     low, high = np.quantile(resampled, (0.025, 0.975))
     value = float(hits.mean() - less.mean())
-    return tuple(bare(one, 3) for one in (value, float(low), float(high)))
+    return tuple(losses.bare(one, 3) for one in (value, float(low), float(high)))

@@ -1,15 +1,11 @@
 """EncoderMI on a network that learnt few images by heart, and on a proven one of as many."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from reticent.attacks.encoder import EncoderMI, ShadowEncoder
-from reticent.attacks.encoder_views import Views
-from reticent.attacks.records import Records
+from reticent.attacks import EncoderMI, Records, ShadowEncoder, Views
 from reticent.audit.metrics import auc
 from reticent.data import Dataset, load, split
 from reticent.guarantee import Relation

@@ -12,9 +12,7 @@ from reticent.arrays import Floats
 from reticent.data import Dataset, load
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
-from reticent.protect import ReleaseRequest, release_encoder
-from reticent.protect.noise_scales import noise_plan
-from reticent.protect.noisy_query import with_noise_function
+from reticent.protect import ReleaseRequest, noise_scales, noisy_query, release_encoder
 from reticent.protect.recipes.contrastive import ContrastiveRecipe
 from reticent.results.table import Table
 from reticent.studies.trained import Outcome, Run
@@ -250,8 +248,10 @@ def _twin(
     recipe = request.planned(private.features.shape[1], 0)
     assert isinstance(recipe, ContrastiveRecipe)
     rows = private.features.astype(np.float64)
-    with with_noise_function(lambda noise, value: value):  # noqa: ARG005 - answers are exact
-        tensors = recipe.learn(rows, np.zeros(len(rows)), noise_plan(recipe, request.terms))
+    with noisy_query.with_noise_function(lambda noise, value: value):  # noqa: ARG005 - answers are exact
+        tensors = recipe.learn(
+            rows, np.zeros(len(rows)), noise_scales.noise_plan(recipe, request.terms)
+        )
     return _judged(spec, recipe, tensors, private, test) | {"grade": "–"}
 
 

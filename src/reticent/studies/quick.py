@@ -8,18 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from reticent.studies.index import PAPERS, entries
-from reticent.studies.index.entry import (
-    Counted,
-    Document,
-    Entry,
-    Held,
-    Ours,
-    Row,
-    figure_at,
-    read_from,
-    row_of,
-)
+from reticent.studies.index import PAPERS, entries, entry
 from reticent.studies.trained import Outcome, Run
 
 QUICK: Final = "quick"
@@ -60,44 +49,44 @@ def _dpcl(run: Run) -> Outcome:
     return dpcl_figures.study(replace(spec, training=training, losses=("SimCLR",)), run)
 
 
-@read_from(QUICK)
-def _falls(document: Document) -> Ours:
+@entry.read_from(QUICK)
+def _falls(document: entry.Document) -> entry.Ours:
     rows = document["tables"][3]["rows"]
     falling = [row for row in rows if row[0].startswith("2: the loss falls")]
-    return Counted(sum(row[2] == "holds" for row in falling), len(falling))
+    return entry.Counted(sum(row[2] == "holds" for row in falling), len(falling))
 
 
-@read_from(QUICK)
-def _above_guessing(document: Document) -> Ours:
+@entry.read_from(QUICK)
+def _above_guessing(document: entry.Document) -> entry.Ours:
     ours = next(row[2] for row in document["tables"][0]["rows"] if row[0] == "attack precision")
-    return Held(ours != "–" and float(ours) > 0.5, f"precision {ours}")
+    return entry.Held(ours != "–" and float(ours) > 0.5, f"precision {ours}")
 
 
-@read_from(QUICK)
-def _above_naive(document: Document) -> Ours:
+@entry.read_from(QUICK)
+def _above_naive(document: entry.Document) -> entry.Ours:
     (row,) = (
         one
         for one in document["tables"][1]["rows"]
         if one[2:4] == ["published ends above naive", "kNN"]
     )
-    return Held(row[-1] == "holds", row[-2])
+    return entry.Held(row[-1] == "holds", row[-2])
 
 
-ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], Entry]]] = {
+ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], entry.Entry]]] = {
     "alm": (
         _alm,
-        Entry(
+        entry.Entry(
             item="quick: accuracy of the attack on a tuned head, digits",
             source="Section 6.2, CIFAR-10",
             published="0.62",
-            ours=figure_at(QUICK, 0, "accuracy", attack="ALM's shadow network"),
+            ours=entry.figure_at(QUICK, 0, "accuracy", attack="ALM's shadow network"),
             command=f"alm attack {_ON}",
             tolerance=0.1,
         ),
     ),
     "lu": (
         _lu,
-        Entry(
+        entry.Entry(
             item="quick: accuracy loss falls in ε, both noises, digits",
             source="Finding 2",
             published="falls",
@@ -107,7 +96,7 @@ ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], Entry]]] = {
     ),
     "slides": (
         _slides,
-        Entry(
+        entry.Entry(
             item="quick: shadow attack finds members, digits",
             source="How well can MIA perform?",
             published="precision above .5",
@@ -117,7 +106,7 @@ ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], Entry]]] = {
     ),
     "dpcl": (
         _dpcl,
-        Entry(
+        entry.Entry(
             item="quick: noisy similarities end above naive noise in kNN, digits",
             source="Figure 2",
             published="above",
@@ -128,31 +117,31 @@ ITEMS: Final[Mapping[str, tuple[Callable[[Run], Outcome], Entry]]] = {
 }
 
 
-def quick_row(paper: str, run: Run) -> Row:
+def quick_row(paper: str, run: Run) -> entry.Row:
     """The small item of one paper, run now, with its verdict."""
-    compute, entry = ITEMS[paper]
+    compute, item = ITEMS[paper]
     document = {"tables": [table.to_dict() for table in compute(run).tables]}
-    row = row_of(paper, entry, {QUICK: document}.get)
+    row = entry.row_of(paper, item, {QUICK: document}.get)
     return row._replace(file="–")  # nothing is kept
 
 
-def exact_row(paper: str) -> Row:
+def exact_row(paper: str) -> entry.Row:
     """How many exact items of a paper are reproduced, or known to be false claims, now."""
-    own = [entry for entry in entries(paper) if entry.kind == "exact"]
-    made = [row_of(paper, entry, lambda _: None) for entry in own]
+    own = [item for item in entries(paper) if item.kind == "exact"]
+    made = [entry.row_of(paper, item, lambda _: None) for item in own]
     settled = sum(row.verdict in ("reproduced", "claim is false") for row in made)
-    entry = Entry(
+    exact = entry.Entry(
         item="quick: exact items that are reproduced, or false as stated",
         kind="exact",
         source="all of them",
         published=str(len(own)),
-        ours=lambda _: Counted(settled, len(own)),
+        ours=lambda _: entry.Counted(settled, len(own)),
         command=f"{paper} --quick",
     )
-    return row_of(paper, entry, lambda _: None)
+    return entry.row_of(paper, exact, lambda _: None)
 
 
-def quick_rows(papers: tuple[str, ...], run: Run) -> list[Row]:
+def quick_rows(papers: tuple[str, ...], run: Run) -> list[entry.Row]:
     """Both rows of each paper."""
     run.steps.plan(2 * len(papers))
     found = []

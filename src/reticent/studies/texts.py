@@ -3,8 +3,6 @@
 An encoder fine-tuned with DP is in ``fine_tuning``; what the loss tells of one is here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -19,9 +17,8 @@ from reticent.run.attacking import CANDIDATES
 from reticent.run.spec import RunData, RunSpec
 from reticent.studies import before_after
 from reticent.studies.trained import Outcome, Run
+from reticent.training.encoders import cache, named
 from reticent.training.encoders.base import Encoder
-from reticent.training.encoders.cache import cached_features
-from reticent.training.encoders.named import encoder_of
 
 ENCODER: Final = "minilm"
 
@@ -80,7 +77,7 @@ def study(spec: Texts, run: Run) -> Outcome:
     Each seed draws who is a member, shadows and noise anew, from one pool of texts.
     """
     run.steps.plan(spec.seeds)
-    data = vectors(spec, pool(spec, run), encoder_of(ENCODER))
+    data = vectors(spec, pool(spec, run), named.encoder_of(ENCODER))
     cells = [
         run.cell((spec, seed), _ended, spec, data, seed)
         for seed in range(spec.first_seed, spec.first_seed + spec.seeds)
@@ -97,7 +94,7 @@ def pool(spec: Texts, run: Run) -> Dataset:
 
 def vectors(spec: Texts, texts: Dataset, encoder: Encoder) -> Dataset:
     """One vector a text; the classes of published data are no secret."""
-    return replace(cached_features(texts, encoder), name=spec.on, public_classes=True)
+    return replace(cache.cached_features(texts, encoder), name=spec.on, public_classes=True)
 
 
 def _joined(one: Dataset, other: Dataset) -> Dataset:

@@ -1,7 +1,5 @@
 """Adapters that start from a head on frozen features, beside the head alone, at equal (ε, δ)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple

@@ -16,19 +16,11 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn import preprocessing
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    RobustScaler,
-    StandardScaler,
-)
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -84,13 +76,13 @@ class PublicWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
 
 
 _CELL_BY_CELL = (
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    RobustScaler,
+    preprocessing.MaxAbsScaler,
+    preprocessing.MinMaxScaler,
+    preprocessing.OneHotEncoder,
+    preprocessing.OrdinalEncoder,
+    preprocessing.RobustScaler,
     SimpleImputer,
-    StandardScaler,
+    preprocessing.StandardScaler,
 )
 """What these make of a cell depends on it and on what was fitted: additions, multiplications and
 divisions by public numbers, each rounded by itself, or a look into a public table."""
@@ -168,7 +160,9 @@ def row_by_itself(step: Any) -> bool:
         return all(row_by_itself(inner) for _, inner in step.steps)
     if type(step) is ColumnTransformer:
         return all(row_by_itself(inner) for _, inner, _ in step.transformers_)
-    if type(step) is FunctionTransformer:  # passthrough in a fitted column transformer
+    if (
+        type(step) is preprocessing.FunctionTransformer
+    ):  # passthrough in a fitted column transformer
         return step.func is None
     return type(step) in (PublicStep, PublicWhitening, *_CELL_BY_CELL)
 

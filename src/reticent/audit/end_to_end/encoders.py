@@ -4,19 +4,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from reticent import protect
 from reticent.audit.end_to_end.releases import Audited, of_numbers, published, table_of
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.settings import Settings
-from reticent.protect import Release as Released
-from reticent.protect import (
-    ReleasedEncoder,
-    ReleaseRequest,
-    Terms,
-    composed_guarantee,
-    release_encoder,
-    release_table,
-    use_encoder,
-)
 from reticent.protect.noise_scales import noise_plan
 from reticent.training.encoders.cache import cached_features
 
@@ -30,11 +21,11 @@ def _encoder_and_head(settings: Settings) -> Release:
     def run(path: Path) -> Published:
         data, asked = table_of(path, settings), settings.request(_ENCODER)
         asked = asked.for_rows_of(data)
-        encoder = release_encoder(data, asked)
-        features = cached_features(data, ReleasedEncoder(encoder), folder=False)
+        encoder = protect.release_encoder(data, asked)
+        features = cached_features(data, protect.ReleasedEncoder(encoder), folder=False)
         request = _on_features(settings, asked.terms, encoder)
-        head = release_table(features, request)
-        both = composed_guarantee(head)
+        head = protect.release_table(features, request)
+        both = protect.composed_guarantee(head)
         assert both is not None
         queries = [
             sum(step.times for step in noise_plan(one.recipe, one.terms).values())
@@ -52,15 +43,17 @@ def _encoder_and_head(settings: Settings) -> Release:
     return run
 
 
-def _on_features(settings: Settings, terms: Terms, encoder: Released) -> ReleaseRequest:
+def _on_features(
+    settings: Settings, terms: protect.Terms, encoder: protect.Release
+) -> protect.ReleaseRequest:
     """The head's terms are the encoder's, and it says whose records made the encoder."""
-    return ReleaseRequest(
-        terms=Terms(
+    return protect.ReleaseRequest(
+        terms=protect.Terms(
             epsilon=terms.epsilon,
             delta=terms.delta,
             relation=terms.relation,
             max_records_per_person=terms.max_records_per_person,
-            encoder=use_encoder(encoder, "same"),
+            encoder=protect.use_encoder(encoder, "same"),
         ),
         records=settings.records,
         recipe=_HEAD,

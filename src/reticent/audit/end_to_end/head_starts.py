@@ -21,10 +21,16 @@ from reticent.audit.end_to_end.releases import Audited, published
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.settings import Settings
 from reticent.data import Dataset, read_table
-from reticent.protect import PrivateNetwork, composed_guarantee, release_table, save, use_start
+from reticent.protect import (
+    PrivateNetwork,
+    composed_guarantee,
+    noise_scales,
+    release_table,
+    save,
+    table,
+    use_start,
+)
 from reticent.protect import Release as Released
-from reticent.protect.noise_scales import noise_plan
-from reticent.protect.table import private_rows
 from reticent.training.encoders.base import missing
 
 if TYPE_CHECKING:
@@ -138,7 +144,7 @@ def _by_table(settings: Settings, data: Dataset, **more: Any) -> Released:
 
 def _by_estimator(settings: Settings, data: Dataset, **more: Any) -> Released:
     """By an estimator on rows of tokens, each person's capped by its user."""
-    rows, labels = private_rows(data, settings.max_records_per_person)
+    rows, labels = table.private_rows(data, settings.max_records_per_person)
     learner = PrivateNetwork(
         classes=settings.shape.classes,
         records=settings.records,
@@ -207,7 +213,7 @@ def both_published(head: Released, trained: Released, printed: bytes = b"") -> P
     both = composed_guarantee(trained)
     assert both is not None
     first, second = (
-        sum(step.times for step in noise_plan(one.recipe, one.terms).values())
+        sum(step.times for step in noise_scales.noise_plan(one.recipe, one.terms).values())
         for one in (head, trained)
     )
     return Published(

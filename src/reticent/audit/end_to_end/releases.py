@@ -12,27 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from reticent import protect
 from reticent.arrays import Floats
 from reticent.audit.end_to_end import adversarial
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.settings import Settings
 from reticent.data import Dataset, dataset, read_by_schema, read_table
 from reticent.files import partial_folder
-from reticent.protect import (
-    RECIPES,
-    calibrated_answers,
-    numbers_of,
-    private_answers,
-    release_mean,
-    release_records,
-    release_table,
-    release_weights,
-    save,
-    table,
-)
-from reticent.protect import Release as Released
-from reticent.protect.answers.plan import AnswerPlan
-from reticent.protect.recipe import Recipe
+from reticent.protect import AnswerPlan, Recipe
 from reticent.training import SigmoidHead, SoftmaxHead
 
 QUERIES: Final = 3
@@ -82,10 +69,10 @@ def table_of(path: Path, settings: Settings) -> Dataset:
     )
 
 
-def published(released: Released) -> Published:
+def published(released: protect.Release) -> Published:
     """All bytes of a released model: weights and certificate."""
     with partial_folder("reticent-") as folder:
-        files = save(released, Path(folder) / "released")
+        files = protect.save(released, Path(folder) / "released")
         content = b"".join(path.read_bytes() for path in files)
     return Published(claims=(Covered(released.guarantee),), outputs=content)
 
@@ -96,7 +83,7 @@ def _of_table(recipe: str) -> Callable[[Settings], Release]:
     def build(settings: Settings) -> Release:
         def run(path: Path) -> Published:
             data = table_of(path, settings)
-            return published(release_table(data, settings.request(recipe)))
+            return published(protect.release_table(data, settings.request(recipe)))
 
         return run
 
@@ -110,7 +97,7 @@ def of_numbers(
 
     ``more`` gives options in place of those of the settings.
     """
-    kind: type[Recipe] = RECIPES[name]
+    kind: type[Recipe] = protect.RECIPES[name]
 
     def build(settings: Settings) -> Release:
         def run(path: Path) -> Published:
@@ -124,7 +111,7 @@ def of_numbers(
                 mechanism=covered.mechanism,
                 **settings.options(name) | more(settings),
             )
-            return published(release_records(recipe, covered.terms, rows, targets))
+            return published(protect.release_records(recipe, covered.terms, rows, targets))
 
         return run
 
@@ -136,7 +123,7 @@ def _numbers(path: Path, settings: Settings) -> tuple[Floats, Floats]:
     data = read_table(path, label=None, person=settings.person)
     kept = np.arange(len(data))
     if data.persons is not None and settings.max_records_per_person is not None:
-        kept = table.cap_rows_per_person(data.persons, settings.max_records_per_person)
+        kept = protect.table.cap_rows_per_person(data.persons, settings.max_records_per_person)
     rows = data.features[kept].astype(np.float64)
     place = data.columns.index(adversarial.TARGET)
     return np.delete(rows, place, axis=1), rows[:, place]
@@ -156,7 +143,7 @@ def _several_labels(settings: Settings) -> Release:
             norms=settings.norms,
             intercept=settings.intercept,
         )
-        return published(release_weights(head.fit(rows, labels), **settings.budget))
+        return published(protect.release_weights(head.fit(rows, labels), **settings.budget))
 
     return release
 
@@ -166,7 +153,7 @@ def _answers(settings: Settings) -> Release:
 
     def release(path: Path) -> Published:
         head, mean, plan = _answering(path, settings, centred=settings.centred)
-        answers = private_answers(head, plan, mean=mean)
+        answers = protect.private_answers(head, plan, mean=mean)
         answered = answers.ask(_questions(plan.public.features))
         ahead = (0,) if mean is not None else ()
         each = tuple(
@@ -195,7 +182,7 @@ def _served_answers(settings: Settings) -> Release:
             Ledger.open(str(Path(folder) / "ledger.sqlite"), create=True) as ledger,
         ):
             set_answer_budget(ledger, "data", plan)
-            served = ServedAnswers(private_answers(head, plan), ledger, account="data")
+            served = ServedAnswers(protect.private_answers(head, plan), ledger, account="data")
             client = served.book.clients.add("client", data_set="data", limit=None)
             reply = served.ask(client.id, _questions(plan.public.features)).result()
         each = tuple(Covered(served.each, (place,)) for place in range(QUERIES))
@@ -206,23 +193,23 @@ def _served_answers(settings: Settings) -> Release:
 
 def _answering(
     path: Path, settings: Settings, *, centred: bool, filter: str | None = None
-) -> tuple[SoftmaxHead, Released | None, AnswerPlan]:
+) -> tuple[SoftmaxHead, protect.Release | None, AnswerPlan]:
     """The certified head of a file, the mean that centres it, and the plan of its answers."""
     request = settings.request("weights").for_rows_of(data := table_of(path, settings))
     terms = request.terms
-    rows, labels = table.private_rows(data, terms.max_records_per_person)
+    rows, labels = protect.table.private_rows(data, terms.max_records_per_person)
     recipe = request.planned(rows.shape[1], len(data.classes))
-    head, mean = table.HeadSpec.of(recipe, terms).unfitted(data.classes), None
+    head, mean = protect.table.HeadSpec.of(recipe, terms).unfitted(data.classes), None
     if centred:
         share = recipe.to_dict()["mean_share"]
-        mean = release_mean(
+        mean = protect.release_mean(
             rows, records=request.records, bound=settings.bound, share=share, **settings.budget
         )
         head.set_params(centre=mean.tensors["mean"])
     head.fit(rows, labels)
     kept = terms.max_records_per_person
-    plan = calibrated_answers(
-        numbers_of(head, max_records_per_person=kept, mean=mean),
+    plan = protect.calibrated_answers(
+        protect.numbers_of(head, max_records_per_person=kept, mean=mean),
         epsilon=terms.epsilon,
         delta=terms.delta,
         relation=terms.relation,
@@ -253,7 +240,7 @@ def releases() -> dict[str, Audited]:
         name: Audited(build=_of_table(name))
         if kind.task == "classification"
         else Audited(build=of_numbers(name), targets=True, embedded=False)
-        for name, kind in RECIPES.items()
+        for name, kind in protect.RECIPES.items()
     }
     return {
         **by_recipe,

@@ -9,27 +9,19 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
+from reticent import mechanisms
 from reticent.arrays import FrozenMapping
 from reticent.bounds import SoftmaxAnswers
 from reticent.guarantee import Sensitivity, events
-from reticent.mechanisms import (
-    AdditiveMechanism,
-    Exponential,
-    Gaussian,
-    L2Laplace,
-    Mechanism,
-    PermuteAndFlip,
-    SelectionMechanism,
-)
 from reticent.mechanisms.additive import CoordinatewiseMechanism
 from reticent.mechanisms.registry import MECHANISMS, for_any_vector
 from reticent.validation import InputError
 
 Space = Literal["coordinates", "logits", "label"]
-Kind = type[AdditiveMechanism] | type[SelectionMechanism]
+Kind = type[mechanisms.AdditiveMechanism] | type[mechanisms.SelectionMechanism]
 
-LABEL: Final[Mapping[str, type[SelectionMechanism]]] = FrozenMapping(
-    {kind.name: kind for kind in (Exponential, PermuteAndFlip)}
+LABEL: Final[Mapping[str, type[mechanisms.SelectionMechanism]]] = FrozenMapping(
+    {kind.name: kind for kind in (mechanisms.Exponential, mechanisms.PermuteAndFlip)}
 )
 _OWN = [name for name in for_any_vector() if MECHANISMS.is_own(name)]
 WAYS: Final[Mapping[str, Kind]] = FrozenMapping(
@@ -70,15 +62,15 @@ def sensitivity_of(answers: SoftmaxAnswers, space: Space) -> Sensitivity:
 
 def noise_of(
     mechanism: str, *, scale: float, sensitivity: Sensitivity, space: Space, classes: int
-) -> Mechanism:
+) -> mechanisms.Mechanism:
     """The noise of one answer."""
     noise = kind_of(mechanism)(scale=scale, sensitivity=sensitivity)
-    if isinstance(noise, L2Laplace):
+    if isinstance(noise, mechanisms.L2Laplace):
         return noise.in_dimension(classes - 1 if space == "coordinates" else classes)
     return noise
 
 
-def events_of(noise: Mechanism) -> tuple[events.Event, ...]:
+def events_of(noise: mechanisms.Mechanism) -> tuple[events.Event, ...]:
     """One answer as accountants may see it: each of these is true of it."""
     if isinstance(noise, CoordinatewiseMechanism):
         return noise.event(), noise.event_l2()
@@ -87,39 +79,41 @@ def events_of(noise: Mechanism) -> tuple[events.Event, ...]:
 
 def families(kind: Kind, sensitivity: Sensitivity) -> tuple[Family, ...]:
     """The same for every scale, to be searched through."""
-    if issubclass(kind, Gaussian):
+    if issubclass(kind, mechanisms.Gaussian):
         return (Family(sensitivity.require_l2(kind.name), _multiplied(events.GaussianEvent)),)
     if issubclass(kind, CoordinatewiseMechanism):
         return (
             Family(sensitivity.require_l1(kind.name), _multiplied(kind.event_type, norm="l1")),
             Family(sensitivity.require_l2(kind.name), _multiplied(kind.event_type, norm="l2")),
         )
-    if issubclass(kind, Exponential):  # ε-bounded-range and, by that, ρ = ε²/8
+    if issubclass(kind, mechanisms.Exponential):  # ε-bounded-range and, by that, ρ = ε²/8
         return (
             Family(sensitivity.range_bound, lambda s: events.BoundedRangeEvent(epsilon=1 / s)),
             Family(sensitivity.range_bound, lambda s: events.ZcdpEvent(rho=1 / (8 * s * s))),
         )
     # Permute-and-flip is not bounded-range: no more is used than that it is ε-DP.
-    selects = issubclass(kind, PermuteAndFlip)
+    selects = issubclass(kind, mechanisms.PermuteAndFlip)
     bound = sensitivity.range_bound if selects else sensitivity.require_l2(kind.name)
     return (Family(bound, lambda s: events.PureEvent(epsilon=1 / s)),)
 
 
 def is_pure(kind: Kind) -> bool:
     """Whether an answer has an ε at δ = 0."""
-    return not issubclass(kind, Gaussian)
+    return not issubclass(kind, mechanisms.Gaussian)
 
 
-def logit_noise(noise: Mechanism) -> float:
+def logit_noise(noise: mechanisms.Mechanism) -> float:
     """The standard deviation on a difference of two logits, over √2.
 
     That of one logit where each has its own noise; isotropic noise on the coordinates has the same
     on every difference as independent noise of that std on all logits. A label is the argmax of
     logits with Gumbel noise (exponential mechanism) or exponential noise (permute-and-flip).
     """
-    if isinstance(noise, AdditiveMechanism):
+    if isinstance(noise, mechanisms.AdditiveMechanism):
         return noise.std
-    return noise.scale * (math.pi / math.sqrt(6) if isinstance(noise, Exponential) else 1.0)
+    return noise.scale * (
+        math.pi / math.sqrt(6) if isinstance(noise, mechanisms.Exponential) else 1.0
+    )
 
 
 def _multiplied(kind: Any, **fixed: str) -> Callable[[float], events.Event]:

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from reticent.accounting.account import ACCOUNTANTS
-from reticent.accounting.calibration import calibrate_noise
+from reticent.accounting import ACCOUNTANTS, calibrate_noise
 from reticent.guarantee import Composed, Event, Relation, Repeated, Sensitivity
 from reticent.ledger import Budget, FilterKind
 from reticent.ledger.costs import Costs, costs_of

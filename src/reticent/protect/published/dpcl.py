@@ -17,17 +17,7 @@ from reticent.accounting import amplification, rdp
 from reticent.accounting.account import account
 from reticent.arrays import Floats, Integers
 from reticent.bounds.published import dpcl
-from reticent.guarantee import (
-    Composed,
-    Event,
-    GaussianEvent,
-    Grade,
-    Guarantee,
-    Relation,
-    Repeated,
-    SampledWithoutReplacement,
-    Sensitivity,
-)
+from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity, events
 from reticent.guarantee.rounding import up
 from reticent.mechanisms import Gaussian
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
@@ -56,24 +46,28 @@ _NAIVE: Final = (
 )
 
 
-def amplified_each(multipliers: Sequence[float], batch: int, records: int, steps: int) -> Event:
+def amplified_each(
+    multipliers: Sequence[float], batch: int, records: int, steps: int
+) -> events.Event:
     """The paper's way: each release of a step is amplified alone."""
     parts = [
-        SampledWithoutReplacement(event=one, size=batch, population=records)
+        events.SampledWithoutReplacement(event=one, size=batch, population=records)
         for one in _gaussians(multipliers)
     ]
-    return Repeated(event=_all(parts), count=steps)
+    return events.Repeated(event=_all(parts), count=steps)
 
 
-def composed_first(multipliers: Sequence[float], batch: int, records: int, steps: int) -> Event:
+def composed_first(
+    multipliers: Sequence[float], batch: int, records: int, steps: int
+) -> events.Event:
     """The right order: the releases of a step are one, then amplified."""
-    step = SampledWithoutReplacement(
+    step = events.SampledWithoutReplacement(
         event=composed_releases(multipliers), size=batch, population=records
     )
-    return Repeated(event=step, count=steps)
+    return events.Repeated(event=step, count=steps)
 
 
-def composed_releases(multipliers: Sequence[float]) -> Event:
+def composed_releases(multipliers: Sequence[float]) -> events.Event:
     """The releases of one step as one event."""
     return _all(_gaussians(multipliers))
 
@@ -241,9 +235,9 @@ def train(
     return run.encoder_tensors(), multiplier
 
 
-def _gaussians(multipliers: Sequence[float]) -> list[Event]:
-    return [GaussianEvent(noise_multiplier=float(one)) for one in multipliers]
+def _gaussians(multipliers: Sequence[float]) -> list[events.Event]:
+    return [events.GaussianEvent(noise_multiplier=float(one)) for one in multipliers]
 
 
-def _all(events: Sequence[Event]) -> Event:
-    return Composed(events=tuple(events)) if len(events) > 1 else events[0]
+def _all(parts: Sequence[events.Event]) -> events.Event:
+    return events.Composed(events=tuple(parts)) if len(parts) > 1 else parts[0]

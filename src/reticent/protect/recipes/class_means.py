@@ -1,13 +1,14 @@
 """Noisy class means: a row belongs to the class whose mean is nearest."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from reticent.arrays import Floats
-from reticent.protect.recipe import Affine
+from reticent.protect.recipe import Affine, ReleasedMeans
 from reticent.protect.recipes.preconditioner import UNKNOWN_SPREAD
 from reticent.protect.recipes.statistics import Statistics, StatisticsRecipe, trust_in_means
 
@@ -27,6 +28,10 @@ class ClassMeansRecipe(StatisticsRecipe):
         "counts": 0.125,
         "mean_share": 0.1,
     }
+
+    def released_means(self, tensors: Mapping[str, Floats]) -> ReleasedMeans:
+        """The layer's weights: class means of centred unit rows, times an unknown factor."""
+        return ReleasedMeans(self.layer(tensors).weights, centred=self.mean_share > 0)
 
     def layer_from(self, statistics: Statistics) -> Affine:
         """Class means over the variance about them."""

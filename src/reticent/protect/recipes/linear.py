@@ -9,7 +9,7 @@ from reticent.arrays import Floats
 from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect import plain_values
-from reticent.protect.recipe import LARGEST_SCORE, Affine, Recipe, Tensors
+from reticent.protect.recipe import LARGEST_SCORE, Affine, Recipe, RowMap, Tensors
 from reticent.protect.terms import NO_SEARCH, Terms
 from reticent.training.features import scale_rows
 from reticent.validation import InputError
@@ -75,6 +75,11 @@ class LinearRecipe(Recipe):
             "scores = weights·u + offsets: a row of weights and an offset for each class",
             LARGEST_SCORE,
         )
+
+    @property
+    def row_map(self) -> RowMap:
+        """Rows are scaled to norm 1, each by itself."""
+        return RowMap()
 
     def layer(self, tensors: Mapping[str, Floats]) -> Affine:
         """W and b themselves: the release is one affine layer."""

@@ -5,6 +5,7 @@ private rows, so it is released with noise and takes its share of the budget.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
@@ -16,7 +17,7 @@ from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Sensitivity, guarantee
 from reticent.mechanisms import AdditiveMechanism, registry
 from reticent.protect.budget import noise_for_budget_share
-from reticent.protect.recipe import Plan, Recipe, Step, Task, Tensors
+from reticent.protect.recipe import Plan, Recipe, ReleasedMeans, Step, Task, Tensors
 from reticent.protect.terms import Terms
 from reticent.training.features import Rows, clip_rows
 from reticent.validation import InputError, positive
@@ -89,6 +90,10 @@ class MeanRecipe(Recipe):
         problems += [] if self.classes == 0 else ["a mean has no classes"]
         problems += [] if 1e-75 < self.bound < 1e75 else ["bound must be within 1e-75 and 1e75"]
         return problems
+
+    def released_means(self, tensors: Mapping[str, Floats]) -> ReleasedMeans:
+        """The mean of rows that were clipped to the bound."""
+        return ReleasedMeans(tensors[MEAN], bound=self.bound)
 
     def released_as(self) -> dict[str, tuple[str, int]]:
         """The noisy sum over N."""

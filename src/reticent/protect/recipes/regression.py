@@ -10,7 +10,7 @@ from reticent import bounds
 from reticent.arrays import Array, Floats
 from reticent.guarantee.guarantee import checked_by
 from reticent.protect.plain_values import SignedFloat
-from reticent.protect.recipe import Affine, Plan, Step, Task, Tensors
+from reticent.protect.recipe import Affine, Plan, RowMap, Step, TargetRange, Task, Tensors
 from reticent.protect.recipes import adassp, linear, statistics
 from reticent.protect.terms import Terms
 from reticent.training.features import MappedRows, clip_rows
@@ -98,6 +98,16 @@ class NumberRecipe(linear.LinearRecipe):
             f"the answer is {shift}{top}·(weights·u + offset), cut to within"
             + (f" {within_range}" if centre else f" ±{top}"),
         )
+
+    @property
+    def row_map(self) -> RowMap:
+        """Rows that are clipped to the bound R; w is of their R-th part."""
+        return RowMap(norms="clip", bound=self.bound)
+
+    @property
+    def target(self) -> TargetRange:
+        """The middle M and the half B, as the user said them."""
+        return TargetRange(self.target_centre, self.target_bound)
 
     def layer(self, tensors: Mapping[str, Floats]) -> Affine:
         """w as one row, and b."""

@@ -20,7 +20,7 @@ from reticent.protect.certified_head import refuse_other_head
 from reticent.protect.head_numbers import CertifiedNumbers, checked_head, fields_of, one_of
 from reticent.protect.penalty import mean_share as public_mean_share
 from reticent.protect.penalty import public_penalty
-from reticent.protect.recipe import LARGEST_SCORE, Affine, Plan, Recipe, Step, Tensors
+from reticent.protect.recipe import LARGEST_SCORE, Affine, Plan, Recipe, RowMap, Step, Tensors
 from reticent.protect.recipes import mean
 from reticent.protect.terms import NO_SEARCH, Terms
 from reticent.training import SigmoidHead, SoftmaxHead, linear_head, softmax
@@ -290,6 +290,16 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
             constant if self.intercept else "h = u",
             *last,
         )
+
+    @property
+    def row_map(self) -> RowMap:
+        """What ``mapped`` does to a row, in numbers."""
+        return RowMap(self.norms, self.bound, self.centred, self.intercept)
+
+    @property
+    def several_labels(self) -> bool:
+        """Labels of a sigmoid head do not exclude each other."""
+        return self.outputs == "sigmoid"
 
     def layer(self, tensors: Mapping[str, Floats]) -> Affine:
         """One row per class; for softmax W = U V, with zero column sums up to rounding."""

@@ -4,41 +4,30 @@ from collections.abc import Callable
 
 from matplotlib.axes import Axes
 
+from reticent.report import series
 from reticent.report.drawing import Canvas, Drawing
 from reticent.report.numbers import decimal_range, epsilon_of, share
 from reticent.report.palette import LIGHT
-from reticent.report.series import (
-    BEHIND,
-    Spot,
-    attack_on,
-    draw_series,
-    epsilon_axis,
-    hover_of,
-    legend,
-    percent_axis,
-    ring,
-    series_of,
-)
 from reticent.results import Attack, Interval, ReleaseRow, Results
 
 
 def attacked(results: Results) -> dict[str, tuple[ReleaseRow, Attack]]:
     """Releases by their names, with the chosen attack; those without it are left out."""
-    on_release = {one.name: (one, attack_on(one.attacks, results.conclusion.attack))
+    on_release = {one.name: (one, series.attack_on(one.attacks, results.conclusion.attack))
              for one in results.releases if one.claim.epsilon > 0}  # fmt: skip
     return {name: (one, attack) for name, (one, attack) in on_release.items() if attack is not None}
 
 
 def unprotected(results: Results) -> Interval | None:
     """The same figure before protection."""
-    attack = attack_on(results.unprotected.attacks, results.conclusion.attack)
+    attack = series.attack_on(results.unprotected.attacks, results.conclusion.attack)
     return None if attack is None else attack.balanced_accuracy
 
 
 def attacked_hover(release: ReleaseRow, attack: Attack) -> str:
     """What a point of an attacked release says."""
     accuracy = f"balanced accuracy {decimal_range(attack.balanced_accuracy)}"
-    return f"{hover_of(release)}; {attack.name}: {accuracy}, AUC {decimal_range(attack.auc)}"
+    return f"{series.hover_of(release)}; {attack.name}: {accuracy}, AUC {decimal_range(attack.auc)}"
 
 
 def reference_lines(axes: Axes, before: Interval | None) -> None:
@@ -54,7 +43,7 @@ def reference_lines(axes: Axes, before: Interval | None) -> None:
             textcoords="offset points",
             fontsize=9.5,
             color=LIGHT["muted"],
-            bbox=BEHIND,
+            bbox=series.BEHIND,
         )
     if before is not None:
         axes.axhspan(before.low, before.high, color=LIGHT["muted"], alpha=0.12, linewidth=0)
@@ -73,18 +62,18 @@ def described(shown: dict[str, tuple[ReleaseRow, Attack]], before: Interval | No
 def _attack_canvas(results: Results, name: str, x: Callable[[ReleaseRow], float]) -> Canvas:
     """What the attack finds on each release, over some figure of the release, with a legend."""
     spots = {
-        one.name: Spot(one, x(one), attack.balanced_accuracy, attacked_hover(one, attack))
+        one.name: series.Spot(one, x(one), attack.balanced_accuracy, attacked_hover(one, attack))
         for one, attack in attacked(results).values()
     }
     canvas = Canvas(name, 340)
     reference_lines(canvas.axes, unprotected(results))
-    for series in series_of(results):
-        own = [spots[one.name] for one in series.releases if one.name in spots]
-        draw_series(canvas, series, sorted(own, key=lambda spot: spot.x))
+    for curve in series.series_of(results):
+        own = [spots[one.name] for one in curve.releases if one.name in spots]
+        series.draw_series(canvas, curve, sorted(own, key=lambda spot: spot.x))
     if results.recommended.name in spots:
-        ring(canvas, spots[results.recommended.name])
+        series.ring(canvas, spots[results.recommended.name])
     canvas.axes.set_ylabel("balanced accuracy of the attack")
-    legend(canvas.figure, series_of(results))
+    series.legend(canvas.figure, series.series_of(results))
     return canvas
 
 
@@ -95,7 +84,7 @@ def draw_attack_loss(results: Results) -> Drawing | None:
         return None
     canvas = _attack_canvas(results, "attack-loss", lambda release: release.loss.value)
     canvas.axes.set_xlabel("utility loss (left: more useful)")
-    percent_axis(canvas.axes.xaxis)
+    series.percent_axis(canvas.axes.xaxis)
     return canvas.done(
         title="Protection against utility",
         caption=(
@@ -113,7 +102,7 @@ def draw_epsilon_attack(results: Results) -> Drawing | None:
     if not shown:
         return None
     canvas = _attack_canvas(results, "epsilon-attack", lambda release: release.claim.epsilon)
-    epsilon_axis(canvas.axes, [one.claim.epsilon for one, _ in shown.values()])
+    series.epsilon_axis(canvas.axes, [one.claim.epsilon for one, _ in shown.values()])
     return canvas.done(
         title="What an attack still finds at each ε",
         caption=(
@@ -131,16 +120,16 @@ def draw_epsilon_loss(results: Results) -> Drawing | None:
     if not shown:
         return None
     canvas = Canvas("epsilon-loss", 340)
-    for series in series_of(results):
-        draw_series(
-            canvas, series, [_epsilon_loss_spot(one) for one in series.releases if one in shown]
+    for curve in series.series_of(results):
+        series.draw_series(
+            canvas, curve, [_epsilon_loss_spot(one) for one in curve.releases if one in shown]
         )
     if results.recommended in shown:
-        ring(canvas, _epsilon_loss_spot(results.recommended))
-    epsilon_axis(canvas.axes, [one.claim.epsilon for one in shown])
+        series.ring(canvas, _epsilon_loss_spot(results.recommended))
+    series.epsilon_axis(canvas.axes, [one.claim.epsilon for one in shown])
     canvas.axes.set_ylabel("utility loss")
-    percent_axis(canvas.axes.yaxis)
-    legend(canvas.figure, series_of(results))
+    series.percent_axis(canvas.axes.yaxis)
+    series.legend(canvas.figure, series.series_of(results))
     best, worst = (pick(shown, key=lambda one: one.loss.value) for pick in (min, max))
     return canvas.done(
         title="What each ε costs",
@@ -157,5 +146,5 @@ def draw_epsilon_loss(results: Results) -> Drawing | None:
     )
 
 
-def _epsilon_loss_spot(release: ReleaseRow) -> Spot:
-    return Spot(release, release.claim.epsilon, release.loss, hover_of(release))
+def _epsilon_loss_spot(release: ReleaseRow) -> series.Spot:
+    return series.Spot(release, release.claim.epsilon, release.loss, series.hover_of(release))

@@ -11,7 +11,6 @@ from reticent.audit import attack_plan, blind_check, measured_attack
 from reticent.audit.attack_run import Attacked, corrected, notes_on_copies, refuse_same
 from reticent.data import Dataset
 from reticent.protect import Release
-from reticent.protect.recipes.regression import NumberRecipe
 from reticent.run.tasks.models import shadow_of
 from reticent.validation import InputError
 
@@ -66,7 +65,7 @@ def _asked(plan: attack_plan.AttackPlan) -> tuple[str, ...]:
 
 def _scored(released: Release, members: Dataset, others: Dataset) -> OutputRecords:
     """Members first, then the others; residuals are measured by the half of the public range."""
-    recipe = released.recipe
+    target = released.recipe.target
     for role, data in (("members", members), ("others", others)):
         if len(data) == 0:
             raise InputError(f"{role} must be records, got none")
@@ -78,7 +77,7 @@ def _scored(released: Release, members: Dataset, others: Dataset) -> OutputRecor
     return OutputRecords(
         rows=np.concatenate([side.features.astype(np.float64) for side in (members, others)]),
         labels=np.concatenate([_labels(members), _labels(others)]),
-        scale=recipe.target_bound if isinstance(recipe, NumberRecipe) else 1.0,
+        scale=1.0 if target is None else target.half,
     )
 
 

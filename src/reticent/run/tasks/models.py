@@ -14,7 +14,7 @@ from reticent.data import Dataset
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect import Release, ReleaseRequest, noise_scales, release_table, release_weights
 from reticent.protect.recipe import replay, tensors_of
-from reticent.protect.recipes.weights import COORDINATES, WeightsRecipe
+from reticent.protect.recipes.weights import COORDINATES
 from reticent.protect.table import kept_rows
 from reticent.randomness import seeded
 from reticent.run.spec import RunSpec
@@ -90,10 +90,10 @@ class ReplayedShadow:
 
 def shadow_of(released: Release) -> Callable[[Floats, Array, int], Any]:
     """What trains as the release was made."""
-    recipe = released.recipe
-    if not isinstance(recipe, WeightsRecipe):
+    centre = released.tensors.get("centre")
+    head = released.recipe.unfitted(released.classes_.tolist(), centre)
+    if head is None:
         return ReplayedShadow(released=released)
-    head = recipe.unfitted(released.classes_.tolist(), released.tensors.get("centre"))
     assert isinstance(head, SigmoidHead)
     return SigmoidShadow(head=head, released=released)
 
@@ -162,13 +162,14 @@ def drawing(data: Dataset, request: ReleaseRequest) -> Callable[..., Release]:
     """
     request = request.for_rows_of(data).for_labels_of(data)
     recipe = request.planned(int(data.features.shape[1]), len(data.classes))
-    if not isinstance(recipe, WeightsRecipe) or recipe.mean_bound is not None:
+    head = recipe.unfitted(data.classes, None)
+    if head is None or (recipe.row_map is not None and recipe.row_map.centred):
         return partial(release_table, data, request)
 
     @cache
     def fitted() -> Any:
         rows, labels = kept_rows(data, request.terms.max_records_per_person)
-        return recipe.unfitted(data.classes, None).fit(rows, labels)
+        return head.fit(rows, labels)
 
     return lambda **charged: release_weights(
         fitted(), **request.budget, schema=data.schema, **charged

@@ -6,8 +6,6 @@ traced (torch.fx), so a cut is exact: it is refused where anything but the block
 it, and where both parts together do not give what the whole network gives.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from typing import Any, Final, NamedTuple

@@ -5,8 +5,6 @@ download of a network of timm from a hub. Nothing is fetched, no pickle is opene
 folder runs: its two files are read once and hashed, and the network is one that timm itself has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

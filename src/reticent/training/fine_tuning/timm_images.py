@@ -1,7 +1,5 @@
 """Networks of timm with their last block trained: images in, one score for each class out."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 from reticent.training.encoders.torch_extra import functional, nn, torch

@@ -6,8 +6,6 @@ beside another. No network calls it. So where it is missing, a class that cannot
 all its names while timm is imported, and not afterwards.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator, MutableSequence
