@@ -122,7 +122,8 @@ def _train(settings: Settings, path: Path) -> list[str]:
         "--shape": settings.shape.width,
         "--mechanism": settings.mechanism,
         "--delta": settings.delta,
-        **{f"--{name}": settings.options("network")[name] for name in ("batch", "epochs")},
+        "--batch": settings.options("network")["batch"],
+        **{f"--{name}": value for name, value in head_starts.SHORT.items()},
     }
     return ["train", *table_words(settings, path), *as_words(said)]
 

@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,14 +30,15 @@ _PEOPLE: Final = "people"
 _READER: Final = "reader"
 _ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:\d+")
 _LARGEST_BOUND: Final = 1e30
-"""The penalty that ``fit`` raises for larger ones is beyond what ``serve`` takes as a number."""
+"""Beyond it, and below its inverse, ``fit`` plans a penalty that ``serve`` refuses as a number."""
 _SAID: Final = ("labels", "logits", "charged", "left")
 """What a reply says beside its receipt, which holds the time."""
 
 
 def _served(settings: Settings) -> Release:
     """A service with one client, which asks and then ends it."""
-    settings = dataclasses.replace(settings, bound=min(settings.bound, _LARGEST_BOUND))
+    bound = min(max(settings.bound, 1 / _LARGEST_BOUND), _LARGEST_BOUND)
+    settings = dataclasses.replace(settings, bound=bound)
 
     def release(path: Path) -> Published:
         with folder_beside(path) as folder:
@@ -78,31 +80,25 @@ def _table(settings: Settings, path: Path) -> list[str]:
 
 def _while_served(words: list[str], key: str, width: int) -> tuple[str, dict[str, Any]]:
     """What the command prints until its client, in a thread of its own, has asked and ended it."""
-    out, told, ended = io.StringIO(), dict[str, Any](), threading.Event()
+    out, ended = io.StringIO(), threading.Event()
 
-    def ask() -> None:
+    def ask() -> dict[str, Any]:
         while not (found := _ADDRESS.search(out.getvalue())):
             if ended.wait(0.01):
-                return  # refused, or broken before it listened
+                return {}  # refused, or broken before it listened
         try:
-            told.update(_told(found[0], key, width, ended))
-        except Exception as error:  # raised again by the thread that waits
-            told["error"] = error
+            return _told(found[0], key, width, ended)
         finally:
             if not ended.is_set():
                 os.kill(os.getpid(), signal.SIGTERM)
 
-    asking = threading.Thread(target=ask)
-    with _handlers_kept():
-        asking.start()
+    with _handlers_kept(), ThreadPoolExecutor(1) as thread:
+        asking = thread.submit(ask)
         try:
             printed = command(words, out=out)
         finally:
             ended.set()
-            asking.join()
-    if "error" in told:
-        raise told["error"]
-    return _ADDRESS.sub("ADDRESS", printed), told
+        return _ADDRESS.sub("ADDRESS", printed), asking.result()
 
 
 def _told(address: str, key: str, width: int, ended: threading.Event) -> dict[str, Any]:
