@@ -114,6 +114,7 @@ def end_to_end_document(monkeypatch, releases, pairs):
     return json.loads(json.dumps({"date": "2026-01-31", "tables": tables}))
 
 
+@pytest.mark.slow
 def test_releases_of_the_end_to_end_audit_are_gone_through_again(tmp_path, monkeypatch):
     """The rows that are there and those that are new make the tables of a whole audit."""
     names = ("mean", "mean, arrays", "hostile: subclass")

@@ -3,12 +3,13 @@
 import contextlib
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from reticent.audit.end_to_end.adversarial import LABEL, PERSON
 from reticent.audit.end_to_end.replay import Covered, Published
@@ -16,6 +17,8 @@ from reticent.audit.end_to_end.settings import Settings
 from reticent.files import partial_folder
 from reticent.guarantee import Guarantee
 from reticent.validation import InputError
+
+_PROGRESS: Final = re.compile(r", after \d+ s$")
 
 
 @cache
@@ -27,9 +30,10 @@ def _main() -> Callable[[list[str]], None]:
 
 
 def command(arguments: list[str], *, out: io.StringIO | None = None) -> str:
-    """What the command prints; one that is refused (exit code 2) raises its line.
+    """What the command prints, on both streams; one that is refused (exit code 2) raises its line.
 
-    ``out`` is written to while the command runs.
+    ``out`` gets what it prints on the first, while it runs. Lines of progress, which a busy machine
+    adds, are left out.
     """
     out, err = out or io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -41,7 +45,8 @@ def command(arguments: list[str], *, out: io.StringIO | None = None) -> str:
         raise InputError(err.getvalue().strip())
     if code not in (0, 1):  # 1: the whole job found that a claim is refuted
         raise RuntimeError(f"the command ended with {code}: {err.getvalue().strip()}")
-    return out.getvalue()
+    told = [line for line in err.getvalue().splitlines() if not _PROGRESS.search(line)]
+    return "\n".join((out.getvalue(), *told))
 
 
 def table_words(settings: Settings, path: Path, *, but: tuple[str, ...] = ()) -> list[str]:

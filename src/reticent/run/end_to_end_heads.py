@@ -5,6 +5,7 @@ predict, within a range that is typed; every place for noise side by side.
 """
 
 import dataclasses
+import io
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -116,7 +117,9 @@ def _compare(settings: Settings) -> Release:
             test = public_test_file(settings.shape, folder)
             words = [*table_words(settings, path), *delta_words(settings), "--test", str(test)]
             few = ["--protections", chosen, "--draws", "1", "--attacks", "loss", "--json"]
-            found = json.loads(command(["compare-protections", *words, *few]))
+            out = io.StringIO()
+            command(["compare-protections", *words, *few], out=out)
+        found = json.loads(out.getvalue())
         for why in found["skipped"].values():
             raise InputError(why)
         (row,) = found["rows"]

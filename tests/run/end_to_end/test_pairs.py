@@ -145,7 +145,7 @@ def pairs_of(name):
     """
     audited = EVERY_RELEASE[name]
     asked = combinations({name: audited})
-    by_command = name.startswith(("pretrain", "serve"))
+    by_command = name.startswith(("pretrain ", "serve "))
     if by_command and audited.replaced_alone:
         return [(asked[0], range(4 * PAIRS))]
     if audited.texts or by_command:
