@@ -1,11 +1,20 @@
 """Learners of a committed study that are measured again; the rest of its table stays."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
-from reticent.studies import learners, places, plan_fit, plan_uneven, pure_grid, scattering
+from reticent.studies import (
+    end_to_end,
+    learners,
+    places,
+    plan_fit,
+    plan_uneven,
+    pure_grid,
+    scattering,
+)
+from reticent.studies.trained import Run
 from tools.measure_again import AGAIN, main
 
 OLD = "-1"
@@ -124,3 +133,39 @@ def test_rows_of_scattering_are_measured_by_their_epsilon_and_added(tmp_path, mo
     assert table["rows"][0] == rows[0]
     assert float(table["rows"][1][4]) > 0.8
     assert json.loads(path.read_text())["specifications"][0]["epsilons"] == [3.0, 4.0]
+
+
+def end_to_end_document(monkeypatch, releases, pairs):
+    """What the study itself writes of these releases alone."""
+    monkeypatch.setattr(end_to_end, "SPECS", {"built": end_to_end.EndToEnd(pairs=pairs)})
+    named = end_to_end.Named(pairs=pairs, releases=releases)
+    tables = [asdict(one) for one in end_to_end.study(named, Run()).tables]
+    return json.loads(json.dumps({"date": "2026-01-31", "tables": tables}))
+
+
+@pytest.mark.slow
+def test_releases_of_the_end_to_end_audit_are_gone_through_again(tmp_path, monkeypatch):
+    """The rows that are there and those that are new make the tables of a whole audit."""
+    names = ("mean", "mean, arrays", "hostile: subclass")
+    whole = end_to_end_document(monkeypatch, names, 2)
+    before = end_to_end_document(monkeypatch, names[:2], 1)
+    found = "Found in {}, csv, add-remove, record: it moved too far."
+    before["tables"][0]["notes"] += [found.format("mean"), found.format("mean, arrays")]
+    kept = before["tables"][0]["rows"][0]
+    path = tmp_path / "end-to-end.json"
+    path.write_text(json.dumps(before))
+    monkeypatch.setattr(end_to_end, "SPECS", {"built": end_to_end.EndToEnd(pairs=2)})
+    main(["end-to-end", "mean, arrays", names[2], "--on", "all", "--results", str(tmp_path)])
+    document = json.loads(path.read_text())
+    releases, formats = document["tables"]
+    assert document["specifications"][0]["pairs"] == 2
+    assert releases["rows"][:-1] == [kept, *whole["tables"][0]["rows"][1:-1]]
+    assert releases["rows"][-1][:2] == ["all", str(12 + 24 + 24)]
+    assert formats["rows"][0][3:5] == [str(1 + 2 + 2), "1"]
+    assert found.format("mean") in releases["notes"]
+    assert found.format("mean, arrays") not in releases["notes"]
+    main(["end-to-end", "mean", "--on", "all", "--results", str(tmp_path)])
+    document = json.loads(path.read_text())
+    for again, table in zip(document["tables"], whole["tables"], strict=True):
+        assert again["rows"] == table["rows"]
+        assert set(table["notes"]) <= set(again["notes"])

@@ -2,9 +2,10 @@
 
 ``python -m tools.measure_again plan-grid --on digits --data DIR class-means lda``: where two
 learners changed, the others need no hours once more. Of ``scattering`` rows are named by their ε,
-and those that a specification has got since are added. Every value is found as the study itself
-finds it; a note of each table says what is of another day. A stop leaves FILE.part to go on from.
-Of ``places`` rows are named as in the table; ``pure`` stands for all at δ = 0.
+those that a specification has got since are added; of ``places`` as in the table (``pure`` stands
+for all at δ = 0); of ``end-to-end --on all`` by their release. Every value is found as the study
+itself finds it; a note of each table says what is of another day. A stop leaves FILE.part to go on
+from.
 """
 
 import argparse
@@ -17,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from reticent.files import write_atomic
+from reticent.studies import end_to_end, plan_fit, plan_uneven, pure_grid, scattering
 from reticent.studies import learners as learners_study
 from reticent.studies import places as places_study
-from reticent.studies import plan_fit, plan_uneven, pure_grid, scattering
 from reticent.studies.losses import bare
 from reticent.studies.tasks import task
 from reticent.studies.trained import Cells, Run
 from reticent.studies.uneven_tasks import uneven_task
+from tools import end_to_end_again
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 AGAIN = " measured again on "
@@ -35,17 +37,18 @@ def main(arguments: list[str] | None = None) -> None:
     """Put the values of the named learners in the place of the old ones."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("study", choices=sorted(STUDIES))
-    named = "their names; of scattering, values of ε; of places, rows"
+    named = "names; of scattering, values of ε; of places, rows"
     parser.add_argument("learners", nargs="+", help=named)
     parser.add_argument("--on", required=True, help="the data, as the study names them")
     parser.add_argument("--data", type=Path, help="the data folder")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--jobs", type=int, default=1, help="of end-to-end, processes")
     said = parser.parse_args(arguments)
     name = said.study if said.on == "all" else f"{said.study}-{said.on}"
     path = said.results / f"{name}.json"
     document = json.loads(path.read_text(encoding="utf-8"))
     cells = Cells(path.with_name(f"{path.name}.part"))
-    run = Run(folder=said.data, cells=cells)
+    run = Run(folder=said.data, cells=cells, jobs=said.jobs)
     STUDIES[said.study](document["tables"], said.on, said.learners, run)
     if said.study in ADDED:
         document["specifications"] = [asdict(spec) for spec in ADDED[said.study](said.on)]
@@ -150,6 +153,7 @@ def _uneven(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, s
 
 
 STUDIES: Mapping[str, Callable[[Tables, str, Sequence[str], Run], None]] = {
+    "end-to-end": end_to_end_again.again,
     "learners": _learners,
     "places": _places,
     "plan-grid": _grid(_planned),
@@ -158,10 +162,11 @@ STUDIES: Mapping[str, Callable[[Tables, str, Sequence[str], Run], None]] = {
     "scattering": _scattering,
 }
 ADDED: Mapping[str, Callable[[str], Sequence[Any]]] = {
+    "end-to-end": lambda _on: (end_to_end.SPECS["built"],),
     "places": lambda on: places_study.SPECS[on],
     "scattering": lambda on: (scattering.SPECS[on],),
 }
-"""Studies whose specification may have got rows since."""
+"""Studies whose specification may have got rows, or pairs, since."""
 
 
 if __name__ == "__main__":

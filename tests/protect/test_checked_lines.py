@@ -20,6 +20,7 @@ from scipy import integrate
 from sklearn.base import BaseEstimator
 
 from reticent import bounds
+from reticent.audit.end_to_end import head_starts
 from reticent.audit.end_to_end.pairs import audit_pair, combinations
 from reticent.audit.transcript_replay import run_pair
 from reticent.guarantee import Sensitivity
@@ -49,10 +50,13 @@ from reticent.protect import (
     LDAHead,
     MatrixLDAHead,
     NoisyGradientHead,
+    PrivateNetwork,
     PureClassMeansHead,
     Terms,
     calibrated_answers,
     certified_head,
+    composed_guarantee,
+    network_run,
     noise_scales,
     noisy_query,
     numbers_of,
@@ -62,7 +66,9 @@ from reticent.protect import (
     release_mean,
     release_records,
     release_weights,
+    save,
     set_answer_budget,
+    use_encoder,
 )
 from reticent.protect.answers import answers as answers_module
 from reticent.protect.answers.plan import AnswerPlan
@@ -77,8 +83,10 @@ from reticent.randomness import SecureBits
 from reticent.run.every_release import every_release
 from reticent.training import SigmoidHead, SoftmaxHead, linear_head, public_step, softmax
 from reticent.training.features import public_map
+from reticent.training.fine_tuning.partly import frozen_features
 from reticent.training.gradients import GradientSum, SharedGradientSum, batch_sum, shared_sum
 from reticent.training.gradients import pair_sum as pair_module
+from reticent.training.networks import network, token_encoder
 from reticent.training.public_step import Enclosing
 from reticent.training.softmax import zero_sum_basis
 from reticent.validation import InputError
@@ -168,6 +176,37 @@ def claims():
     terms = Terms(**(TERMS | {"relation": "replace-one"}))
     for way in ("released-embeddings", "logit-clipping"):
         yield release_records(batch_of_one_size(way), terms, X, Y).guarantee
+    yield released_by("network", batch=30, epochs=0.1).guarantee
+    yield from encoder_and_head()
+
+
+def encoder_and_head():
+    """Of an encoder, of a head on its features of the same people, and of both together."""
+    terms = Terms(**TERMS)
+    encoder = release_records(
+        RECIPES["prototypes"].planned(terms, records=60, features=4), terms, X, Y
+    )
+    terms, rows = Terms(**TERMS, encoder=use_encoder(encoder, "same")), encoder.transform(X)
+    planned = RECIPES["class-means"].planned(terms, records=60, features=rows.shape[1], classes=3)
+    head = release_records(planned, terms, rows, Y, classes=range(3))
+    return encoder.guarantee, head.guarantee, composed_guarantee(head)
+
+
+def networks_from_heads(folder):
+    """A network from a head of its own budget; one from a head released before, and of both."""
+    model = f"{head_starts.encoder_folder()}#head"
+    tokens = token_encoder(model, 4).encode(np.array(["w1 w2", "w3", "w4 w5 w6"] * 20))
+    numbers = {"classes": range(3), "records": 60, "architecture": model, "epochs": 0.1}
+    numbers |= {"batch": 30, **TERMS}
+    yield PrivateNetwork(**numbers, head_share=0.5).fit(tokens, Y).guarantee_
+    partly = network(model, (4,), 3, seed=0)
+    rows = frozen_features(partly, torch.from_numpy(tokens))
+    head = NoisyGradientHead(classes=range(3), records=60, **TERMS).fit(rows, Y)
+    save(head.released_, folder / "head")
+    started = PrivateNetwork(**numbers, start=str(folder / "head"), start_people="same")
+    released = started.fit(tokens, Y).released_
+    yield released.guarantee
+    yield composed_guarantee(released)
 
 
 def batch_of_one_size(way, **options):
@@ -899,10 +938,27 @@ def check_of(line):
     raise LookupError(line)
 
 
-def test_every_line_names_a_function_that_has_a_test():
+def test_every_line_names_a_function_that_has_a_test(monkeypatch):
+    monkeypatch.setattr(network_run, "_EXAMPLES", 8)  # how many serve a check is no part of a line
     found = lines()
     assert all(check_of(line) is not None for line in found)
     assert {name_of_check(line) for line in found} == set(CHECKS)
+
+
+@pytest.mark.slow
+def test_lines_of_networks_from_heads_have_tests(tmp_path, monkeypatch):
+    monkeypatch.setattr(network_run, "_EXAMPLES", 8)
+    own, started, both = networks_from_heads(tmp_path)
+    named = {name_of_check(line) for claim in (own, started, both) for line in claim.checked}
+    assert named <= set(CHECKS)
+    assert {"bounds.sums.rounded_sum", "bounds.sums.clipped_gradients"} <= named
+    assert set(started.checked) <= set(both.checked)
+
+
+def test_both_together_rest_on_the_lines_of_each():
+    encoder, head, both = encoder_and_head()
+    assert set(both.checked) == {*encoder.checked, *head.checked}
+    assert both.epsilon > max(encoder.epsilon, head.epsilon)
 
 
 def test_lines_without_a_function_are_refused():

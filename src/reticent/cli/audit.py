@@ -165,7 +165,7 @@ _FOR_PROTECT = (
 
 def _of_own_table(learner: str, options: AuditOptions) -> OwnTableAudit:
     from reticent.audit.end_to_end.pairs import audit_own_table
-    from reticent.run.end_to_end_commands import protect_command
+    from reticent.run.end_to_end_calls import protect_command
 
     form = _form(options)
     words = ["protect", "--learner", learner, *(["--pure"] if options.pure else [])]

@@ -17,6 +17,7 @@ from reticent.guarantee.rounding import upper_text
 from reticent.parallel import map_tasks
 from reticent.run.every_release import WHOLE_JOB, every_release
 from reticent.studies.trained import Outcome, Run, Table
+from reticent.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +27,6 @@ class EndToEnd:
     pairs: int = 20
     command_pairs: int = 20
     """By the command line ``protect``."""
-    further_pairs: int = 4
-    """Of further ways to a network on texts, its estimator and its command: seconds a pair."""
     job_pairs: int = 1
     """Of the command ``run``, attacks included."""
     limit: float = 30.0
@@ -39,6 +38,19 @@ class OneRecipe(EndToEnd):
     """The same for the ways to one recipe alone: function, arrays and command."""
 
     recipe: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named(EndToEnd):
+    """The same for these releases alone, by their names."""
+
+    releases: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Names of the list."""
+        for name in self.releases:
+            if name not in every_release() | WHOLE_JOB:
+                raise InputError(f"releases must be of the end-to-end list, got {name!r}")
 
 
 SPECS = {
@@ -58,7 +70,7 @@ def study(spec: EndToEnd, run: Run) -> Outcome:
     run.steps.plan(len(combinations(every)))
     for name, audited in every.items():  # one at a time: what is done stays done after a stop
         asked = combinations({name: audited})
-        tasks = [(combination, *_effort(name, audited, spec)) for combination in asked]
+        tasks = [(combination, *_effort(name, spec)) for combination in asked]
         compute = partial(map_tasks, _audited, tasks, jobs=run.jobs)
         cells |= dict(zip(asked, run.cell((spec, name), compute, steps=len(asked)), strict=True))
     return Outcome(specifications=(spec,), tables=(_table(cells), _formats(cells)))
@@ -66,6 +78,8 @@ def study(spec: EndToEnd, run: Run) -> Outcome:
 
 def _asked(spec: EndToEnd) -> dict[str, Audited]:
     every = every_release() | WHOLE_JOB
+    if isinstance(spec, Named):
+        return {name: every[name] for name in every if name in spec.releases}
     if not isinstance(spec, OneRecipe):
         return every
     return {
@@ -73,12 +87,10 @@ def _asked(spec: EndToEnd) -> dict[str, Audited]:
     }
 
 
-def _effort(name: str, audited: Audited, spec: EndToEnd) -> tuple[int, float]:
+def _effort(name: str, spec: EndToEnd) -> tuple[int, float]:
     """Pairs of one combination, and the seconds that one release may take."""
     if name in WHOLE_JOB:
         return spec.job_pairs, spec.job_limit
-    if audited.texts and ("arrays" in name or "(command)" in name):
-        return spec.further_pairs, spec.limit
     return spec.command_pairs if "(command)" in name else spec.pairs, spec.limit
 
 
@@ -146,9 +158,12 @@ def _formats(found: Cells) -> Table:
     }
     fewest = {
         key: min(
-            cell["pairs"]
-            for one, cell in found.items()
-            if (one.format, str(one.relation), one.unit) == key and one.release in every_release()
+            (
+                cell["pairs"]
+                for one, cell in found.items()
+                if (one.format, str(one.relation), one.unit) == key and one.release not in WHOLE_JOB
+            ),
+            default=0,
         )
         for key in keys
     }

@@ -4,21 +4,27 @@ Every audit that starts after a table was read and cleaned was blind to them. Wi
 fault the same pair holds.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import linalg
 
+from reticent.audit.end_to_end import head_starts
 from reticent.audit.end_to_end.pairs import UNITS, audit_pair, combinations
+from reticent.cli import output, table_form
 from reticent.data import tables
 from reticent.data.schema import file_cells, kinds
 from reticent.guarantee import GaussianEvent
 from reticent.guarantee.guarantee import ONE_RECORD
 from reticent.guarantee.rounding import up
 from reticent.protect import head_numbers, learner, network_run, released_encoder, terms
+from reticent.protect.answers import answers
 from reticent.protect.answers.plan import AnswerPlan
 from reticent.protect.recipes import head_start
 from reticent.run.every_release import every_release
 from reticent.training import features, optimum
+from reticent.training.encoders import cache
 from reticent.training.fine_tuning import partly
 from reticent.training.public_step import Enclosing
 
@@ -221,6 +227,60 @@ def counted_head(recipe, rows, labels, plan, honest=head_start.learnt_head):
 def test_a_head_that_a_network_starts_from(monkeypatch, module, name, fault, says):
     monkeypatch.setattr(module, name, fault)
     assert_found(monkeypatch, ["network from a head"], units=["record"], says=says)
+
+
+def encoded_together(encoder):
+    """Batches as they come: an encoder may let one record move the features of others."""
+    return encoder.encode
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["an encoder", "an encoder of texts"])
+def test_records_that_are_encoded_together(monkeypatch, name):
+    monkeypatch.setattr(cache, "one_by_one", encoded_together)
+    assert_found(monkeypatch, [f"protect on {name} (command)"], says="of its claimed sensitivity")
+
+
+def counted_table(form, path, honest=table_form.TableForm.read_private):
+    """How many records there are, on the error stream."""
+    data = honest(form, path)
+    output.print_warning(f"{len(data)} records")
+    return data
+
+
+@pytest.mark.slow
+def test_a_private_number_on_the_error_stream(monkeypatch):
+    monkeypatch.setattr(table_form.TableForm, "read_private", counted_table)
+    assert_found(
+        monkeypatch, ["protect class-means (command)"], says="something passes by the noise"
+    )
+
+
+def half_of_the_encoder(release, honest=released_encoder.composed_guarantee):
+    """What both promise together, with the head alone counted."""
+    both = honest(release)
+    return both and release.guarantee
+
+
+@pytest.mark.slow
+def test_an_encoder_by_its_command_that_is_not_composed(monkeypatch):
+    monkeypatch.setattr(head_starts, "composed_guarantee", half_of_the_encoder)
+    assert_found(monkeypatch, ["protect on a released encoder (command)"], says="of the claimed ε")
+
+
+@pytest.mark.slow
+def test_a_service_whose_answers_have_half_their_noise(monkeypatch):
+    """Of all answers together more is claimed than what their noise gives."""
+    honest = answers.claims_of
+
+    def halved(*arguments, **options):
+        return tuple(
+            dataclasses.replace(claim, epsilon=claim.epsilon / 8)
+            for claim in honest(*arguments, **options)
+        )
+
+    monkeypatch.setattr(answers, "claims_of", halved)
+    assert_found(monkeypatch, ["serve (command)"], says="of the claimed ε")
 
 
 @pytest.mark.slow

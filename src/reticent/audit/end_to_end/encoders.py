@@ -61,7 +61,7 @@ def _on_features(
     )
 
 
-def _small_batches(settings: Settings, way: str) -> dict[str, Any]:
+def small_batches(settings: Settings, way: str) -> dict[str, Any]:
     """Samples of one size, which these ways need, and three steps."""
     size = min(_SAMPLED, settings.records - 1)
     return {"way": way, "batch": size, "epochs": 2.5 * size / settings.records}
@@ -71,7 +71,7 @@ ENCODER_RELEASES: Final[dict[str, Audited]] = {
     "encoder and head": Audited(build=_encoder_and_head),
     **{
         f"simclr, {way}": Audited(
-            build=of_numbers("simclr", partial(_small_batches, way=way)),
+            build=of_numbers("simclr", partial(small_batches, way=way)),
             targets=True,
             embedded=False,
             replaced_alone=True,

@@ -43,6 +43,8 @@ _TRAINED_ON: Final = 2_000
 """The largest N: what an accountant needs grows with the steps."""
 _DELTA: Final = 1e-5
 _WIDTH: Final = 8
+SHORT: Final = {"epochs": 1.0}
+"""Of further ways to a training: a text goes through the network by itself, many times a step."""
 Train = Callable[..., Released]
 """From settings, records and how the head comes in, to a released network."""
 
@@ -150,7 +152,7 @@ def _by_estimator(settings: Settings, data: Dataset, **more: Any) -> Released:
         records=settings.records,
         architecture=architecture_of(settings),
         **settings.budget,
-        **settings.options(_NETWORK),
+        **settings.options(_NETWORK) | SHORT,
         **more,
     )
     return learner.fit(rows, labels).released_

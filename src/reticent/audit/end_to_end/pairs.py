@@ -73,7 +73,7 @@ def combinations(releases: Mapping[str, Audited]) -> list[Combination]:
         for release, audited in releases.items()
         for kind in FORMATS
         for relation in (RELATIONS[1:] if audited.replaced_alone else RELATIONS)
-        for unit in (UNITS[:1] if audited.replaced_alone else UNITS)
+        for unit in (UNITS[:1] if audited.replaced_alone or audited.records_alone else UNITS)
     ]
 
 

@@ -18,11 +18,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reticent.arrays import Floats, Integers
-from reticent.audit.end_to_end.adversarial import LABEL, PERSON
+from reticent.audit.end_to_end.adversarial import LABEL, PERSON, TARGET
 from reticent.audit.end_to_end.releases import Audited, published
 from reticent.audit.end_to_end.replay import Published, Release
 from reticent.audit.end_to_end.settings import Settings
-from reticent.protect import ClassMeansHead, estimators, release_mean, release_weights
+from reticent.protect import (
+    AdaSSPRegressor,
+    ClassMeansHead,
+    estimators,
+    release_mean,
+    release_weights,
+)
 from reticent.protect.learner import Learner, Prepared
 from reticent.protect.recipe import Plan, Tensors
 from reticent.protect.recipes.class_means import ClassMeansRecipe
@@ -35,19 +41,24 @@ Records = tuple[Any, Any]
 
 def users_arrays(path: Path, settings: Settings) -> Records:
     """Rows and labels as a user's own program reads them, in the layout of the settings."""
-    rows, labels, owners = _READERS[path.suffix](path, settings)
+    label = TARGET if settings.shape.targets else LABEL
+    rows, labels, owners = _READERS[path.suffix](path, settings, label)
     if owners is not None and settings.max_records_per_person is not None:
         kept = cap_rows_per_person(np.asarray(owners), settings.max_records_per_person)
         rows, labels = [rows[i] for i in kept], [labels[i] for i in kept]
     return _laid_out(rows, settings), labels
 
 
-def _from_csv(path: Path, settings: Settings) -> tuple[list[Any], list[str], list[str] | None]:
+Columns = tuple[list[Any], list[str], list[str] | None]
+"""Rows, cells of the label as texts, and owners."""
+
+
+def _from_csv(path: Path, settings: Settings, label: str) -> Columns:
     with path.open(encoding="utf-8", newline="") as file:
         records = list(csv.DictReader(file))
     rows = [[_number(record[name]) for name in settings.shape.features] for record in records]
     owners = [record[PERSON] for record in records] if settings.person else None
-    return rows, [record[LABEL] for record in records], owners
+    return rows, [record[label] for record in records], owners
 
 
 def _number(text: str) -> int | float:
@@ -57,28 +68,27 @@ def _number(text: str) -> int | float:
         return float(text)
 
 
-def _from_npz(path: Path, settings: Settings) -> tuple[list[Any], list[str], list[str] | None]:
+def _from_npz(path: Path, settings: Settings, label: str) -> Columns:
     with np.load(path, allow_pickle=False) as file:
         columns = {name: file[name] for name in file.files}
-    return _of_columns(columns, settings)
+    return _of_columns(columns, settings, label)
 
 
-def _from_parquet(path: Path, settings: Settings) -> tuple[list[Any], list[str], list[str] | None]:
+def _from_parquet(path: Path, settings: Settings, label: str) -> Columns:
     from pyarrow import parquet
 
     table = parquet.read_table(path, use_threads=False)
-    return _of_columns({name: table[name].to_pylist() for name in table.column_names}, settings)
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    return _of_columns(columns, settings, label)
 
 
-def _of_columns(
-    columns: dict[str, Any], settings: Settings
-) -> tuple[list[Any], list[str], list[str] | None]:
+def _of_columns(columns: dict[str, Any], settings: Settings, label: str) -> Columns:
     if settings.shape.embedded:
         rows = list(columns[settings.shape.features[0]])
     else:
         rows = list(zip(*(list(columns[name]) for name in settings.shape.features), strict=True))
     owners = [str(cell) for cell in columns[PERSON]] if settings.person else None
-    return rows, [str(cell) for cell in columns[LABEL]], owners
+    return rows, [str(cell) for cell in columns[label]], owners
 
 
 _READERS: Final = {".csv": _from_csv, ".npz": _from_npz, ".parquet": _from_parquet}
@@ -150,6 +160,19 @@ def _fitted(kind: type[Learner]) -> Callable[[Settings], Release]:
         return release
 
     return build
+
+
+def _regressor(settings: Settings) -> Release:
+    """A regressor on arrays, whose targets are lists of numbers."""
+    covered = settings.covered_by(AdaSSPRegressor.recipe.name)
+
+    def release(path: Path) -> Published:
+        rows, targets = users_arrays(path, settings)
+        options = covered.options(AdaSSPRegressor.recipe.name)
+        regressor = AdaSSPRegressor(records=settings.records, **covered.budget, **options)
+        return published(regressor.fit(rows, [float(one) for one in targets]).released_)
+
+    return release
 
 
 def _public_whitening(settings: Settings) -> Release:
@@ -233,6 +256,7 @@ PYTHON_RELEASES: Final[dict[str, Audited]] = {
     "class weights, arrays": Audited(build=_weighted_head),
     "mean, arrays": Audited(build=_mean),
     **{f"{kind.recipe.name}, arrays": Audited(build=_fitted(kind)) for kind in _CLASSIFIERS},
+    "adassp-regression, arrays": Audited(build=_regressor, targets=True, embedded=False),
     "class-means after public whitening": Audited(build=_public_whitening, fewest=2),
 }
 HOSTILE: Final[dict[str, Audited]] = {

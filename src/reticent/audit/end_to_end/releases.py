@@ -49,6 +49,8 @@ class Audited:
     """What the labels of raw tables are."""
     texts: bool = False
     """Tables whose records are texts."""
+    records_alone: bool = False
+    """Of single records: no person is named."""
     replaced_alone: bool = False
     """Covered under replace-one and for single records alone: other questions are refused."""
     tame: bool = False
@@ -154,7 +156,7 @@ def _answers(settings: Settings) -> Release:
     def release(path: Path) -> Published:
         head, mean, plan = _answering(path, settings, centred=settings.centred)
         answers = protect.private_answers(head, plan, mean=mean)
-        answered = answers.ask(_questions(plan.public.features))
+        answered = answers.ask(questions(plan.public.features))
         ahead = (0,) if mean is not None else ()
         each = tuple(
             Covered(answered.guarantee, (*ahead, len(ahead) + place)) for place in range(QUERIES)
@@ -184,7 +186,7 @@ def _served_answers(settings: Settings) -> Release:
             set_answer_budget(ledger, "data", plan)
             served = ServedAnswers(protect.private_answers(head, plan), ledger, account="data")
             client = served.book.clients.add("client", data_set="data", limit=None)
-            reply = served.ask(client.id, _questions(plan.public.features)).result()
+            reply = served.ask(client.id, questions(plan.public.features)).result()
         each = tuple(Covered(served.each, (place,)) for place in range(QUERIES))
         return Published(claims=(Covered(served.guarantee), *each), outputs=b"".join(reply.bodies))
 
@@ -227,7 +229,7 @@ def answer_mechanism(settings: Settings) -> str:
     return labels.get(settings.mechanism, settings.mechanism)
 
 
-def _questions(width: int) -> Any:
+def questions(width: int) -> Any:
     """Public rows to ask about: far beyond every bound, in one direction, and nothing."""
     first = np.zeros(width)
     first[0] = 1e6

@@ -57,6 +57,12 @@ class Settings:
         return adversarial.PERSON if self.shape.persons else None
 
     @property
+    def without_persons(self) -> "Settings":
+        """The same for a command that protects single records, whoever owns them."""
+        shape = replace(self.shape, persons=False)
+        return replace(self, shape=shape, max_records_per_person=None)
+
+    @property
     def terms(self) -> Terms:
         """The terms of the release: ε, δ, relation and unit."""
         return Terms(

@@ -1,0 +1,147 @@
+"""``serve --private``: answers of a private head over HTTP, from the user's file to the reply.
+
+The commands of a service's owner, in their order: ``fit``, ``plan-answers``, ``client add`` and
+``key``, and ``serve``, which listens here until three questions are answered.
+"""
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from reticent.audit.end_to_end.adversarial import LABEL, PERSON
+from reticent.audit.end_to_end.releases import QUERIES, Audited, answer_mechanism, questions
+from reticent.audit.end_to_end.replay import Covered, Published, Release
+from reticent.audit.end_to_end.settings import Settings
+from reticent.guarantee import Guarantee
+from reticent.run.end_to_end_calls import as_words, command, folder_beside
+from reticent.run.end_to_end_heads import delta_words, fit_command
+
+_PEOPLE: Final = "people"
+_READER: Final = "reader"
+_ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:\d+")
+_LARGEST_BOUND: Final = 1e30
+"""Beyond it, and below its inverse, ``fit`` plans a penalty that ``serve`` refuses as a number."""
+_SAID: Final = ("labels", "logits", "charged", "left")
+"""What a reply says beside its receipt, which holds the time."""
+
+
+def _served(settings: Settings) -> Release:
+    """A service with one client, which asks and then ends it."""
+    bound = min(max(settings.bound, 1 / _LARGEST_BOUND), _LARGEST_BOUND)
+    settings = dataclasses.replace(settings, bound=bound)
+
+    def release(path: Path) -> Published:
+        with folder_beside(path) as folder:
+            fit = fit_command(settings, path, folder)
+            plan, ledger = folder / "plan.json", str(folder / "ledger.sqlite")
+            command([*_plan_words(settings, fit), "--ledger", ledger, "--out", str(plan)])
+            command(["client", "add", ledger, _READER, "--data-set", _PEOPLE])
+            key = command(["client", "key", ledger, _READER]).split()[0]
+            words = ["serve", *_table(settings, path), "--fit", str(fit), "--answers", str(plan)]
+            words += ["--ledger", ledger, "--data-set", _PEOPLE, "--port", "0"]
+            printed, told = _while_served(words, key, settings.shape.width)
+        return _published(printed, told)
+
+    return release
+
+
+def _plan_words(settings: Settings, fit: Path) -> list[str]:
+    gaussian = "gdp" if settings.mechanism == "gaussian" else "zcdp"
+    said: dict[str, Any] = {
+        "--fit": fit,
+        "--queries": QUERIES,
+        "--epsilon": settings.epsilon,
+        "--relation": settings.relation,
+        "--mechanism": answer_mechanism(settings),
+        "--filter": gaussian if settings.delta else "basic",
+        "--data-set": _PEOPLE,
+    }
+    if settings.shape.persons:
+        said |= {"--max-records-per-person": settings.max_records_per_person}
+    return ["plan-answers", *as_words(said), *delta_words(settings)]
+
+
+def _table(settings: Settings, path: Path) -> list[str]:
+    said: dict[str, Any] = {"--private": path, "--label": LABEL}
+    said |= {"--person": PERSON} if settings.shape.persons else {}
+    said |= {"--embedding": settings.shape.features[0]} if settings.shape.embedded else {}
+    return as_words(said)
+
+
+def _while_served(words: list[str], key: str, width: int) -> tuple[str, dict[str, Any]]:
+    """What the command prints until its client, in a thread of its own, has asked and ended it."""
+    out, ended = io.StringIO(), threading.Event()
+
+    def ask() -> dict[str, Any]:
+        while not (found := _ADDRESS.search(out.getvalue())):
+            if ended.wait(0.01):
+                return {}  # refused, or broken before it listened
+        try:
+            return _told(found[0], key, width, ended)
+        finally:
+            if not ended.is_set():
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    with _handlers_kept(), ThreadPoolExecutor(1) as thread:
+        asking = thread.submit(ask)
+        try:
+            printed = command(words, out=out)
+        finally:
+            ended.set()
+        return _ADDRESS.sub("ADDRESS", printed), asking.result()
+
+
+def _told(address: str, key: str, width: int, ended: threading.Event) -> dict[str, Any]:
+    """What is promised, and the replies to all questions at once."""
+    from reticent.service.client import Service
+
+    service = Service(address, key)
+    while not ended.is_set():  # it listens before it answers, and a signal now would end us all
+        try:
+            promised = service.guarantee()
+        except OSError:
+            time.sleep(0.01)
+            continue
+        return {"promised": promised, "reply": service.ask(questions(width))}
+    return {}
+
+
+@contextlib.contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """A service takes the signals of its process over; they are given back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    waking = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+
+
+def _published(printed: str, told: dict[str, Any]) -> Published:
+    """What all answers promise together and each by itself; the words of command and replies."""
+    promised, reply = told["promised"], told["reply"]
+    each = Guarantee.from_dict(promised["each"])
+    said = json.dumps([promised, {name: reply.get(name) for name in _SAID}], sort_keys=True)
+    return Published(
+        claims=(
+            Covered(Guarantee.from_dict(promised["guarantee"])),
+            *(Covered(each, (place,)) for place in range(QUERIES)),
+        ),
+        outputs=(printed + said).encode(),
+    )
+
+
+COMMANDS: Final[dict[str, Audited]] = {"serve (command)": Audited(build=_served)}
