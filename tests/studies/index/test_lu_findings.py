@@ -50,7 +50,7 @@ def test_leakage_must_go_with_the_gap_over_data_sets():
 
 
 def curves(steps):
-    return dict.fromkeys(("laplace", "gaussian"), [near(value) for value in steps])
+    return {noise: [near(value) for value in steps] for noise in ("laplace", "gaussian")}
 
 
 def test_a_curve_must_fall_from_a_half_within_the_stated_range():
