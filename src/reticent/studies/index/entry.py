@@ -18,6 +18,7 @@ class Verdict(StrEnum):
     NOT_REPRODUCED = "not reproduced"
     FALSE = "claim is false"
     DATA_MISSING = "cannot be: data missing"
+    IMPLEMENTED = "implemented"
     NOT_RUN = "not yet run"
 
 
@@ -87,7 +88,17 @@ class Missing(NamedTuple):
         return f"needs {self.what}"
 
 
-Ours = Figure | Counted | Held | Missing | None
+class There(NamedTuple):
+    """What a paper describes and prints no figure of: the part of the package that does it."""
+
+    name: str
+
+    def __str__(self) -> str:
+        """Where it is."""
+        return f"in the package: {self.name}"
+
+
+Ours = Figure | Counted | Held | Missing | There | None
 """None: a study that can be run and has no committed file."""
 Kind = Literal["exact", "trained"]
 Document = Mapping[str, Any]
@@ -191,6 +202,8 @@ def verdict_of(entry: Entry, ours: Ours) -> Verdict:
         return Verdict.NOT_RUN
     if isinstance(ours, Missing):
         return Verdict.DATA_MISSING
+    if isinstance(ours, There):
+        return Verdict.IMPLEMENTED
     if isinstance(ours, Figure):
         near = is_near(float(entry.published), ours, entry.tolerance)
     elif isinstance(ours, Counted):
@@ -257,6 +270,16 @@ def figure_at(file: str, table: int, column: str, **where: str) -> Reader:
 def missing(what: str) -> Callable[[Files], Ours]:
     """Data that nobody here has."""
     return lambda _: Missing(what)
+
+
+def or_missing(read: Callable[[Files], Ours], what: str) -> Callable[[Files], Ours]:
+    """What a committed file holds, once somebody who has the data has made it."""
+
+    def found(files: Files) -> Ours:
+        ours = read(files)
+        return Missing(what) if ours is None else ours
+
+    return found
 
 
 def computed(compute: Callable[[], Ours]) -> Callable[[Files], Ours]:

@@ -100,13 +100,14 @@ def taylor() -> entry.Ours:
 
 
 def there(name: str) -> Callable[[], entry.Ours]:
-    """An attack, a recipe or another object of the package, by module and name."""
+    """An attack, a recipe or another object of the package; None where the name is gone."""
 
     def find() -> entry.Ours:
         import importlib
 
         module, _, wanted = name.rpartition(".")
-        return entry.Held(hasattr(importlib.import_module(f"reticent.{module}"), wanted), name)
+        is_there = hasattr(importlib.import_module(f"reticent.{module}"), wanted)
+        return entry.There(name) if is_there else None
 
     return find
 
@@ -174,7 +175,13 @@ def metrics() -> entry.Ours:
     from reticent.attacks.registry import ATTACKS
 
     named = ("gap", "loss", "confidence", "entropy", "modified-entropy")
-    return entry.Counted(sum(name in ATTACKS for name in named), len(named))
+    return entry.There(", ".join(named)) if all(name in ATTACKS for name in named) else None
+
+
+def detector() -> entry.Ours:
+    """What watches the questions that a service is asked."""
+    found = find_spec("reticent.service.detector")
+    return None if found is None else entry.There("service.detector")
 
 
 ENTRIES: Final = (
@@ -235,7 +242,7 @@ ENTRIES: Final = (
     _exact(
         "challenge: detecting attacks on the fly",
         "open",
-        lambda: entry.Held(find_spec("reticent.service.detector") is not None, "service.detector"),
+        detector,
         source="Remaining Challenges",
     ),
     *(_row(data, place, values, False) for data, values in _TABLE.items() for place in range(3)),
