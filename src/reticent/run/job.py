@@ -24,7 +24,13 @@ from reticent.results import (
     Unprotected,
     write_results,
 )
-from reticent.results.conversions import accuracy_of, attacks_of, claim_of, interval_of
+from reticent.results.conversions import (
+    accuracy_of,
+    attacks_of,
+    claim_of,
+    interval_of,
+    used_of,
+)
 from reticent.results.recalls import by_class_of
 from reticent.run import auditing, conclusion, heads, provenance
 from reticent.run.attacking import CANDIDATES, EXACT, Adversaries
@@ -350,6 +356,7 @@ def _row(
         learner=found.learner,
         mechanism=found.first.mechanism,
         claim=claim_of(found.claim),
+        used=used_of(found.first),
         scales=dict(found.first.scales),
         accuracy=found.accuracy,
         loss=interval_of(found.loss),
