@@ -71,8 +71,9 @@ SPECS: Mapping[str, Prototypes] = {
 NOTES = (
     "Frozen: unit rows of the public encoder (cifar10: roots of EfficientNet-Lite0's features;"
     " mnist: pixels; trec: MiniLM's sentence vectors). The other rows put what was learnt without"
-    " labels beside them. Probe: ridge regression on so many labels a class, its penalty fixed; kNN: the"
-    " 5 nearest of the first training records by cosine. Neighbours: add-remove; unit: one record.",
+    " labels beside them. Probe: ridge regression on so many labels a class, its penalty fixed;"
+    " kNN: the 5 nearest of the first training records by cosine. Neighbours: add-remove; unit: one"
+    " record.",
     "In brackets the gain over frozen on the same label draws and queries, with a 95 % interval"
     " over runs of noise and label draws; queries are the first test records, the same for all.",
     "Choices (the ridge, the root of the ratio, the length beside the frozen features, the probe's"
