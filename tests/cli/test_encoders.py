@@ -81,6 +81,27 @@ def test_an_encoder_goes_through_every_command(command, folder):
         assert 4 < printed["composed_guarantee"]["epsilon"] <= 5
 
 
+@pytest.mark.slow
+def test_a_run_on_an_encoder_shows_both_guarantees(command, folder):
+    others = np.random.default_rng(5).normal(size=(120, 6)) + np.eye(6)[0]
+    np.savez(folder / "test.npz", rows=others, label=(others[:, 1] > 0).astype(int))
+    pretrained(command)
+    command(
+        "run --private labelled.npz --test test.npz --label label --embedding rows --classes 0,1"
+        " --bound 2 --records 120 --learner class-means --epsilon 1 --delta 1e-5"
+        " --relation add-remove --epsilons 1 --draws 2 --shadows 10 --jobs 1 --out out"
+        " --encoder encoder --encoder-people other"
+    )
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    shown = page.split('id="together">')[1].split("</dl>")[0]
+    assert "This release</dt><dd>ε ≤ 1, δ ≤ 1e-5 (proven;" in shown
+    assert "(prototypes, of other people)</dt><dd>ε ≤ 4, δ ≤ 1e-5" in shown
+    assert "Both together</dt><dd>ε ≤ 4, δ ≤ 1e-5" in shown
+    card = command("card out/results.json --released out/released")
+    assert "**Both together:** ε ≤ 4, δ ≤ 1e-5" in card
+    assert "pre-trained on are not protected" not in card
+
+
 def test_queries_go_through_the_encoder_of_the_model(command):
     pretrained(command)
     command(f"{HEAD} --relation add-remove --encoder encoder --encoder-people same")
@@ -125,6 +146,12 @@ def test_the_empty_table_ends_in_an_encoder(command):
         (
             "predict encoder --queries rows.npz --embedding rows",
             "must hold a model that predicts, got an encoder",
+        ),
+        (
+            "attack --target encoder --members labelled.npz --nonmembers labelled.npz"
+            " --embedding rows",
+            "got a released encoder: reticent.attacks.EncoderMI attacks one in Python, with shadow"
+            ' encoders (docs/guide/pretrain.md, "Who was among the images")',
         ),
         (
             "audit encoder head --private labelled.npz --embedding rows",

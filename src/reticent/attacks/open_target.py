@@ -11,6 +11,7 @@ from reticent.attacks.targets import AnsweredTarget, ModelTarget, Target, import
 from reticent.data.columns import open_columns
 from reticent.guarantee import Guarantee
 from reticent.protect import Release, load, sealed_pair
+from reticent.protect.registry import ENCODING
 from reticent.training import SoftmaxHead, fit_file
 from reticent.training.optimum import Optimum
 from reticent.validation import InputError, line
@@ -45,6 +46,12 @@ def open_target(name: str, *, classes: Sequence[Any] | None = None) -> Target:
             f" module:attribute, got {text!r}"
         )
     released = load(path)
+    if released.recipe.task == ENCODING:
+        raise InputError(
+            "target must tell classes, got a released encoder: reticent.attacks.EncoderMI attacks"
+            ' one in Python, with shadow encoders (docs/guide/pretrain.md, "Who was among the'
+            ' images")'
+        )
     if released.recipe.task != "classification":
         raise InputError(f"target must tell classes, got a released {released.recipe.task}")
     return ModelTarget(released)

@@ -12,11 +12,13 @@ from reticent.audit import ceiling
 from reticent.audit.lower_bound import percent
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.guarantee.weakness import weaknesses
+from reticent.protect.registry import encoders
 from reticent.report import publication, recall_lines, wording
 from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
 from reticent.report.numbers import analytic_of, delta_of, epsilon_of, scale_of
 from reticent.results import Attack, Audit, Claim, Interval
+from reticent.results.audit import UsedClaim
 
 _MOST_NAMES = 50
 """Of columns that a card lists."""
@@ -67,9 +69,18 @@ def guarantee(evidence: Evidence) -> str:
         " assumptions.",
         f"**Neighbours:** {wording.NEIGHBOURS.get(claim.relation, escaped(claim.relation))}",
     ]
+    lines += [f"**{name}:** {escaped(line)}." for name, line in together(evidence.used)]
     if evidence.certificate is not None:
         lines.append(f"**Whose word:** {publication.signature_of(evidence)}.")
     return bullets(lines)
+
+
+def together(used: UsedClaim | None) -> list[tuple[str, str]]:
+    """The release that this one builds on, and both together: name and claim of each."""
+    if used is None:
+        return []
+    below = f"The released {used.noun} below it ({used.recipe}, of {used.people} people)"
+    return [(below, used.claim.text), ("Both together", used.both.text)]
 
 
 def _weaknesses(evidence: Evidence) -> tuple[str, ...]:
@@ -271,12 +282,25 @@ def how_to_verify(evidence: Evidence) -> str:
 
 def not_covered(evidence: Evidence) -> str:
     """What an adversary may learn all the same."""
+    return bullets((_made_by(evidence), *wording.NOT_COVERED))
+
+
+def _made_by(evidence: Evidence) -> str:
+    """Whose records no line above protects: those below an encoder, or those that made one."""
     kind = "" if evidence.run is None else f" ({escaped(evidence.run.facts.feature_kind)})"
-    encoder = (
-        f"**What the features were made by{kind}:** records that an encoder was pre-trained on are"
-        " not protected by this release."
-    )
-    return bullets((encoder, *wording.NOT_COVERED))
+    head = f"**What the features were made by{kind}:** "
+    if evidence.used is not None and evidence.used.noun == "encoder":
+        return (
+            f"{head}a released encoder. Its records are protected by its own guarantee, which"
+            " stands above with that of both; records behind a public encoder below it, where"
+            " there is one, by neither."
+        )
+    if evidence.learner in encoders():
+        return (
+            f"{head}records behind a public encoder below this one, where there is one, are not"
+            " protected by this release."
+        )
+    return f"{head}records that an encoder was pre-trained on are not protected by this release."
 
 
 def _attack_row(attack: Attack, rates: list[float]) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from reticent.protect import Release, sealed_pair
 from reticent.protect.certificate import load_verified, verify_release
 from reticent.results import Attack, Audit, ByClass, Claim, Interval, ReleaseRow, Results
-from reticent.results.conversions import claim_of
+from reticent.results.audit import UsedClaim
+from reticent.results.conversions import claim_of, used_of
 from reticent.results.steps import AttackStep, AuditStep
 from reticent.results.task_results import Measure
 from reticent.validation import InputError
@@ -52,6 +53,8 @@ class Checked:
     """Of the number that it predicts, by its schema."""
     file: str | None = None
     """The name of its files, without a folder; None where it was never written."""
+    used: UsedClaim | None = None
+    """The release that it builds on, by its certificate."""
     signed_by: str | None = None
     """The fingerprint of the key that signed the files."""
 
@@ -90,6 +93,8 @@ class Evidence:
     """Recalls on public records that may be published."""
     covered_measures: tuple[Measure, ...] = ()
     """Of a number or of several labels: measures on public records that may be published."""
+    used: UsedClaim | None = None
+    """The release that it builds on, and what both promise together."""
     run: Results | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -119,6 +124,7 @@ def of_results(results: Results, released: Release | str | Path | None = None) -
         scales=release.scales,
         trials=_trials(results, release),
         audit=release.audit,
+        used=release.used,
         file=None if release.file is None else Path(release.file).name,
         utility=Utility(
             before=results.unprotected.accuracy,
@@ -141,7 +147,7 @@ def of_results(results: Results, released: Release | str | Path | None = None) -
             f"{name} must be the release of this run: {release.graded_name}, got one with"
             f" another {differing[0]}"
         )
-    return replace(found, certificate=own, file=own.file or found.file)
+    return replace(found, certificate=own, file=own.file or found.file, used=own.used)
 
 
 def of_certificate(released: str | Path) -> Evidence:
@@ -155,6 +161,7 @@ def of_certificate(released: str | Path) -> Evidence:
         scales=own.scales,
         certificate=own,
         file=own.file,
+        used=own.used,
         versions={"reticent": own.version},
     )
 
@@ -187,6 +194,7 @@ def checked(released: Release | str | Path) -> Checked:
         classes=tuple(map(str, model.classes_)),
         unit=_unit(model),
         file=file,
+        used=used_of(model),
         signed_by=found.signed_by,
     )
 
@@ -254,4 +262,6 @@ def _unit(model: Release) -> str:
 
 def _numbers(model: Release) -> dict[str, object]:
     numbers = {**model.recipe.to_dict(), **model.terms.to_dict()}
+    if model.terms.used is not None:  # a name: its certificate is a document of its own
+        numbers[model.terms.used.noun] = str(model.terms.used)
     return {name: value for name, value in numbers.items() if value is not None}

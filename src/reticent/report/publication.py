@@ -36,6 +36,7 @@ def publishable(evidence: Evidence) -> Evidence:
         scales=own.scales,
         certificate=own,
         file=file,
+        used=own.used,
         covered=evidence.covered,
         covered_by_class=_of_its_classes(evidence.covered_by_class, own.classes),
         covered_measures=_of_its_labels(evidence.covered_measures, own),

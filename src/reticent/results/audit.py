@@ -34,6 +34,19 @@ class Claim(Value):
         return guarantee.claim_line(**figures) if len(figures) == len(_FIGURES) else typed
 
 
+class UsedClaim(Value):
+    """A release that this one builds on, whose records have a guarantee of their own."""
+
+    noun: Literal["encoder", "start"]
+    """What it is to this release."""
+    recipe: str
+    people: Literal["same", "other"]
+    """Whose records it was made of: by the word of whoever made this release."""
+    claim: Claim
+    both: Claim
+    """What both promise together."""
+
+
 class Bound(Value):
     """ε is at least so large, with this confidence."""
 

@@ -13,8 +13,11 @@ from reticent.audit import AttackReport, Measured, UtilityLoss, release, release
 from reticent.audit.attack_run import Attacked
 from reticent.audit.lower_bound import LowerBound
 from reticent.guarantee import Guarantee
+from reticent.protect import Release
+from reticent.protect.released_encoder import composed_guarantee
+from reticent.protect.used_encoder import UsedStart
 from reticent.results.attack import GUESSING, Attack, Curve, Interval, Rate
-from reticent.results.audit import Audit, Bound, Claim
+from reticent.results.audit import Audit, Bound, Claim, UsedClaim
 from reticent.results.steps import AuditStep, AuditSteps
 
 CONFIDENCE: Final = 0.95
@@ -35,6 +38,20 @@ def claim_of(guarantee: Guarantee) -> Claim:
     plain: dict[str, Any] = guarantee.to_dict()
     del plain["composed_of"]
     return Claim(**plain, text=str(guarantee))
+
+
+def used_of(release: Release) -> UsedClaim | None:
+    """The release below one, with what both promise together; None where there is none."""
+    used, both = release.terms.used, composed_guarantee(release)
+    if used is None or both is None:
+        return None
+    return UsedClaim(
+        noun="start" if isinstance(used, UsedStart) else "encoder",
+        recipe=used.recipe,
+        people=used.people.value,
+        claim=claim_of(used.guarantee),
+        both=claim_of(both),
+    )
 
 
 def bound_of(bound: LowerBound) -> Bound:

@@ -13,7 +13,7 @@ from reticent.files import write_atomic
 from reticent.guarantee import Grade
 from reticent.notebook_html import block, folded, pairs, table
 from reticent.results.attack import Attack, Interval
-from reticent.results.audit import Audit, Claim
+from reticent.results.audit import Audit, Claim, UsedClaim
 from reticent.results.by_class import ByClass
 from reticent.results.reading import read_value
 from reticent.results.value import Value
@@ -78,6 +78,8 @@ class ReleaseRow(Value):
     """"weights" for noise on the optimum, else a learner with the noise inside."""
     mechanism: str
     claim: Claim
+    used: UsedClaim | None = None
+    """The released encoder that made its features, where one did, and both together."""
     scales: dict[str, float]
     accuracy: Interval
     loss: Interval

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from reticent.files import write_atomic
 from reticent.read_limit import bounded_bytes
 from reticent.results.attack import Attack, Interval
-from reticent.results.audit import Audit, Claim
+from reticent.results.audit import Audit, Claim, UsedClaim
 from reticent.results.document import DO_NOT_PUBLISH, Provenance, Results, read_results
 from reticent.results.reading import read_value
 from reticent.results.value import Value
@@ -86,6 +86,8 @@ class TaskRelease(Value):
     learner: str
     mechanism: str
     claim: Claim
+    used: UsedClaim | None = None
+    """The released encoder that made its features, where one did, and both together."""
     scales: dict[str, float]
     draws: int
     """Of the noise, over which ``measures`` and ``change`` are means."""

@@ -350,6 +350,7 @@ def _row(
         learner=found.learner,
         mechanism=found.first.mechanism,
         claim=conversions.claim_of(found.claim),
+        used=conversions.used_of(found.first),
         scales=dict(found.first.scales),
         accuracy=found.accuracy,
         loss=conversions.interval_of(found.loss),

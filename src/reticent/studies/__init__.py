@@ -122,7 +122,9 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         ),
         "places": trained_in("places", ("digits", *_PLACES), _PLACES),
         "smoothing": trained_in("smoothing", ("mnist5k", "mnist", "digits"), ("mnist",)),
-        "prototypes": trained_in("prototypes", (*_FOLDER[:2], "digits"), _FOLDER[:2]),
+        "prototypes": trained_in(
+            "prototypes", (*_FOLDER[:2], "trec", "digits"), (*_FOLDER[:2], "trec")
+        ),
         "closed-form": trained_in(
             "closed_form",
             ("cifar10", "cifar10-patches", "digits"),

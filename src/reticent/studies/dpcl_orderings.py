@@ -67,7 +67,8 @@ def _judged(along: Table, queries: int) -> Iterator[tuple[str, ...]]:
                 continue
             for metric in METRICS:
                 place = along.columns.index(metric)
-                apart = _apart(*(figure_of(ends[loss, way][place]) for way in ways), queries)
+                first, second = (figure_of(ends[loss, way][place]) for way in ways)
+                apart = _apart(first, second, queries)
                 yield "–", loss, said(ways), metric, str(apart), _verdict(apart)
 
 

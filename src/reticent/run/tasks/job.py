@@ -295,6 +295,7 @@ class TaskJob:
             learner=first.recipe.name,
             mechanism=first.mechanism,
             claim=conversions.claim_of(first.guarantee),
+            used=conversions.used_of(first),
             scales=dict(first.scales),
             draws=len(draws),
             measures=self._measured.of(predicted),
