@@ -118,6 +118,7 @@ def test_the_learner_that_is_said_is_handed_over(asked):
             "nothing": {},
             "a learner": {"learner": "class-means"},
             "weights": {"learner": "weights"},
+            "a network": {"learner": "network"},
             "clusters": {"prototypes": True, "epsilon": 40.0},
         }.items()
     }
@@ -126,10 +127,10 @@ def test_the_learner_that_is_said_is_handed_over(asked):
         "nothing": "noisy-gradient",
         "a learner": "class-means",
         "weights": "weights",
+        "a network": "network",
         "clusters": "class-means",
     }
     assert found["a learner"].request.mechanism == "gaussian"
-    assert "learner must be a linear one" in refusal(asked, **PUBLIC_NUMBERS, learner="network")
     assert "learner must be one of" in refusal(asked, **PUBLIC_NUMBERS, learner="none")
 
 

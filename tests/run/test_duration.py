@@ -1,5 +1,6 @@
 """How long a run will take: the factors are those of the benchmark, which keeps the promise."""
 
+import dataclasses
 import itertools
 import time
 from dataclasses import fields
@@ -101,6 +102,8 @@ def test_the_command_says_it_in_one_line(monkeypatch, capsys):
     huge = work_of(dict(zip(bench_run_time.COLUMNS, [10**6, 99, 9, 1, 1, 2, 10], strict=False)))
     assert "longer than those whose times are known" in duration.line_of(huge, jobs=1)
     case = Case((40, 3, 2))
+    _say_time(case.data(), dataclasses.replace(case.spec(), learner="network"))
+    assert "longer than those whose times are known" in capsys.readouterr().err
     _say_time(case.data(), case.spec())
     line = capsys.readouterr().err
     assert line.startswith("reticent: this run takes about ")

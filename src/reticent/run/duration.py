@@ -59,6 +59,8 @@ class Work:
     """The same of all private records, which releases are made of."""
     releases: int
     """Those that are attacked, each by one process."""
+    networks: bool = False
+    """Releases are trained by DP-SGD, which takes as long as the network is large."""
 
     @classmethod
     def of(cls, data: RunData, plan: Bounded) -> "Work":
@@ -75,6 +77,7 @@ class Work:
             measured=float(width * (len(seen.private) + len(seen.others))),
             private=float(width * len(data.private)),
             releases=releases,
+            networks=spec.learner in TRAINED,
         )
 
 
@@ -89,6 +92,8 @@ CALIBRATION: Final = 0.0696
 """Seconds of the fixed job where these were measured."""
 ALWAYS: Final = 7.0
 """Seconds of a command beside its stages: starting, and drawing the page."""
+TRAINED: Final = ("network",)
+"""Learners whose times are not known."""
 LARGEST: Final = 5e6
 """Records × features × classes up to which times are known; a few times what was measured."""
 IN_PARALLEL: Final = {"attacks": "releases", "audits": "audits"}
@@ -167,7 +172,7 @@ def line_of(work: Work, *, jobs: int) -> str:
         work: What there is to do.
         jobs: As in ``RunSpec``.
     """
-    if work.private > LARGEST:
+    if work.networks or work.private > LARGEST:
         return "this run takes longer than those whose times are known: its progress is shown"
     seconds = expected_seconds(work, jobs=jobs, slowness=machine_slowness())
     return f"this run takes {in_words(seconds)} on this machine, as busy as it is now"

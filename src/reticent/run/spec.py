@@ -96,6 +96,8 @@ class RunSpec:
         count("seed", self.seed, at_least=0)
         for name in ("bound", "penalty"):
             positive(name, getattr(self, name))
+        if self.learner is not None:
+            registry.classifier_named(self.learner)
         if not self.penalties:
             raise InputError("penalties must be at least one, got none")
         open_probability("beta", self.beta)

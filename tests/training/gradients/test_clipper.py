@@ -227,11 +227,13 @@ def test_no_record_is_longer_than_the_clip(name: str, wide: bool) -> None:
         assert square**0.5 <= 1e-3 * (1 + (1e-13 if wide else 1e-5))
 
 
-def test_a_record_without_a_finite_gradient_counts_as_zero() -> None:
-    model, rows = MODELS["convolutions by patches"]()
+@pytest.mark.parametrize("entry", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("name", ["convolutions by patches", "mlp, in-place activation"])
+def test_a_record_without_a_finite_gradient_counts_as_zero(name: str, entry: float) -> None:
+    model, rows = MODELS[name]()
     clipper = Clipper(model)
     whole = rows.clone()
-    rows[2] = torch.nan
+    rows[2] = entry
     others = [place for place in range(RECORDS) if place != 2]
     for wide in (False, True):
         norms, total = clipped(model, clipper, rows, 1.0, wide=wide)
@@ -241,6 +243,51 @@ def test_a_record_without_a_finite_gradient_counts_as_zero() -> None:
         flat = torch.cat([expected.sums[one].flatten().double() for one in clipper.parameters])
         assert norms[2] == 0
         assert (total - flat).norm() <= 1e-5 * flat.norm()
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["fast", "exact"])
+def test_an_infinite_gradient_counts_as_zero(wide: bool) -> None:
+    """Inputs and losses are finite; the factor of one record's loss makes its gradient infinite."""
+    model, rows = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), torch.randn(4, 3)
+    clipper = Clipper(model)
+    scales = torch.tensor([1.0, torch.inf, 1.0, 1.0])
+
+    def sums(kept: slice) -> tuple[torch.Tensor, torch.Tensor]:
+        with clipper.watch(len(rows[kept])):
+            losses = model(rows[kept]).sum(1)
+        losses.register_hook(lambda back: back * scales[kept])
+        found = clipper.clipped_sums(losses, clip=1.0, wide=wide)
+        return found.norms, torch.cat([one.flatten() for one in found.sums.values()])
+
+    norms, total = sums(slice(0, 4))
+    parts = sums(slice(0, 1))[1] + sums(slice(2, 4))[1]
+    assert norms[1] == 0
+    assert norms[0] > 0
+    assert (total - parts).norm() <= 1e-5 * parts.norm()
+
+
+class InDictionary(nn.Module):
+    """A parameter in a child without a forward pass of its own, read by its parent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.last = nn.ParameterDict({"scale": torch.randn(7)}), nn.Linear(7, 3)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.last(rows * self.table["scale"])
+
+
+def test_a_parameter_that_is_used_outside_its_module_is_refused() -> None:
+    with pytest.raises(InputError, match=r"table\.scale must be used by the module that owns it"):
+        check_gradients(Clipper(InDictionary()), loss, (_rows(7), LABELS))
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["fast", "exact"])
+def test_a_bare_parameter_takes_the_fallback_of_its_module(wide: bool) -> None:
+    """The module that holds it is run again whole, and norms are those of a loop."""
+    model, rows = MODELS["bare parameter"]()
+    clipper = assert_as_in_a_loop(model, rows, wide=wide)
+    assert clipper.slow_modules == {"the model itself": "torch.func"}
 
 
 def test_rows_that_fill_a_batch_up_do_not_count() -> None:
