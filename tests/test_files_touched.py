@@ -181,7 +181,8 @@ def test_a_mechanism_with_an_event_of_its_own_touches_five_files(copy, tmp_path)
     )
     printed = " ".join(copy.prints(code).split())
     assert "careful-laplace" in printed
-    assert "holds: ε ≤ 1.8" in printed  # of 2, a tenth less
+    assert "holds: ε ≤ 2" in printed
+    assert "public numbers: ε = 1.8182" in printed  # of its own event: 2 over 1.1
 
 
 def test_what_is_edited_is_counted(copy):
