@@ -40,10 +40,10 @@ def attack(encoder, **options):
 def test_features_that_tell_of_the_attribute_are_read():
     found = attack(FunctionEncoder(lambda rows: rows))
     guess = (OTHERS.labels == found.most_common).mean()
-    assert found.right(OTHERS).mean() > guess + 0.2
+    assert found.correct_guesses(OTHERS).mean() > guess + 0.2
     assert abs(found.gap(MEMBERS, OTHERS)) < 0.13  # 4 deviations of a difference of 300 and 300
     nothing = attack(FunctionEncoder(lambda rows: rows[:, 3:]))
-    assert nothing.right(OTHERS).mean() < guess + 0.13
+    assert nothing.correct_guesses(OTHERS).mean() < guess + 0.13
 
 
 def test_what_an_encoder_remembers_of_members_is_the_gap():

@@ -189,3 +189,19 @@ def test_headline_sentences_answer_table_and_card_call_the_same_a_leak(sample, v
     assert ("leak found by it" in answer) == ("leak found by it" in sentence)
     assert ("leak found by it" in answer) == (leaks and value == 0.51)
     assert ("no leak once corrected" in answer) == (not leaks and value != 0.51)
+
+
+@pytest.mark.parametrize(
+    ("headline", "forbids"),
+    [("Do not publish: the audit refuted it.", True), ("Nothing was found.", False)],
+)
+def test_a_document_from_before_the_field_is_read_by_its_headline(sample, headline, forbids):
+    old = sample.conclusion.model_dump() | {"headline": headline}
+    del old["forbids"]
+    assert type(sample.conclusion)(**old).forbids is forbids
+
+
+def test_the_field_decides_and_no_text(sample):
+    """Words of a headline may change: a gate reads the field."""
+    said = sample.conclusion.model_dump() | {"headline": "Keep it here.", "forbids": True}
+    assert type(sample.conclusion)(**said).forbids

@@ -10,17 +10,21 @@ from reticent.data import Dataset, Schema, read_by_schema
 from reticent.guarantee import Grade
 from reticent.protect import (
     RECIPES,
+    ReleasedEncoder,
     ReleaseRequest,
     Terms,
     calibrated_answers,
+    composed_guarantee,
     load,
     numbers_of,
     private_answers,
+    release_encoder,
     release_mean,
     release_records,
     release_table,
     release_weights,
     save,
+    use_encoder,
 )
 from reticent.protect.estimators import ESTIMATORS, AdaSSPRegressor
 from reticent.protect.terms import inferred_sources
@@ -29,6 +33,7 @@ from reticent.run.job import capped_run
 from reticent.run.releases import kinds, recommended_kind
 from reticent.run.spec import RunData, RunSpec
 from reticent.training import SoftmaxHead
+from reticent.training.encoders.cache import cached_features
 from reticent.training.gradients import batch_sum, shared_sum
 
 X, Y = load_digits(n_class=3, return_X_y=True)
@@ -266,3 +271,28 @@ def test_classes_of_the_labels_are_refused_where_nothing_says_so():
     with pytest.raises(ValueError, match="classes must be declared for a proven release"):
         release_table(table(public_classes=False), request)
     assert np.all(Y < 3)
+
+
+def composed(inferred_of_encoder, inferred_of_head):
+    """An encoder of private records and a head on its features, of the same people."""
+    encoder = release_encoder(
+        table(), ReleaseRequest(terms=terms(inferred_of_encoder), records=RECORDS, **ENCODER)
+    )
+    features = cached_features(table(), ReleasedEncoder(encoder), folder=False)
+    own = dataclasses.replace(terms(inferred_of_head), encoder=use_encoder(encoder, "same"))
+    head = release_table(features, ReleaseRequest(terms=own, records=RECORDS, recipe="class-means"))
+    return head.guarantee, composed_guarantee(head)
+
+
+ENCODER = {"recipe": "prototypes", "options": {"components": 3, "clusters": 4}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of_encoder", [(), ("records",), ("components",), ("clusters",)])
+@pytest.mark.parametrize("of_head", [(), ("records",)])
+def test_a_head_on_an_encoder_is_together_as_good_as_the_worse(of_encoder, of_head):
+    """What was read off for either is read off for both."""
+    own, both = composed(of_encoder, of_head)
+    assert own.grade is (Grade.DECLARED if of_head else Grade.PROVEN)
+    assert both.grade is (Grade.DECLARED if of_head or of_encoder else Grade.PROVEN)
+    assert both.epsilon > own.epsilon

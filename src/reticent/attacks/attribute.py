@@ -59,13 +59,13 @@ class AttributeInference:
         scores = (self._features(records) - centre) @ weights
         return np.asarray(values[scores.argmax(axis=1)], dtype=np.int64)
 
-    def right(self, records: Records) -> Flags:
+    def correct_guesses(self, records: Records) -> Flags:
         """Whether each guess is the record's label."""
         return np.asarray(self.guesses(records) == records.labels)
 
     def gap(self, members: Records, others: Records) -> float:
         """The share of right guesses among members, less that among others."""
-        return float(self.right(members).mean() - self.right(others).mean())
+        return float(self.correct_guesses(members).mean() - self.correct_guesses(others).mean())
 
     @cached_property
     def _fitted(self) -> tuple[Integers, Floats, Floats]:

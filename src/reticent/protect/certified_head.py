@@ -73,6 +73,7 @@ def refuse_other_mean(
     """
     if mean is None:
         return
+    # By name: the one recipe whose noisy sum the proof of the centred head composes.
     own = type(mean) is release.Release and mean.recipe.name == "mean"
     if not own or not (noisy_query.is_minted(mean.guarantee) or mean.terms.inferred):
         raise InputError("mean must be as release_mean returned it, got a changed one")

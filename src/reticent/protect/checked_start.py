@@ -30,7 +30,7 @@ def start_misfits(
     width = recipe.start_width
     if width is None:
         return [f"{recipe.name} starts from no head"]
-    if not isinstance(head, LinearRecipe):
+    if not isinstance(head, LinearRecipe):  # the network copies this class's two tensors
         return [f"{head.name} is no affine layer on rows of norm 1"]
     if head.features != width:
         return [f"{head.features} features, and the head of the network reads {width}"]

@@ -1,7 +1,7 @@
 """The verdict of a run, in words that whoever decides about publishing can read."""
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 from scipy import stats
 
@@ -39,14 +39,13 @@ def concluded(
     left = attack_allowance(recommended)
     needed = records_needed(after)
     enough = needed is None
+    verdict = Verdict.of(recommended) or _verdict(
+        unprotected.attacks, recommended, chosen, enough=enough
+    )
+    lost = lost_classes(unprotected.by_class, recommended.by_class)
     return Conclusion(
-        headline=fair_headline(
-            _with_lost(
-                _headline(unprotected.attacks, recommended, chosen, enough),
-                lost_classes(unprotected.by_class, recommended.by_class),
-            ),
-            two_kinds,
-        ),
+        headline=verdict.with_lost(lost).fair(two_kinds),
+        forbids=verdict.forbids,
         sentences=(
             strongest(chosen, strengths),
             *too_few(after),
@@ -101,26 +100,39 @@ def _half(found: Interval) -> float:
     return (found.high - found.low) / 2
 
 
-def fair_headline(headline: str, two_kinds: str | None) -> str:
-    """With the blind check before it; behind it where it says not to publish, which stays first."""
-    if two_kinds is None:
-        return headline
-    if headline.startswith(document.DO_NOT_PUBLISH):
-        return f"{headline} Not a fair test: {two_kinds}."
-    return f"Not a fair test: {two_kinds}. Read with that: {headline}"
+class Verdict(NamedTuple):
+    """What stands first in a document, and whether it is not to publish."""
+
+    headline: str
+    forbids: bool = False
+
+    @classmethod
+    def of(cls, release: ReleaseRow | TaskRelease) -> "Verdict | None":
+        """Not to publish, where something contradicts the guarantee; None where nothing does."""
+        broken = contradiction(release, promise_of(release), attack_allowance(release))
+        return None if broken is None else cls(f"{document.DO_NOT_PUBLISH}: {broken}.", True)
+
+    def with_lost(self, lost: str | None) -> "Verdict":
+        """With the classes that the release loses, which its accuracy need not show."""
+        if lost is None:
+            return self
+        return self._replace(headline=f"{self.headline} Warning: {lost[0].lower()}{lost[1:]}")
+
+    def fair(self, two_kinds: str | None) -> str:
+        """The headline, the blind check before it; behind it where it says not to publish."""
+        if two_kinds is None:
+            return self.headline
+        if self.forbids:
+            return f"{self.headline} Not a fair test: {two_kinds}."
+        return f"Not a fair test: {two_kinds}. Read with that: {self.headline}"
 
 
-def _with_lost(headline: str, lost: str | None) -> str:
-    """With the classes that the release loses, which its accuracy need not show."""
-    return headline if lost is None else f"{headline} Warning: {lost[0].lower()}{lost[1:]}"
-
-
-def _headline(before: tuple[Attack, ...], release: ReleaseRow, chosen: str, enough: bool) -> str:
+def _verdict(
+    before: tuple[Attack, ...], release: ReleaseRow, chosen: str, *, enough: bool
+) -> Verdict:
     """The first sentence that is true; any attack's leak is a leak, not the chosen one's alone."""
     promise = promise_of(release)
     left = attack_allowance(release)
-    if broken := contradiction(release, promise, left):
-        return f"{document.DO_NOT_PUBLISH}: {broken}."
     told, still = (any(one.leaks for one in attacks) for attacks in (before, release.attacks))
     if still:
         less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low
@@ -135,7 +147,8 @@ def _headline(before: tuple[Attack, ...], release: ReleaseRow, chosen: str, enou
             f"no leak was found, before protection or after it; {promise} holds against attacks"
             " that were not tried, too."
         )
-    return f"Published as it is, this model tells {WHO}; {rest}" if told else capitalised(rest)
+    first = f"Published as it is, this model tells {WHO}; {rest}"
+    return Verdict(first if told else capitalised(rest))
 
 
 def promise_of(release: ReleaseRow | TaskRelease) -> str:

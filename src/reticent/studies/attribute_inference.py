@@ -53,7 +53,7 @@ def _attacked(spec: AttackedEncoders, privacy: str, seed: int) -> dict[str, floa
     encoder = trained_encoder(spec, parts["members"], privacy, seed)
     known, members, others = (_records(parts[name]) for name in ("known", "members", "others"))
     attack = AttributeInference(encoder=encoder, known=known)
-    right = [float(attack.right(one).mean()) for one in (members, others)]
+    right = [float(attack.correct_guesses(one).mean()) for one in (members, others)]
     common = float((others.labels == attack.most_common).mean())
     return dict(zip(_FOUND, (*right, right[0] - right[1], common), strict=True))
 

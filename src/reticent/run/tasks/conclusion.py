@@ -2,7 +2,7 @@
 
 from reticent.audit.blind_check import BlindCheck
 from reticent.guarantee.rounding import upper_text
-from reticent.results import Attack, allowed, document
+from reticent.results import Attack, allowed
 from reticent.results.task_results import Measure, TaskConclusion, TaskModel, TaskRelease
 from reticent.run import conclusion
 
@@ -23,8 +23,10 @@ def concluded(
     )
     left = allowed.attack_allowance(release)
     two_kinds = str(blind) if blind is not None and blind.differs else None
+    verdict = conclusion.Verdict.of(release) or _verdict(before.attacks, release)
     return TaskConclusion(
-        headline=conclusion.fair_headline(_headline(before.attacks, release), two_kinds),
+        headline=verdict.fair(two_kinds),
+        forbids=verdict.forbids,
         sentences=(
             conclusion.strongest(chosen, strengths),
             *conclusion.too_few(last),
@@ -79,11 +81,9 @@ def _both(one: Measure, other: Measure) -> str:
     return f"{one.figure.value:.4g} becomes {other.figure.value:.4g}"
 
 
-def _headline(before: tuple[Attack, ...], release: TaskRelease) -> str:
+def _verdict(before: tuple[Attack, ...], release: TaskRelease) -> conclusion.Verdict:
     """The first sentence that is true."""
     promise, left = conclusion.promise_of(release), allowed.attack_allowance(release)
-    if broken := conclusion.contradiction(release, promise, left):
-        return f"{document.DO_NOT_PUBLISH}: {broken}."
     leaks = any(one.leaks for one in before)
     still = any(one.leaks for one in release.attacks)
     if still:
@@ -95,8 +95,5 @@ def _headline(before: tuple[Attack, ...], release: TaskRelease) -> str:
             f"no leak was found, before protection or after it; {promise} holds against attacks"
             " that were not tried, too."
         )
-    return (
-        f"Published as it is, this model tells {conclusion.WHO}; {rest}"
-        if leaks
-        else conclusion.capitalised(rest)
-    )
+    first = f"Published as it is, this model tells {conclusion.WHO}; {rest}"
+    return conclusion.Verdict(first if leaks else conclusion.capitalised(rest))
