@@ -193,7 +193,7 @@ def encoder_and_head():
 
 
 def networks_from_heads(folder):
-    """A network from a head of its own budget; one from a head released before, and of both."""
+    """A network from a head of its own budget; a head, a network from it, and both together."""
     model = f"{head_starts.encoder_folder()}#head"
     tokens = token_encoder(model, 4).encode(np.array(["w1 w2", "w3", "w4 w5 w6"] * 20))
     numbers = {"classes": range(3), "records": 60, "architecture": model, "epochs": 0.1}
@@ -205,8 +205,7 @@ def networks_from_heads(folder):
     save(head.released_, folder / "head")
     started = PrivateNetwork(**numbers, start=str(folder / "head"), start_people="same")
     released = started.fit(tokens, Y).released_
-    yield released.guarantee
-    yield composed_guarantee(released)
+    yield from (head.guarantee_, released.guarantee, composed_guarantee(released))
 
 
 def batch_of_one_size(way, **options):
@@ -574,8 +573,15 @@ def plans_with_less_noise_have_no_claim():
     mean = mean_of()
     released = release_weights(centred(mean), mean=mean, **TERMS)
     alone = release_weights(centred(), **TERMS)
-    sums = noise_scales.scales_of(noise_scales.noise_plan(learner.recipe, learner.terms))
-    for one, scales in ((learner, halved(sums)), (released, {**released.scales, **alone.scales})):
+    planned = RECIPES["network"].planned(
+        learner.terms, records=60, features=4, classes=3, batch=30, epochs=0.1
+    )
+    trained = SimpleNamespace(recipe=planned, terms=learner.terms)
+    cases = [(released, {**released.scales, **alone.scales})]
+    for one in (learner, trained):
+        scales = noise_scales.scales_of(noise_scales.noise_plan(one.recipe, one.terms))
+        cases.append((one, halved(scales)))
+    for one, scales in cases:
         weaker = noise_scales.with_scales(one.recipe, scales, one.terms)
         with pytest.raises(InputError, match="what the noise gives"):
             release.claim_of(one.recipe, one.terms, weaker)
@@ -864,7 +870,7 @@ CHECKS = {
     ),
     "protect.noise_scales.composed_epsilon": (
         plans_with_less_noise_have_no_claim,
-        modules_with("composed_epsilon", lambda plan, *, relation, delta: 0.1, release),
+        modules_with("composed_epsilon", lambda plan, *, relation, delta: 0.1, noise_scales),
     ),
     "protect.recipes.exact_rows.unit_rows": (
         pairs_hold("class-means"),
@@ -948,11 +954,11 @@ def test_every_line_names_a_function_that_has_a_test(monkeypatch):
 @pytest.mark.slow
 def test_lines_of_networks_from_heads_have_tests(tmp_path, monkeypatch):
     monkeypatch.setattr(network_run, "_EXAMPLES", 8)
-    own, started, both = networks_from_heads(tmp_path)
+    own, head, started, both = networks_from_heads(tmp_path)
     named = {name_of_check(line) for claim in (own, started, both) for line in claim.checked}
     assert named <= set(CHECKS)
     assert {"bounds.sums.rounded_sum", "bounds.sums.clipped_gradients"} <= named
-    assert set(started.checked) <= set(both.checked)
+    assert set(both.checked) == {*head.checked, *started.checked}
 
 
 def test_both_together_rest_on_the_lines_of_each():

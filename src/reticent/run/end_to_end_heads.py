@@ -18,7 +18,7 @@ from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.settings import TARGET_BOUND, Settings
 from reticent.audit.end_to_end.table import Table, Writing
 from reticent.guarantee import Guarantee
-from reticent.protect.registry import classifiers
+from reticent.protect.registry import RECIPES, classifiers
 from reticent.run.end_to_end_calls import (
     as_words,
     command,
@@ -109,7 +109,12 @@ def _compare(settings: Settings) -> Release:
 
     The rest of what it prints is as private as the records, and says so.
     """
-    compared = [name for name in classifiers() if name not in LONGEST]
+    noise = "gaussian" if settings.delta else "laplace"  # the comparison's own choice
+    compared = [
+        name
+        for name in classifiers()
+        if name not in LONGEST and (not RECIPES[name].noises or noise in RECIPES[name].noises)
+    ]
     chosen = compared[settings.records % len(compared)]
 
     def release(path: Path) -> Published:

@@ -6,6 +6,7 @@ The commands of a service's owner, in their order: ``fit``, ``plan-answers``, ``
 
 import contextlib
 import dataclasses
+import http.client
 import io
 import json
 import os
@@ -25,12 +26,14 @@ from reticent.audit.end_to_end.settings import Settings
 from reticent.guarantee import Guarantee
 from reticent.run.end_to_end_calls import as_words, command, folder_beside
 from reticent.run.end_to_end_heads import delta_words, fit_command
+from reticent.strict_json import parsed_object
 
 _PEOPLE: Final = "people"
 _READER: Final = "reader"
 _ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:\d+")
 _LARGEST_BOUND: Final = 1e30
 """Beyond it, and below its inverse, ``fit`` plans a penalty that ``serve`` refuses as a number."""
+_SECONDS: Final = 30.0
 _SAID: Final = ("labels", "logits", "charged", "left")
 """What a reply says beside its receipt, which holds the time."""
 
@@ -103,17 +106,33 @@ def _while_served(words: list[str], key: str, width: int) -> tuple[str, dict[str
 
 def _told(address: str, key: str, width: int, ended: threading.Event) -> dict[str, Any]:
     """What is promised, and the replies to all questions at once."""
-    from reticent.service.client import Service
-
-    service = Service(address, key)
     while not ended.is_set():  # it listens before it answers, and a signal now would end us all
         try:
-            promised = service.guarantee()
+            promised = _called(address, key, "GET", "/v1/guarantee")
         except OSError:
             time.sleep(0.01)
             continue
-        return {"promised": promised, "reply": service.ask(questions(width))}
+        asked = {"inputs": questions(width).tolist()}
+        return {"promised": promised, "reply": _called(address, key, "POST", "/v1/answers", asked)}
     return {}
+
+
+def _called(
+    address: str, key: str, method: str, path: str, asked: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """One request of a client: commands stand above this package, their clients as well."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    headers |= {"Idempotency-Key": "the-audit-asks-once"} if asked else {}
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=_SECONDS)
+    try:
+        connection.request(method, path, None if asked is None else json.dumps(asked), headers)
+        response = connection.getresponse()
+        content = response.read()
+    finally:
+        connection.close()
+    if response.status != http.HTTPStatus.OK:
+        raise RuntimeError(f"the service answered {response.status}: {content.decode()}")
+    return parsed_object(content, source="reply")
 
 
 @contextlib.contextmanager
