@@ -48,8 +48,8 @@ def tiny(monkeypatch):
         ("alm layers --figures drawn", "--figures goes with dpcl figures, got alm layers"),
         (
             "alm fig9",
-            "item of alm must be one of noise, sampler, fig1, fig2, mnist, table1, layers, attack,"
-            " got 'fig9'",
+            "item of alm must be one of noise, sampler, fig1, fig2, grades, mnist, table1, layers,"
+            " attack, got 'fig9'",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import dataclasses
 import http.client
 import io
 import json
+import logging
 import os
 import re
 import signal
@@ -95,7 +96,7 @@ def _while_served(words: list[str], key: str, width: int) -> tuple[str, dict[str
             if not ended.is_set():
                 os.kill(os.getpid(), signal.SIGTERM)
 
-    with _handlers_kept(), ThreadPoolExecutor(1) as thread:
+    with handlers_kept(), ThreadPoolExecutor(1) as thread:
         asking = thread.submit(ask)
         try:
             printed = command(words, out=out)
@@ -136,17 +137,25 @@ def _called(
 
 
 @contextlib.contextmanager
-def _handlers_kept() -> Iterator[None]:
-    """A service takes the signals of its process over; they are given back."""
+def handlers_kept() -> Iterator[None]:
+    """A service takes the signals of its process over, and its log; both are given back.
+
+    New log settings close every handler there is, and absl's closes the error stream that it was
+    made with unless that is ``sys.stderr``, which is redirected while a command runs.
+    """
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     waking = signal.set_wakeup_fd(-1)
     signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    handlers: list[Any] = vars(logging)["_handlerList"]  # weak references: all that would be closed
+    kept = handlers[:]
+    handlers.clear()
     try:
         yield
     finally:
+        handlers[:0] = kept
+        signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
         for number, handler in before.items():
             signal.signal(number, handler)
-        signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
 
 
 def _published(printed: str, told: dict[str, Any]) -> Published:
