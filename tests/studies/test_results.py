@@ -12,6 +12,7 @@ from reticent.studies import (
     alm_attack,
     alm_fig1,
     alm_fig2,
+    alm_grades,
     alm_layers,
     alm_mnist,
     alm_table1,
@@ -69,6 +70,7 @@ SPECS = {
             "cifar10-simclr-10k",
         )
     },
+    "alm-grades-hospital100": (alm_grades.SPECS["hospital100"],),
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
     "alm-layers": (alm_layers.SPECS["digits"],),
     "alm-table1": (alm_table1.SPECS["cifar10"],),
