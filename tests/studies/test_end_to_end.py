@@ -21,7 +21,7 @@ def rows_of(table):
 
 
 def fewest_pairs(name):
-    """20 of each format, relation and unit; fewer of the whole job, and of further ways on texts."""
+    """20 of each format, relation and unit; fewer of the whole job and of further ways on texts."""
     if name in WHOLE_JOB:
         return 12
     further = EVERY_RELEASE[name].texts and ("arrays" in name or "(command)" in name)
