@@ -47,7 +47,7 @@ def test_gains_are_paired_and_vary_over_runs_and_draws():
 
 def test_specifications_have_the_sizes_of_the_data():
     sizes = {spec.on: spec.records for spec in prototypes.SPECS.values()}
-    assert sizes == {"cifar10": 50_000, "mnist": 60_000, "digits": 1_400}
+    assert sizes == {"cifar10": 50_000, "mnist": 60_000, "trec": 5_452, "digits": 1_400}
     for name, spec in prototypes.SPECS.items():
         if name == "digits":
             continue
