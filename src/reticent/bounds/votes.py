@@ -47,17 +47,19 @@ def record_lines(
     """Of a table of lines (x, e_y), ‖x‖ ≤ 1, in which each touched record changes one line.
 
     x moves by at most 2 and the one-hot label by √2: √6 in L2, 2√d + 2 in L1, for each of them. A
-    line without a record is 0, which is nearer.
+    line without a record is 0, which is nearer. Lines are different coordinates: squares add up.
 
     >>> round(record_lines(features=4, relation="add-remove").l2 ** 2, 6)
     6.0
+    >>> round(record_lines(features=4, relation="replace-one").l2 ** 2, 6)
+    12.0
     """
     touched = touched_records(relation, max_records_per_person)
     entries = math.sqrt(count("features", features))
     return minting.proven(
         Sensitivity(
             l1=rounding.up(touched * (2 * entries + 2)),
-            l2=rounding.up(touched * math.sqrt(6.0)),
+            l2=rounding.up(math.sqrt(6.0 * touched)),
             relation=grade.as_relation(relation),
             source=f"lines of noisy records, theory I.4: d = {features}, {touched} touched",
         )

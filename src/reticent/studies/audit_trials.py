@@ -148,7 +148,7 @@ PURE_LEARNERS = {
 PLACES: Mapping[str, Mapping[str, int]] = {
     "functional": {},
     "objective": {},
-    "pate": {"queries": 20},
+    "pate": {"queries": 20, "teachers": place_worlds.TEACHERS},
     "input": {},
 }
 """Recipes that have no estimator, with their options: 200 queries of PATE would take as long as the
@@ -262,7 +262,7 @@ def _network(trial: Trial) -> TranscriptAudit:
 
 
 def _place(trial: Trial) -> TranscriptAudit:
-    """A recipe of another place for noise; PATE with one teacher, which every record touches."""
+    """A recipe of another place for noise; PATE with few teachers, so that each record counts."""
     found, records = _place_worlds(trial)
     numbers = dict(trial.terms)
     mechanism, terms = numbers.pop("mechanism"), protect.Terms(**numbers)

@@ -10,11 +10,13 @@ from typing import Final
 import numpy as np
 
 from reticent.arrays import Array, Floats
-from reticent.protect.recipes.pate import hashes
+from reticent.protect.recipes.pate import hashes, teacher_of
 from reticent.randomness import seeded
 
 World = tuple[Floats, Array]
 FEATURES: Final = 4
+TEACHERS: Final = 2
+"""Of PATE: a record in the place of another moves the votes of two."""
 _HELD: Final = 60
 """Records on either side, of objective perturbation: its minimum is then sure of them."""
 
@@ -37,10 +39,21 @@ def objective_worlds(place: int, *, replaced: bool) -> tuple[World, World]:
 
 
 def vote_worlds(place: int, *, replaced: bool) -> tuple[World, World]:
-    """One teacher that has nothing to learn from, or one record, or the same of another class."""
-    row = seeded("audited votes", place).normal(size=(1, FEATURES))
-    first, second = ((row, np.array([label])) for label in (0, 1))
-    return (first, second) if replaced else ((row[:0], np.zeros(0, dtype=np.int64)), second)
+    """Teachers that have nothing to learn from vote for class 0; one more record has class 1.
+
+    Replaced: it goes, and a teacher that votes for class 1 gets its own record again with class 0.
+    Both votes then move alike. Rows are found by trying.
+    """
+    rng = seeded("audited votes", place)
+    while True:
+        one, other = rng.normal(size=(2, 1, FEATURES))
+        rows, labels = np.vstack([one, other, other]), np.array([1, 1, 0])
+        first, second, third = teacher_of(rows, labels, TEACHERS)
+        if first != second == third:
+            break
+    if replaced:
+        return (rows[:2], labels[:2]), (rows[1:], labels[1:])
+    return (rows[:0], labels[:0]), (rows[:1], labels[:1])
 
 
 def line_worlds(place: int, *, lines: int, replaced: bool) -> tuple[World, World]:
