@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from reticent.studies import private_networks
-from reticent.studies.attacked_networks import AttackedNetworks, Training
+from reticent.studies.attacked_networks import AttackedNetworks
+from reticent.studies.fine_tuned_victim import FineTunedVictim
 from reticent.studies.membership import Victim
+from reticent.studies.network_training import AdamTraining, Training
 from reticent.studies.private_networks import PrivateNetworks, Row
 from reticent.studies.trained import Cells, Run
 
@@ -50,6 +52,30 @@ def test_an_overfit_network_is_attacked_before_and_after():
     assert (free["ε"], private["ε"], private["grade"]) == ("none", "0.5", "proven")
     assert float(free["training"].split()[0]) == 1
     assert float(free["loss AUC"].split()[0]) > float(private["loss AUC"].split()[0])
+
+
+@pytest.mark.slow
+def test_a_network_without_noise_is_the_victim_of_a_study():
+    """Its shadows are made as it is, and it learns 60 digits by heart."""
+    adam = AdamTraining(
+        architecture="mlp", shape=None, batch=20, epochs=40.0, learning_rate=5e-3, clip=1e3
+    )
+    spec = AttackedNetworks(
+        on="digits", members=60, training=FEW, victim=FineTunedVictim(training=adam),
+        epsilons=(0.5,), shadows=4, seeds=2,
+    )  # fmt: skip
+    (table,) = private_networks.study(spec, Run()).tables
+    free, private = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    assert float(free["training"].split()[0]) > 0.95
+    assert float(free["loss AUC"].split()[0]) > float(private["loss AUC"].split()[0])
+    assert "Adam" in table.notes[0]
+
+
+def test_an_adapted_text_network_was_attacked_before_and_after():
+    free, *private = rows_of("private-networks-trec")
+    assert {row["grade"] for row in private} == {"proven"}
+    for row in private:
+        assert float(row["LiRA AUC"].split()[0]) < float(free["LiRA AUC"].split()[0])
 
 
 def test_networks_on_mnist_reach_what_was_asked_of_them():

@@ -70,7 +70,10 @@ SPECS = {
             "cifar10-simclr-10k",
         )
     },
-    "alm-grades-hospital100": (alm_grades.SPECS["hospital100"],),
+    **{
+        f"alm-grades-{name}": (alm_grades.SPECS[name],)
+        for name in ("hospital100", "cifar10", "cifar10-simclr-10k")
+    },
     "alm-mnist": (alm_mnist.SPECS["mnist"],),
     "alm-layers": (alm_layers.SPECS["digits"],),
     "alm-table1": (alm_table1.SPECS["cifar10"],),
@@ -86,6 +89,7 @@ SPECS = {
     "private-networks-mnist": (private_networks.SPECS["mnist"],),
     "private-networks-mnist-scattering": (private_networks.SPECS["mnist-scattering"],),
     "private-networks-location": (private_networks.SPECS["location"],),
+    "private-networks-trec": (private_networks.SPECS["trec"],),
     "demonstration": (demonstration.SPECS["mnist-test"],),
     "end-to-end": (end_to_end.SPECS["built"],),
     "schema-adult": (raw_tables.SPECS["adult"],),

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reticent.accounting import accountant, basic
-from reticent.accounting.basic import Spent, weighted_sum_up
 from reticent.guarantee.events import Event
 from reticent.guarantee.rounding import up
 from reticent.validation import NotCoveredError
@@ -28,7 +27,7 @@ def release(event: Event) -> Sums:
     return one(basic.release(event))
 
 
-def one(spent: Spent) -> Sums:
+def one(spent: basic.Spent) -> Sums:
     """The sums of a single (ε, δ)."""
     epsilon, delta = spent
     return Sums(epsilon, up(epsilon * math.tanh(epsilon / 2)), up(epsilon * epsilon), delta)
@@ -36,7 +35,9 @@ def one(spent: Spent) -> Sums:
 
 def compose(parts: Sequence[tuple[Sums, int]]) -> Sums:
     """The costs of several releases: each of the sums adds up."""
-    return Sums(*(weighted_sum_up((part[i], count) for part, count in parts) for i in range(4)))
+    return Sums(
+        *(basic.weighted_sum_up((part[i], count) for part, count in parts) for i in range(4))
+    )
 
 
 def worst(parts: Sequence[Sums]) -> Sums:
@@ -46,7 +47,7 @@ def worst(parts: Sequence[Sums]) -> Sums:
 
 def amplify(sums: Sums, share: float) -> Sums:
     """What is inside the sample is added up and then amplified as one release."""
-    return one(basic.amplify(Spent(sums.epsilon, sums.delta), share))
+    return one(basic.amplify(basic.Spent(sums.epsilon, sums.delta), share))
 
 
 def epsilon(sums: Sums, delta: float) -> float:

@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 from reticent.accounting import basic, convolution, dominating, objective
 from reticent.accounting.accountant import Accountant, refuse
-from reticent.accounting.convolution import connect_dots
 from reticent.guarantee import events, rounding
 from reticent.validation import NotCoveredError
 
@@ -172,7 +171,9 @@ def _grids(losses: Losses, delta: float) -> tuple[convolution.Parts, float]:
     atoms = [s.pair.atom for s in losses if s.rate == 1 and s.pair.atom]
     step, theta = _aligned(min(reach / 64, 64.0), atoms), None
     for _ in range(8):
-        parts = [(connect_dots(s, step, negligible), times) for s, times in losses.items()]
+        parts = [
+            (convolution.connect_dots(s, step, negligible), times) for s, times in losses.items()
+        ]
         tilt = convolution.tilt_for(parts, delta, theta)
         theta = tilt.theta
         target_step = 2 * convolution.HALF_WIDTH * tilt.deviation / points

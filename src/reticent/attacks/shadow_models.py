@@ -32,7 +32,6 @@ from reticent.protect.recipes.weights import COORDINATES
 from reticent.randomness import seeded
 from reticent.training import MLPHead, SoftmaxHead, mlp_head, stacked_convex
 from reticent.training.records import indices_of
-from reticent.training.stacked_convex import can_stack
 from reticent.validation import InputError, float_rows, open_probability
 from reticent.validation import count as whole
 
@@ -187,7 +186,7 @@ class _Plan:
     ) -> list[Any]:
         """Many at once where the head allows it, else one by one."""
         data = self.pool.inputs, self.pool.labels, inside
-        if stacked and can_stack(self.head):
+        if stacked and stacked_convex.can_stack(self.head):
             fit = stacked_convex.fit_parts
             return list(fit(self.head, *data, threads=workers(jobs), on_done=on_done))
         if stacked and isinstance(self.head, MLPHead):

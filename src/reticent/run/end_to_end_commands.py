@@ -17,19 +17,13 @@ from reticent.data import Dataset, dataset
 from reticent.files import partial_folder
 from reticent.protect import load
 from reticent.protect.registry import RECIPES, classifiers
+from reticent.run import end_to_end_calls as calls
 from reticent.run import (
     end_to_end_encoders,
     end_to_end_heads,
     end_to_end_served,
     job,
     releases,
-)
-from reticent.run.end_to_end_calls import (
-    as_words,
-    command,
-    protect_command,
-    table_words,
-    written,
 )
 from reticent.run.end_to_end_heads import TRAINED_ON, public_test_file, public_test_rows
 from reticent.run.spec import RunData, RunSpec
@@ -47,16 +41,16 @@ def _protect(learner: str) -> Callable[[Settings], Release]:
             covered = settings.covered_by(learner)
             if "epochs" in RECIPES[learner].options:  # the steps of a training grow with N
                 covered = dataclasses.replace(covered, records=min(covered.records, TRAINED_ON))
-            spoken = ["protect", *table_words(covered, path), "--mechanism", covered.mechanism]
+            spoken = ["protect", *calls.table_words(covered, path), "--learner", learner]
             spoken += ["--delta", str(covered.delta)] if covered.delta else ["--pure"]
-            spoken += ["--learner", learner]
+            spoken += ["--mechanism", covered.mechanism]
             taken = RECIPES[learner].options
             said = {"bound": settings.bound, "penalty": settings.penalty, "norms": settings.norms}
             for name, value in said.items():
                 spoken += [f"--{name}", str(value)] if name in taken else []
             if settings.centred and "mean_bound" in taken:
                 spoken += ["--centre", "mean"]
-            return protect_command(spoken)
+            return calls.protect_command(spoken)
 
         return release
 
@@ -79,7 +73,7 @@ def _protect_raw(learner: str) -> Callable[[Settings], Release]:
                 spoken += ["--records", str(settings.records)]
                 if settings.shape.persons:
                     spoken += ["--max-records-per-person", str(settings.max_records_per_person)]
-                return protect_command(spoken)
+                return calls.protect_command(spoken)
 
         return release
 
@@ -92,7 +86,7 @@ def _train_from_a_head(settings: Settings) -> Release:
 
     def release(path: Path) -> Published:
         share = ["--head-share", str(head_starts.head_share(settings))]
-        return protect_command([*_train(settings, path), *share])
+        return calls.protect_command([*_train(settings, path), *share])
 
     return release
 
@@ -109,7 +103,7 @@ def _train_from_a_released_head(settings: Settings) -> Release:
         ):
             out = Path(folder) / "out"
             start = ["--start", str(place), "--start-people", "same", "--out", str(out)]
-            printed = command([*_train(settings, path), *start]).replace(str(out), "OUT")
+            printed = calls.command([*_train(settings, path), *start]).replace(str(out), "OUT")
             return head_starts.both_published(head, load(out), printed.encode())
 
     return release
@@ -125,7 +119,7 @@ def _train(settings: Settings, path: Path) -> list[str]:
         "--batch": settings.options("network")["batch"],
         **{f"--{name}": value for name, value in head_starts.SHORT.items()},
     }
-    return ["train", *table_words(settings, path), *as_words(said)]
+    return ["train", *calls.table_words(settings, path), *calls.as_words(said)]
 
 
 def _whole_job(settings: Settings) -> Release:
@@ -185,11 +179,12 @@ def _run_command(settings: Settings) -> Release:
         with partial_folder("reticent-") as folder:
             test = public_test_file(settings.shape, Path(folder))
             out = Path(folder) / "out"
-            spoken = ["run", *table_words(settings, path), "--delta", "1e-5", "--test", str(test)]
+            spoken = ["run", *calls.table_words(settings, path), "--delta", "1e-5"]
+            spoken += ["--test", str(test)]
             spoken += ["--bound", str(settings.bound), "--norms", settings.norms, "--jobs", "1"]
             spoken += ["--draws", "2", "--shadows", "10", "--epsilons", str(settings.epsilon)]
-            command([*spoken, "--out", str(out)])
-            found = written(out / "released", "")
+            calls.command([*spoken, "--out", str(out)])
+            found = calls.written(out / "released", "")
         # The job draws many releases, each a release by itself: ε covers one of them.
         return found._replace(claims=(Covered(found.claims[0].guarantee, ()),))
 

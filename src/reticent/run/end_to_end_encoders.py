@@ -22,14 +22,7 @@ from reticent.audit.end_to_end.replay import Published, Release
 from reticent.audit.end_to_end.settings import Settings
 from reticent.audit.end_to_end.table import Writing
 from reticent.protect import load, registry
-from reticent.run.end_to_end_calls import (
-    as_words,
-    command,
-    folder_beside,
-    protect_command,
-    table_words,
-    written,
-)
+from reticent.run import end_to_end_calls as calls
 from reticent.run.end_to_end_heads import delta_words
 
 _RELEASED: Final = "prototypes"
@@ -78,7 +71,7 @@ def _pretrain_words(method: str, settings: Settings, path: Path, more: dict[str,
     said |= {f"--{name}": value for name, value in (settings.options(method) | more).items()}
     said |= {"--person": PERSON} if settings.shape.persons else {}
     said |= {"--embedding": settings.shape.features[0]} if settings.shape.embedded else {}
-    return ["pretrain", *as_words(said)]
+    return ["pretrain", *calls.as_words(said)]
 
 
 def _pretrain(
@@ -90,10 +83,10 @@ def _pretrain(
         settings = _gaussian(settings)
 
         def release(path: Path) -> Published:
-            with folder_beside(path) as folder:
+            with calls.folder_beside(path) as folder:
                 out = folder / "out"
                 words = _pretrain_words(method, settings, path, more(settings))
-                made = written(out, command([*words, "--out", str(out)]))
+                made = calls.written(out, calls.command([*words, "--out", str(out)]))
                 log = out.with_name("out.log.jsonl")
                 kept = log.read_bytes() if log.exists() else b""
             return made._replace(outputs=made.outputs + kept)
@@ -105,7 +98,7 @@ def _pretrain(
 
 def _head_words(settings: Settings, path: Path) -> list[str]:
     noise = ["--mechanism", settings.mechanism, "--learner", _HEAD]
-    return ["protect", *table_words(settings, path), *noise, *delta_words(settings)]
+    return ["protect", *calls.table_words(settings, path), *noise, *delta_words(settings)]
 
 
 def _on_public_encoder(function: Callable[[Array], Floats], *more: str) -> Callable[..., Release]:
@@ -115,7 +108,7 @@ def _on_public_encoder(function: Callable[[Array], Floats], *more: str) -> Calla
         named = f"{__name__}:{function.__name__}"
 
         def release(path: Path) -> Published:
-            return protect_command([*_head_words(settings, path), "--encoder", named, *more])
+            return calls.protect_command([*_head_words(settings, path), "--encoder", named, *more])
 
         return release
 
@@ -127,12 +120,12 @@ def _on_released_encoder(settings: Settings) -> Release:
     settings = _gaussian(settings)
 
     def release(path: Path) -> Published:
-        with folder_beside(path) as folder:
+        with calls.folder_beside(path) as folder:
             encoder, out = folder / "encoder", folder / "out"
             words = _pretrain_words(_RELEASED, settings, _without_labels(path, folder), {})
-            printed = command([*words, "--out", str(encoder)])
+            printed = calls.command([*words, "--out", str(encoder)])
             on_it = ["--encoder", str(encoder), "--encoder-people", "same", "--out", str(out)]
-            printed += command([*_head_words(settings, path), *on_it])
+            printed += calls.command([*_head_words(settings, path), *on_it])
             return head_starts.both_published(load(encoder), load(out), printed.encode())
 
     return release

@@ -19,13 +19,7 @@ from reticent.audit.end_to_end.settings import TARGET_BOUND, Settings
 from reticent.audit.end_to_end.table import Table, Writing
 from reticent.guarantee import Guarantee
 from reticent.protect.registry import RECIPES, classifiers
-from reticent.run.end_to_end_calls import (
-    as_words,
-    command,
-    folder_beside,
-    protect_command,
-    table_words,
-)
+from reticent.run import end_to_end_calls as calls
 from reticent.run.protections import LONGEST
 from reticent.validation import InputError
 
@@ -59,7 +53,9 @@ def fit_command(settings: Settings, path: Path, folder: Path) -> Path:
     """The private file that ``fit`` writes of this table."""
     place = folder / "head"
     numbers = {"--bound": settings.bound, "--penalty": settings.penalty, "--norms": settings.norms}
-    command(["fit", *table_words(settings, path), *as_words(numbers), "--out", str(place)])
+    calls.command(
+        ["fit", *calls.table_words(settings, path), *calls.as_words(numbers), "--out", str(place)]
+    )
     return place
 
 
@@ -67,11 +63,11 @@ def _protect_a_fit(settings: Settings) -> Release:
     """``fit``, and ``protect --fit``, which certifies the head anew from where the file starts."""
 
     def release(path: Path) -> Published:
-        with folder_beside(path) as folder:
+        with calls.folder_beside(path) as folder:
             fit = fit_command(settings, path, folder)
-            words = table_words(settings, path, but=("--classes", "--records"))
+            words = calls.table_words(settings, path, but=("--classes", "--records"))
             noise = ["--mechanism", settings.mechanism, *delta_words(settings)]
-            return protect_command(["protect", *words, *noise, "--fit", str(fit)])
+            return calls.protect_command(["protect", *words, *noise, "--fit", str(fit)])
 
     return release
 
@@ -84,8 +80,8 @@ def _train(settings: Settings) -> Release:
     def release(path: Path) -> Published:
         numbers = {f"--{name}": settings.options(_NETWORK)[name] for name in ("batch", "epochs")}
         noise = ["--mechanism", settings.mechanism, "--delta", str(settings.delta)]
-        words = [*table_words(settings, path), *as_words(numbers), *noise]
-        return protect_command(["train", "--model", "mlp", *words])
+        words = [*calls.table_words(settings, path), *calls.as_words(numbers), *noise]
+        return calls.protect_command(["train", "--model", "mlp", *words])
 
     return release
 
@@ -94,12 +90,12 @@ def _protect_a_number(settings: Settings) -> Release:
     """``protect --target-range`` on a table whose label is a number."""
 
     def release(path: Path) -> Published:
-        words = table_words(settings, path, but=("--label", "--classes"))
+        words = calls.table_words(settings, path, but=("--label", "--classes"))
         spread = f"{-TARGET_BOUND},{TARGET_BOUND}"
         label = ["--label", TARGET, f"--target-range={spread}", "--bound", str(settings.bound)]
         noise = ["--mechanism", settings.mechanism, *delta_words(settings)]
         learner = ["--learner", "adassp-regression"]
-        return protect_command(["protect", *words, *label, *noise, *learner])
+        return calls.protect_command(["protect", *words, *label, *noise, *learner])
 
     return release
 
@@ -118,12 +114,13 @@ def _compare(settings: Settings) -> Release:
     chosen = compared[settings.records % len(compared)]
 
     def release(path: Path) -> Published:
-        with folder_beside(path) as folder:
+        with calls.folder_beside(path) as folder:
             test = public_test_file(settings.shape, folder)
-            words = [*table_words(settings, path), *delta_words(settings), "--test", str(test)]
+            words = [*calls.table_words(settings, path), *delta_words(settings)]
+            words += ["--test", str(test)]
             few = ["--protections", chosen, "--draws", "1", "--attacks", "loss", "--json"]
             out = io.StringIO()
-            command(["compare-protections", *words, *few], out=out)
+            calls.command(["compare-protections", *words, *few], out=out)
         found = json.loads(out.getvalue())
         for why in found["skipped"].values():
             raise InputError(why)

@@ -15,7 +15,6 @@ from starlette.requests import ClientDisconnect, Request
 
 from reticent.arrays import Array, Floats
 from reticent.service import problems
-from reticent.service.problems import Refused
 from reticent.strict_json import parsed_object
 from reticent.validation import InputError
 
@@ -43,22 +42,22 @@ async def read_object(request: Request, model: Model) -> dict[str, Any]:
     try:
         return parsed_object(content, source="body")
     except InputError:
-        raise Refused(problems.NOT_JSON) from None
+        raise problems.Refused(problems.NOT_JSON) from None
 
 
 async def _read(request: Request, most: int) -> bytes:
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length[:20]) > most:
-        raise Refused(problems.TOO_LARGE)
+        raise problems.Refused(problems.TOO_LARGE)
     parts, size = [], 0
     try:
         async for part in request.stream():
             size += len(part)
             if size > most:
-                raise Refused(problems.TOO_LARGE)
+                raise problems.Refused(problems.TOO_LARGE)
             parts.append(part)
     except ClientDisconnect:
-        raise Refused(problems.NOT_JSON) from None
+        raise problems.Refused(problems.NOT_JSON) from None
     return b"".join(parts)
 
 
@@ -78,7 +77,7 @@ def native_inputs(document: dict[str, Any], model: Model) -> Inputs:
     if model.raw is not None and set(document) == {model.raw.kind.field}:
         return Inputs(raw=model.raw.kind.read(document[model.raw.kind.field], MOST_ROWS))
     if set(document) != {"inputs"}:
-        raise Refused(problems.WRONG_FIELDS)
+        raise problems.Refused(problems.WRONG_FIELDS)
     return Inputs(rows=feature_rows(document["inputs"], model.features))
 
 
@@ -93,7 +92,7 @@ def feature_rows(values: Any, features: int) -> Floats:
         )
     )
     if not fits:
-        raise Refused(problems.WRONG_ROWS)
+        raise problems.Refused(problems.WRONG_ROWS)
     return np.array(values, dtype=np.float64)
 
 
@@ -106,7 +105,7 @@ def _records(document: dict[str, Any]) -> list[dict[str, Any]]:
         and all(isinstance(record, dict) for record in records)
     )
     if not fits:
-        raise Refused(problems.WRONG_RECORDS)
+        raise problems.Refused(problems.WRONG_RECORDS)
     return list(records)
 
 
@@ -119,7 +118,7 @@ def prepared_rows(records: list[dict[str, Any]], schema: Schema) -> Floats:
         cells = json_records.json_cells(records, schema.form)
         data = prepare.prepared_cells(cells, schema, purpose="queries", encode=vectors_not_kept)
     except InputError:  # its text may hold what was sent
-        raise Refused(problems.WRONG_RECORDS) from None
+        raise problems.Refused(problems.WRONG_RECORDS) from None
     return data.features.astype(np.float64, copy=False)
 
 
@@ -129,7 +128,7 @@ def idempotency_key(request: Request) -> str | None:
     if not keys:
         return None
     if len(keys) > 1 or not _KEY.fullmatch(keys[0]):
-        raise Refused(problems.WRONG_KEY)
+        raise problems.Refused(problems.WRONG_KEY)
     return keys[0]
 
 
@@ -142,5 +141,5 @@ def asked_answers(request: Request) -> int | None:
     text = query[0][1]
     digits = text.isascii() and text.isdigit() and 1 <= len(text) <= 10
     if names != ["answers"] or not digits or not 1 <= int(text) <= 10**9:
-        raise Refused(problems.WRONG_QUERY)
+        raise problems.Refused(problems.WRONG_QUERY)
     return int(text)

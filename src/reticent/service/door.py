@@ -16,7 +16,6 @@ from starlette.requests import Request
 from reticent.ledger import book, errors
 from reticent.ledger.clients import ApiKey, Client, Clients, Scope, key_hash
 from reticent.service import problems
-from reticent.service.problems import Refused
 
 LOG: Final = logging.getLogger("reticent.service")
 FRESH_SECONDS: Final = 0.5
@@ -55,7 +54,7 @@ class RateLimit:
         tokens = min(most, tokens + (at - last) * self.rate)
         if tokens < 1:
             wait = max(1, round((1 - tokens) / self.rate + 0.5))
-            raise Refused(problems.RATE_LIMIT, {"Retry-After": str(wait)})
+            raise problems.Refused(problems.RATE_LIMIT, {"Retry-After": str(wait)})
         if len(self._buckets) > _CALLERS_KEPT:
             self._buckets.clear()
         self._buckets[caller] = tokens - 1, at
@@ -92,7 +91,7 @@ class Door:
         """The caller, if its key holds and has the scope; its rate is counted."""
         if self._clients is None:
             if scope not in ANYBODY.scopes:
-                raise Refused(problems.FORBIDDEN)
+                raise problems.Refused(problems.FORBIDDEN)
             self._rate.take(0)
             return ANYBODY
         digest = _presented(request)
@@ -100,9 +99,9 @@ class Door:
         key = seen.keys.get(digest)
         client = None if key is None else seen.clients.get(key.client)
         if key is None or client is None or not key.holds(book.now()):
-            raise Refused(problems.UNAUTHORIZED)
+            raise problems.Refused(problems.UNAUTHORIZED)
         if scope not in key.scopes:
-            raise Refused(problems.FORBIDDEN)
+            raise problems.Refused(problems.FORBIDDEN)
         self._rate.take(client.id)
         return Caller(client, key.scopes)
 
@@ -118,7 +117,7 @@ class Door:
         except errors.LedgerError as error:
             self._seen = None
             self._say(f"not ready: {error}")
-            raise Refused(problems.NOT_READY) from None
+            raise problems.Refused(problems.NOT_READY) from None
         self._say("")
         return self._seen
 
@@ -142,5 +141,5 @@ def _presented(request: Request) -> bytes:
     given = request.headers.getlist("authorization")
     kind, _, key = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     if kind.lower() != "bearer" or not key or len(key) > _LONGEST_KEY or not key.isascii():
-        raise Refused(problems.UNAUTHORIZED)
+        raise problems.Refused(problems.UNAUTHORIZED)
     return key_hash(key)

@@ -17,7 +17,6 @@ from reticent.ledger.accounts import utc_text
 from reticent.ledger.errors import BudgetExhausted, KeyReused, LedgerError, ReplyGone
 from reticent.service import problems
 from reticent.service.door import Caller
-from reticent.service.problems import Refused
 
 if TYPE_CHECKING:
     from reticent.data import Schema
@@ -122,11 +121,11 @@ class ReleasedModel(Model):
         if not self._classifies:
             values = self._release.predict(rows).astype(float)
             if not np.isfinite(values).all():
-                raise Refused(problems.WRONG_ROWS)
+                raise problems.Refused(problems.WRONG_ROWS)
             return Answer(labels=None, values=values.tolist(), logits=None)
         logits = self._release.logits(rows)
         if not np.isfinite(logits).all():  # of a network whose inputs have no bound
-            raise Refused(problems.WRONG_ROWS)
+            raise problems.Refused(problems.WRONG_ROWS)
         labels = self._release.recipe.decided(logits, self._release.classes_)
         return Answer(labels=labels.tolist(), values=None, logits=logits.tolist())
 
@@ -192,20 +191,20 @@ class ProtectedModel(Model):
     ) -> Answer:
         """Charged, drawn and committed, in that transaction; then rendered from what is kept."""
         if self._waiting >= MOST_WAITING:
-            raise Refused(problems.OVERLOADED, {"Retry-After": "1"})
+            raise problems.Refused(problems.OVERLOADED, {"Retry-After": "1"})
         self._waiting += 1
         try:
             future = self._served.ask(caller.number, rows, key=key, names=names)
             # Whoever asked may go away: the transaction goes on, and a retry finds its reply.
             reply = await asyncio.shield(asyncio.wrap_future(future))
         except KeyReused:
-            raise Refused(problems.KEY_REUSED) from None
+            raise problems.Refused(problems.KEY_REUSED) from None
         except ReplyGone:
-            raise Refused(problems.REPLY_GONE) from None
+            raise problems.Refused(problems.REPLY_GONE) from None
         except BudgetExhausted:
-            raise Refused(problems.EXHAUSTED) from None
+            raise problems.Refused(problems.EXHAUSTED) from None
         except LedgerError:
-            raise Refused(problems.NOT_READY) from None
+            raise problems.Refused(problems.NOT_READY) from None
         finally:
             self._waiting -= 1
         labels, logits = self._served.said(reply)
@@ -226,7 +225,7 @@ class ProtectedModel(Model):
         try:
             return await asyncio.to_thread(self._budget, caller, answers)
         except LedgerError:
-            raise Refused(problems.NOT_READY) from None
+            raise problems.Refused(problems.NOT_READY) from None
 
     def _budget(self, caller: Caller, answers: int | None) -> dict[str, Any]:
         book = self._served.book
@@ -242,7 +241,7 @@ class ProtectedModel(Model):
         try:
             return await asyncio.to_thread(self._overview)
         except LedgerError:
-            raise Refused(problems.NOT_READY) from None
+            raise problems.Refused(problems.NOT_READY) from None
 
     def _overview(self) -> dict[str, Any]:
         book = self._served.book

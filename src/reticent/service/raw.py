@@ -15,7 +15,6 @@ import numpy as np
 
 from reticent.arrays import Array, Floats
 from reticent.service import problems
-from reticent.service.problems import Refused
 from reticent.training.encoders.base import Encoder, ImageShape
 from reticent.validation import InputError
 
@@ -76,7 +75,7 @@ class RawKind:
     def read(self, values: Any, most: int) -> Array:
         """The inputs of a native request, which are checked here and nowhere else."""
         if not isinstance(values, list) or not 1 <= len(values) <= most:
-            raise Refused(problems.WRONG_RAW)
+            raise problems.Refused(problems.WRONG_RAW)
         if self.shape is None:
             return texts_of(values)
         return self.images_of(elements(values, (len(values), *self.shape.shape)), INTEGERS)
@@ -91,7 +90,7 @@ class RawKind:
             and all(pixel == int(pixel) for pixel in pixels)
         )
         if not fits:
-            raise Refused(problems.WRONG_RAW)
+            raise problems.Refused(problems.WRONG_RAW)
         return np.array(pixels, np.uint8).reshape(-1, *self.shape.shape)
 
     def schema(self, most: int) -> dict[str, Any]:
@@ -116,7 +115,7 @@ class EncodingQueue:
     async def run(self, work: Callable[[], Floats]) -> Floats:
         """What the work gives; a request beyond the limit is refused at once."""
         if self._waiting >= self._most:
-            raise Refused(problems.OVERLOADED, {"Retry-After": "1"})
+            raise problems.Refused(problems.OVERLOADED, {"Retry-After": "1"})
         self._waiting += 1
         try:
             return await asyncio.to_thread(work)
@@ -141,10 +140,10 @@ class RawInputs:
         try:
             rows = [self._encoder.encode(inputs[one : one + 1]) for one in range(len(inputs))]
         except InputError:  # its text may hold what was sent
-            raise Refused(problems.WRONG_RAW) from None
+            raise problems.Refused(problems.WRONG_RAW) from None
         found = np.ascontiguousarray(np.concatenate(rows), dtype=np.float64)
         if found.ndim != 2 or not np.isfinite(found).all():
-            raise Refused(problems.WRONG_RAW)
+            raise problems.Refused(problems.WRONG_RAW)
         return found
 
     def names(self, inputs: Array) -> list[bytes]:
@@ -166,7 +165,7 @@ def texts_of(values: list[Any]) -> Array:
     for value in values:
         fits = isinstance(value, str) and 1 <= len(value) <= MOST_TEXT and "\x00" not in value
         if not fits:
-            raise Refused(problems.WRONG_RAW)
+            raise problems.Refused(problems.WRONG_RAW)
     return np.array(values)
 
 

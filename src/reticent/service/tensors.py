@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from reticent.data.schema import Column, Number, NumberList, TrueFalse
 from reticent.service import problems
 from reticent.service.bodies import MOST_ROWS, Inputs, feature_rows
-from reticent.service.problems import Problem, Refused
 from reticent.service.raw import INTEGERS, NUMBERS, RawKind, elements, texts_of
 
 if TYPE_CHECKING:
@@ -115,11 +114,11 @@ def infer_request(document: dict[str, Any], model: Model) -> InferRequest:
         and all(map(_is_tensor, tensors))
     )
     if not fits:
-        raise Refused(problems.WRONG_FIELDS)
+        raise problems.Refused(problems.WRONG_FIELDS)
     wanted = _outputs(document.get("outputs"), model.gives)
     by_name = {one["name"]: one for one in tensors}
     if len(by_name) < len(tensors):
-        raise Refused(problems.WRONG_FIELDS)
+        raise problems.Refused(problems.WRONG_FIELDS)
     return InferRequest(_inputs(by_name, model), named, wanted)
 
 
@@ -145,7 +144,7 @@ def _outputs(asked: Any, known: frozenset[str]) -> frozenset[str] | None:
     )
     names = frozenset(one["name"] for one in asked) if fits else frozenset()
     if not fits or not names <= known:
-        raise Refused(problems.WRONG_FIELDS)
+        raise problems.Refused(problems.WRONG_FIELDS)
     return names or None
 
 
@@ -157,7 +156,7 @@ def _inputs(tensors: dict[str, dict[str, Any]], model: Model) -> Inputs:
         if {slot.name for slot in slots} == set(tensors)
     ]
     if not found:
-        raise Refused(problems.WRONG_FIELDS)
+        raise problems.Refused(problems.WRONG_FIELDS)
     ((form, slots),) = found
     if form == "record":
         return Inputs(records=_records(slots, tensors))
@@ -184,22 +183,24 @@ def _records(slots: tuple[Slot, ...], tensors: dict[str, dict[str, Any]]) -> lis
         cells = [flat[at : at + width] for at in range(0, len(flat), width)] if lists else flat
         columns[slot.name] = cells
     if len(set(map(len, columns.values()))) != 1:
-        raise Refused(problems.WRONG_RECORDS)
+        raise problems.Refused(problems.WRONG_RECORDS)
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
-def _elements(slot: Slot, tensor: dict[str, Any], problem: Problem) -> tuple[int, list[Any]]:
+def _elements(
+    slot: Slot, tensor: dict[str, Any], problem: problems.Problem
+) -> tuple[int, list[Any]]:
     """How many rows a tensor has, and its elements in their order, flat or nested as they came."""
     datatype, shape, data = tensor["datatype"], tensor["shape"], tensor["data"]
     if datatype not in slot.datatypes:
-        raise Refused(problems.WRONG_FIELDS)
+        raise problems.Refused(problems.WRONG_FIELDS)
     whole = isinstance(shape, list) and all(type(one) is int for one in shape)
     if not whole or not shape or not 1 <= shape[0] <= MOST_ROWS or not isinstance(data, list):
-        raise Refused(problem)
+        raise problems.Refused(problem)
     if tuple(shape[1:]) not in slot.rows_of(datatype):
-        raise Refused(problem)
+        raise problems.Refused(problem)
     nested = bool(data) and type(data[0]) is list
     flat = elements(data, shape if nested else (math.prod(shape),))
     if flat is None or not set(map(type, flat)) <= JSON_TYPES[datatype]:
-        raise Refused(problem)
+        raise problems.Refused(problem)
     return shape[0], flat

@@ -99,8 +99,8 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "plan-uneven": trained_in("plan_uneven", ("all", "digits"), ("all",)),
         "private-networks": trained_in(
             "private_networks",
-            ("mnist", "mnist-scattering", "location", "digits"),
-            ("mnist", "mnist-scattering", "location"),
+            ("mnist", "mnist-scattering", "location", "trec", "digits"),
+            ("mnist", "mnist-scattering", "location", "trec"),
         ),
         "encoder-membership": trained_in(
             "encoder_membership", ("mnist5k", "cifar10", "digits"), ("cifar10",)

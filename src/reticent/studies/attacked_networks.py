@@ -1,7 +1,8 @@
 """Membership inference on an overfit network, and on the same network by DP-SGD."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,32 +13,14 @@ from reticent.audit import measured_attack, metrics
 from reticent.data import split
 from reticent.guarantee import Relation, rounding
 from reticent.protect import PrivateNetwork
+from reticent.studies.fine_tuned_victim import FineTunedVictim, token_records
 from reticent.studies.membership import FPR, READING, Victim, records_of
+from reticent.studies.network_training import Training
 from reticent.studies.trained import Run, Table
 
 LOSS = "loss"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """The constants of one network, as ``reticent train`` takes them."""
-
-    architecture: str
-    shape: str | None
-    batch: int
-    epochs: float
-    learning_rate: float
-    clip: float = 0.1
-    momentum: float = 0.9
-    average: float = 0.95
-
-    def __str__(self) -> str:
-        """For a note below a table."""
-        return (
-            f"{self.architecture}: batch {self.batch}, {self.epochs:g} epochs, learning rate "
-            f"{self.learning_rate:g}, momentum {self.momentum:g}, clip {self.clip:g}, moving "
-            f"average {self.average:g}"
-        )
+TEXTS: Final = {"trec": ("trec-train", "trec-test")}
+"""Published parts of data sets of texts, taken as one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +31,7 @@ class AttackedNetworks:
     members: int
     """As many others, on which accuracy is measured too."""
     training: Training
-    victim: Victim
+    victim: Victim | FineTunedVictim
     epsilons: tuple[float, ...] = (3.0, 1.0)
     delta: float = 1e-5
     shadows: int = 8
@@ -59,7 +42,7 @@ class AttackedNetworks:
 def attacked(spec: AttackedNetworks, run: Run) -> Table:
     """The network without privacy, and at each ε: accuracy, and what the attacks find."""
     run.steps.plan(spec.seeds * (1 + len(spec.epsilons)))
-    records = records_of(spec.on, run.folder)
+    records = _records(spec, run.folder)
     cells = {
         epsilon: [
             run.cell((spec, epsilon, seed), _trial, spec, records, epsilon, seed, run)
@@ -68,6 +51,13 @@ def attacked(spec: AttackedNetworks, run: Run) -> Table:
         for epsilon in (None, *spec.epsilons)
     }
     return _shown(spec, cells)
+
+
+def _records(spec: AttackedNetworks, folder: Path | None) -> Records:
+    """All of them; texts as the tokens that their encoder sees."""
+    if spec.on in TEXTS:
+        return token_records(TEXTS[spec.on], spec.training.architecture, folder)
+    return records_of(spec.on, folder)
 
 
 def _trial(
@@ -142,8 +132,7 @@ def _shown(spec: AttackedNetworks, cells: dict[float | None, list[dict[str, Any]
         columns=("grade", "ε", "training", "test", "LiRA AUC", "TPR at 1 % FPR", "loss AUC"),
         rows=tuple(rows),
         notes=(
-            f"Without privacy: {spec.victim.width} tanh units, {spec.victim.passes} passes of Adam "
-            "(Lu et al., Table 4). With it: the same network by DP-SGD at δ = "
+            f"Without privacy: {_words(spec.victim)}. With it: the same network by DP-SGD at δ = "
             f"{rounding.upper_text(spec.delta)}, add-remove, one record. {spec.training}.",
             f"LiRA is online, with {spec.shadows} shadow models on halves of the scored records, "
             "made as the victim was, its noise included.",
@@ -151,6 +140,12 @@ def _shown(spec: AttackedNetworks, cells: dict[float | None, list[dict[str, Any]
             READING.format(seeds=spec.seeds),
         ),
     )
+
+
+def _words(victim: Victim | FineTunedVictim) -> str:
+    if isinstance(victim, FineTunedVictim):
+        return str(victim)
+    return f"{victim.width} tanh units, {victim.passes} passes of Adam (Lu et al., Table 4)"
 
 
 def _over(values: list[float | None]) -> str:

@@ -14,7 +14,6 @@ from reticent.data import Dataset, load, split
 from reticent.guarantee.rounding import upper_text
 from reticent.results.table import Table
 from reticent.studies import attacked_encoders
-from reticent.studies.attacked_encoders import AttackedEncoders, interval, trained_encoder
 from reticent.studies.trained import Outcome, Run
 
 _PARTS: Final = ("members", "others", "known")
@@ -25,7 +24,7 @@ _FOUND: Final = ("members", "others", "gap", "most common")
 class AttributeStudy:
     """Every number is public and was chosen before an attack was run."""
 
-    encoders: AttackedEncoders
+    encoders: attacked_encoders.AttackedEncoders
     """What is trained, on how many members; as many others, and records that the adversary has."""
 
 
@@ -46,11 +45,13 @@ def study(spec: AttributeStudy, run: Run) -> Outcome:
     return Outcome(specifications=(spec,), tables=(_shown(encoders, found),))
 
 
-def _attacked(spec: AttackedEncoders, privacy: str, seed: int) -> dict[str, float]:
+def _attacked(
+    spec: attacked_encoders.AttackedEncoders, privacy: str, seed: int
+) -> dict[str, float]:
     data = load(spec.on)
     places = split(data, sizes=dict.fromkeys(_PARTS, spec.members), seed=seed)
     parts = {name: data.take(places[name]) for name in _PARTS}
-    encoder = trained_encoder(spec, parts["members"], privacy, seed)
+    encoder = attacked_encoders.trained_encoder(spec, parts["members"], privacy, seed)
     known, members, others = (_records(parts[name]) for name in ("known", "members", "others"))
     attack = AttributeInference(encoder=encoder, known=known)
     right = [float(attack.correct_guesses(one).mean()) for one in (members, others)]
@@ -62,7 +63,9 @@ def _records(data: Dataset) -> Records:
     return Records(data.images, np.asarray(data.labels).astype(np.int64))
 
 
-def _shown(spec: AttackedEncoders, found: Mapping[str, list[dict[str, float]]]) -> Table:
+def _shown(
+    spec: attacked_encoders.AttackedEncoders, found: Mapping[str, list[dict[str, float]]]
+) -> Table:
     words: dict[str, tuple[Any, ...]] = {
         "none": ("SimCLR", "–", "–", "none"),
         "proven": ("spectral", upper_text(spec.epsilon), upper_text(spec.delta), "proven"),
@@ -73,7 +76,7 @@ def _shown(spec: AttackedEncoders, found: Mapping[str, list[dict[str, float]]]) 
         rows=tuple(
             (
                 *words[privacy],
-                *(interval([one[name] for one in values]) for name in _FOUND),
+                *(attacked_encoders.interval([one[name] for one in values]) for name in _FOUND),
                 str(len(values)),
             )
             for privacy, values in found.items()

@@ -10,7 +10,9 @@ from reticent.guarantee import Relation, rounding
 from reticent.protect import Release, ReleaseRequest, noise_scales, release_table
 from reticent.protect.recipes import network, sampled_gradients
 from reticent.studies import losses, membership, tasks
-from reticent.studies.attacked_networks import AttackedNetworks, Training, attacked
+from reticent.studies.attacked_networks import AttackedNetworks, attacked
+from reticent.studies.fine_tuned_victim import FineTunedVictim
+from reticent.studies.network_training import AdamTraining, Training
 from reticent.studies.trained import Outcome, Run, Table
 
 
@@ -68,6 +70,10 @@ _ON_WAVELETS = replace(
 )
 _ON_WAVELETS_NOISIER = replace(_ON_WAVELETS, batch=4096)
 _DIGITS = Training(architecture="mlp", shape=None, batch=512, epochs=40.0, learning_rate=1.0)
+_ADAPTERS = AdamTraining(
+    architecture="minilm-lora-last", shape=None, batch=256, epochs=4.0, learning_rate=7e-3
+)
+"""As in ``fine_tuning``: the learning rate times the number of steps is that of Yu et al. 2022."""
 SPECS: Mapping[str, PrivateNetworks | AttackedNetworks] = {
     "mnist": PrivateNetworks(
         on="mnist",
@@ -107,6 +113,16 @@ SPECS: Mapping[str, PrivateNetworks | AttackedNetworks] = {
         ),
         victim=membership.Victim(),
     ),
+    "trec": AttackedNetworks(
+        on="trec",
+        members=2_500,
+        training=_ADAPTERS,
+        victim=FineTunedVictim(
+            training=replace(_ADAPTERS, batch=50, epochs=15.0, learning_rate=2e-3, clip=1e3)
+        ),
+        shadows=4,
+        seeds=5,
+    ),
     "digits": PrivateNetworks(
         on="digits",
         records=1_400,
@@ -121,7 +137,7 @@ SPECS: Mapping[str, PrivateNetworks | AttackedNetworks] = {
 
 
 def study(spec: PrivateNetworks | AttackedNetworks, run: Run) -> Outcome:
-    """Networks by DP-SGD, proven: accuracy on images; an attack before and after (location).
+    """Networks by DP-SGD, proven: accuracy on images; an attack before and after (location, trec).
 
     One table for each data set.
     """

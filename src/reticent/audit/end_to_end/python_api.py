@@ -17,18 +17,12 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from reticent import protect
 from reticent.arrays import Floats, Integers
 from reticent.audit.end_to_end.adversarial import LABEL, PERSON, TARGET
 from reticent.audit.end_to_end.releases import Audited, published
 from reticent.audit.end_to_end.replay import Published, Release
 from reticent.audit.end_to_end.settings import Settings
-from reticent.protect import (
-    AdaSSPRegressor,
-    ClassMeansHead,
-    estimators,
-    release_mean,
-    release_weights,
-)
 from reticent.protect.learner import Learner, Prepared
 from reticent.protect.recipe import Plan, Tensors
 from reticent.protect.recipes.class_means import ClassMeansRecipe
@@ -127,7 +121,7 @@ def _weighted_head(settings: Settings) -> Release:
             class_weight={classes[0]: settings.heaviest, classes[-1]: 1 / settings.heaviest},
         )
         return published(
-            release_weights(head.fit(*users_arrays(path, settings)), **settings.budget)
+            protect.release_weights(head.fit(*users_arrays(path, settings)), **settings.budget)
         )
 
     return release
@@ -139,7 +133,9 @@ def _mean(settings: Settings) -> Release:
     def release(path: Path) -> Published:
         rows, _ = users_arrays(path, settings)
         rows = rows if len(rows) else np.zeros((0, settings.shape.width))
-        mean = release_mean(rows, bound=settings.bound, records=settings.records, **settings.budget)
+        mean = protect.release_mean(
+            rows, bound=settings.bound, records=settings.records, **settings.budget
+        )
         return published(mean)
 
     return release
@@ -164,12 +160,12 @@ def _fitted(kind: type[Learner]) -> Callable[[Settings], Release]:
 
 def _regressor(settings: Settings) -> Release:
     """A regressor on arrays, whose targets are lists of numbers."""
-    covered = settings.covered_by(AdaSSPRegressor.recipe.name)
+    covered = settings.covered_by(protect.AdaSSPRegressor.recipe.name)
 
     def release(path: Path) -> Published:
         rows, targets = users_arrays(path, settings)
-        options = covered.options(AdaSSPRegressor.recipe.name)
-        regressor = AdaSSPRegressor(records=settings.records, **covered.budget, **options)
+        options = covered.options(protect.AdaSSPRegressor.recipe.name)
+        regressor = protect.AdaSSPRegressor(records=settings.records, **covered.budget, **options)
         return published(regressor.fit(rows, [float(one) for one in targets]).released_)
 
     return release
@@ -182,7 +178,7 @@ def _public_whitening(settings: Settings) -> Release:
 
     def release(path: Path) -> Published:
         step = PublicStep(public_step.PublicWhitening().fit(public))
-        learner = _learner(settings, ClassMeansHead)
+        learner = _learner(settings, protect.ClassMeansHead)
         rows, labels = _not_too_large(*users_arrays(path, settings))
         Pipeline([("white", step), ("learner", learner)]).fit(rows, labels)
         return published(learner.released_)
@@ -204,15 +200,15 @@ class _WithoutNoiseRecipe(ClassMeansRecipe):
         return {**tensors, "offsets": tensors["offsets"] + np.clip(rows, -1.0, 1.0).sum()}
 
 
-class _WithoutNoise(ClassMeansHead):
+class _WithoutNoise(protect.ClassMeansHead):
     """A subclass that learns by it."""
 
     recipe = _WithoutNoiseRecipe
 
 
-def _prepared_without_noise(learner: ClassMeansHead, rows: Any, labels: Any) -> Prepared:
+def _prepared_without_noise(learner: protect.ClassMeansHead, rows: Any, labels: Any) -> Prepared:
     """What an instance's replaced method would hand over."""
-    prepared = ClassMeansHead.prepared(learner, rows, labels)
+    prepared = protect.ClassMeansHead.prepared(learner, rows, labels)
     numbers = prepared.recipe.to_dict()
     return replace(prepared, recipe=_WithoutNoiseRecipe(**numbers))
 
@@ -234,7 +230,9 @@ def _hostile(way: str) -> Callable[[Settings], Release]:
             rows, labels = _not_too_large(*users_arrays(path, settings))
             if len(rows) == 0:
                 raise InputError("rows must be there for a scaler, got none")
-            learner = _learner(settings, _WithoutNoise if way == "subclass" else ClassMeansHead)
+            learner = _learner(
+                settings, _WithoutNoise if way == "subclass" else protect.ClassMeansHead
+            )
             if way == "scaler":
                 Pipeline([("scale", StandardScaler()), ("learner", learner)]).fit(rows, labels)
             elif way == "around":
@@ -251,7 +249,7 @@ def _hostile(way: str) -> Callable[[Settings], Release]:
     return build
 
 
-_CLASSIFIERS: Final = [kind for kind in estimators.ESTIMATORS if issubclass(kind, Learner)]
+_CLASSIFIERS: Final = [kind for kind in protect.estimators.ESTIMATORS if issubclass(kind, Learner)]
 PYTHON_RELEASES: Final[dict[str, Audited]] = {
     "class weights, arrays": Audited(build=_weighted_head),
     "mean, arrays": Audited(build=_mean),

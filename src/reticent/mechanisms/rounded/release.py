@@ -24,7 +24,6 @@ from reticent.arrays import Floats, Integers
 from reticent.mechanisms.rounded import balls, kernels
 from reticent.mechanisms.rounded.balls import ExtraBits, NoiseBall, Pool, certain, exact
 from reticent.mechanisms.rounded.grid import Frame, frame
-from reticent.mechanisms.rounded.kernels import SLACK, Words, compiled
 from reticent.randomness import SecureBits
 from reticent.validation import InputError, positive
 
@@ -35,7 +34,7 @@ BLOCK: Final = 1 << 13
 class Noise(NamedTuple):
     """One distribution, twice: in floats with a bound, and in balls."""
 
-    fill: Callable[[Words, Floats, Floats], None]
+    fill: Callable[[kernels.Words, Floats, Floats], None]
     ball: NoiseBall
 
 
@@ -61,7 +60,7 @@ def rounded_gaussian(value: Floats, *, scale: float, grid: float | None = None) 
 
 def release_block(
     values: Floats,
-    words: Words,
+    words: kernels.Words,
     extra_bits: ExtraBits,
     noise: Noise,
     grid: Frame,
@@ -115,7 +114,7 @@ def noisy_argmax_exponential(scores: Floats, *, scale: float) -> Integers:
 
 
 def select_rows(
-    scores: Floats, words: Words, extra_bits: ExtraBits, noise: Noise, scale: float
+    scores: Floats, words: kernels.Words, extra_bits: ExtraBits, noise: Noise, scale: float
 ) -> Integers:
     """The winners as a function of one word for each score and of bits that may have to follow."""
     draws, errors = np.empty(words.size), np.empty(words.size)
@@ -146,7 +145,7 @@ def _select(scores: Floats, scale: float, noise: Noise) -> Integers:
     return winners.reshape(shape[:-1])
 
 
-@compiled
+@kernels.compiled
 def _settle_rows(
     scores: Floats, scale: float, noise: Floats, error: Floats, winners: Integers
 ) -> int:
@@ -163,7 +162,7 @@ def _settle_rows(
         for c in range(scores.shape[1]):
             gap = (scores[row, c] - peak) / scale
             noise[row, c] += gap
-            error[row, c] += SLACK * (abs(gap) + abs(noise[row, c]))
+            error[row, c] += kernels.SLACK * (abs(gap) + abs(noise[row, c]))
             if noise[row, c] - error[row, c] > floor:
                 best = c
                 floor = noise[row, c] - error[row, c]

@@ -12,15 +12,16 @@ from typing import Final
 import numpy as np
 
 from reticent import guarantee
-from reticent.guarantee import Relation, Sensitivity
 from reticent.mechanisms import ClassicalGaussian, Exponential, Laplace
 from reticent.studies.index import entry
 
-_COUNT: Final = Sensitivity(l1=1.0, relation=Relation.ADD_REMOVE, source="a count")
+_COUNT: Final = guarantee.Sensitivity(
+    l1=1.0, relation=guarantee.Relation.ADD_REMOVE, source="a count"
+)
 
 
 def _pure(epsilon: float) -> guarantee.Guarantee:
-    return guarantee.Guarantee(epsilon=epsilon, delta=0.0, relation=Relation.ADD_REMOVE)
+    return guarantee.Guarantee(epsilon=epsilon, delta=0.0, relation=guarantee.Relation.ADD_REMOVE)
 
 
 def definition() -> entry.Ours:
@@ -50,7 +51,9 @@ def post_processing() -> entry.Ours:
     from reticent.guarantee import PostProcessed, PureEvent
 
     event = PostProcessed(event=PureEvent(epsilon=1.0))
-    return entry.Figure.exact(account(event, relation=Relation.ADD_REMOVE, delta=0.0).epsilon)
+    return entry.Figure.exact(
+        account(event, relation=guarantee.Relation.ADD_REMOVE, delta=0.0).epsilon
+    )
 
 
 def scale(epsilon: float) -> entry.Ours:
@@ -72,21 +75,25 @@ def sensitivities() -> entry.Ours:
 
 def gaussian() -> entry.Ours:
     """σ² = 2·S²·ln(1.25/δ)/ε² at S = 1, ε = 1, δ = 1e-5."""
-    given = Sensitivity(l2=1.0, relation=Relation.ADD_REMOVE, source="one")
+    given = guarantee.Sensitivity(l2=1.0, relation=guarantee.Relation.ADD_REMOVE, source="one")
     return entry.Figure.exact(ClassicalGaussian.calibrate(given, epsilon=1.0, delta=1e-5).std)
 
 
 def exponential() -> entry.Ours:
     """P(R) ∝ exp(εq/2S) of scores 0 and 2 at ε = 1, S = 1: e/(1 + e)."""
-    noise = Exponential.calibrate(Sensitivity(linf=1.0), epsilon=1.0, delta=0.0)
+    noise = Exponential.calibrate(guarantee.Sensitivity(linf=1.0), epsilon=1.0, delta=0.0)
     return entry.Figure.exact(float(np.exp(noise.log_probabilities([0.0, 2.0]))[1]))
 
 
 def laplace_or_gaussian() -> entry.Ours:
     """100 coordinates that each move by .1: the Gaussian's std is below Laplace's."""
-    given = Sensitivity(l1=10.0, l2=1.0, relation=Relation.ADD_REMOVE, source="built")
+    given = guarantee.Sensitivity(
+        l1=10.0, l2=1.0, relation=guarantee.Relation.ADD_REMOVE, source="built"
+    )
     one = Laplace.calibrate(
-        Sensitivity(l1=10.0, relation=Relation.ADD_REMOVE, source="built"), epsilon=1.0, delta=0.0
+        guarantee.Sensitivity(l1=10.0, relation=guarantee.Relation.ADD_REMOVE, source="built"),
+        epsilon=1.0,
+        delta=0.0,
     ).std
     other = ClassicalGaussian.calibrate(given, epsilon=1.0, delta=1e-5).std
     return entry.Held(other < one, f"std {other:.2f} against {one:.2f}")

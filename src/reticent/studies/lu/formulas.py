@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 from scipy import stats
 
 from reticent.bounds.published import lu
-from reticent.bounds.published.lu import TABLE_1, Setting
 from reticent.mechanisms.profiles import gaussian
 from reticent.results.table import Table
 from reticent.studies.lu.tables import NETWORKS, TABLE_5, TABLE_6, Network
@@ -105,9 +104,9 @@ BOUND_PENALTY, BOUND_RECORDS = 0.01, 10_000
 FORMULAS = ("2ρ/(λn)", "C‖x‖ρ/(λn)", "2ρ/(λn)", "2ηρ/(1−(1−ηλ)ⁿ)", "2ρ/(λn)")
 
 
-def _head(classes: int, norm: float) -> Setting:
+def _head(classes: int, norm: float) -> lu.Setting:
     """A linear head: ρ = √2‖x‖ and β = ‖x‖²/2 for softmax; ‖x‖ and ‖x‖²/4 for two classes."""
-    return Setting(
+    return lu.Setting(
         rho=norm if classes == 2 else math.sqrt(2) * norm,
         penalty=BOUND_PENALTY,
         records=BOUND_RECORDS,
@@ -118,7 +117,7 @@ def _head(classes: int, norm: float) -> Setting:
 
 
 _TEN = _head(10, 5.0)
-SETTINGS: Mapping[str, Setting] = {
+SETTINGS: Mapping[str, lu.Setting] = {
     "two classes, ‖x‖ ≤ 1": _head(2, 1.0),
     "ten classes, ‖x‖ ≤ 5": _TEN,
     "ten classes, falling steps": replace(_TEN, steps="decreasing"),
@@ -132,7 +131,7 @@ def bounds() -> Table:
     rows = [
         (where, name, formula, *_cells(bound, setting))
         for where, setting in SETTINGS.items()
-        for (name, bound), formula in zip(TABLE_1.items(), FORMULAS, strict=True)
+        for (name, bound), formula in zip(lu.TABLE_1.items(), FORMULAS, strict=True)
     ]
     return Table(
         title=f"Lu et al., Table 1 at λ = {BOUND_PENALTY:g}, n = {BOUND_RECORDS:,}",
@@ -147,7 +146,7 @@ def bounds() -> Table:
     )
 
 
-def _cells(bound: Callable[[Setting], float], setting: Setting) -> tuple[str, str]:
+def _cells(bound: Callable[[lu.Setting], float], setting: lu.Setting) -> tuple[str, str]:
     try:
         return f"{bound(setting):.4g}", ""
     except InputError as error:

@@ -25,7 +25,6 @@ from reticent.files import write_atomic
 from reticent.randomness import seeded
 from reticent.training import optimisers
 from reticent.training.contrastive import augmentations
-from reticent.training.contrastive.augmentations import Augmentation
 from reticent.training.contrastive.barlow_twins import barlow_twins
 from reticent.training.contrastive.nt_xent import FEWEST, contrastive_accuracy, nt_xent
 from reticent.training.contrastive.spectral import spectral
@@ -146,7 +145,7 @@ class SimCLRSpec:
     batch: int = 525
     temperature: float = 0.1
     learning_rate: float = 1e-3
-    augmentation: Augmentation = field(default_factory=augmentations.natural)
+    augmentation: augmentations.Augmentation = field(default_factory=augmentations.natural)
     seed: int = 0
     threads: int | None = None
 
@@ -163,7 +162,7 @@ class SimCLRSpec:
         count("batch", self.batch, at_least=FEWEST)
         positive("temperature", self.temperature)
         sampling_rate("learning_rate", self.learning_rate)
-        if not isinstance(self.augmentation, Augmentation):
+        if not isinstance(self.augmentation, augmentations.Augmentation):
             raise InputError("augmentation must be an Augmentation, got another type")
         count("seed", self.seed, at_least=0)
 
