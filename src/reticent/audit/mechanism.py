@@ -78,7 +78,7 @@ class FunctionAudit:
         return self.epsilon > 0 and (self.reach is None or self.reach < HALF)
 
     @property
-    def found(self) -> str:
+    def detectable_faults(self) -> str:
         """What so many runs would have found."""
         if self.epsilon == 0:
             return "at ε = 0 no share of noise is a measure of faults"
@@ -96,7 +96,7 @@ class FunctionAudit:
         """One line."""
         claim = f"ε ≤ {upper_text(self.epsilon)}, δ ≤ {upper_text(self.delta)}"
         noise = "" if self.noise is None else f"; {self.noise}"
-        power = "" if self.refuted else f"; {self.found}"
+        power = "" if self.refuted else f"; {self.detectable_faults}"
         return (
             f"{claim} {self.verdict}{self.condition}: {self.bound}{noise}; event: {self.event};"
             f" {self.runs:,} runs{power}"
@@ -341,7 +341,8 @@ def assert_private(
         raise AssertionError(f"not private as claimed: {audit}")
     if audit.is_blind:
         raise AssertionError(
-            f"too few runs to say anything: of {audit.runs:,} on each input {audit.found}; give"
-            " more runs (with many=, they are fast), or noise='gaussian' if that is what is added"
+            f"too few runs to say anything: of {audit.runs:,} on each input"
+            f" {audit.detectable_faults}; give more runs (with many=, they are fast), or"
+            " noise='gaussian' if that is what is added"
         )
     return audit

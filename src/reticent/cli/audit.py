@@ -261,7 +261,7 @@ def _finish_function(found: FunctionAudit, json: bool) -> None:
         f"measured: {found.noise}" if found.noise is not None else None,
         f"event: {found.event}",
         f"runs: {found.runs:,} on each input, of which some chose the event",
-        f"power: {found.found}" if not found.refuted else None,
+        f"power: {found.detectable_faults}" if not found.refuted else None,
     )
     for line in () if json else filter(None, lines):
         print_line(line, detail=True)

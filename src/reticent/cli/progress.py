@@ -19,11 +19,11 @@ from reticent.validation import printable
 
 SECONDS_BETWEEN_LINES = 15.0
 
-Tell = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 
 
 @contextmanager
-def stages(first: str = "starting") -> Iterator[Tell]:
+def stages(first: str = "starting") -> Iterator[ProgressCallback]:
     """A function to be told what is being done, how much is done and how much there is.
 
     ``first`` stands in lines that come before it is told anything.
@@ -32,11 +32,11 @@ def stages(first: str = "starting") -> Iterator[Tell]:
         yield lambda *_: None
         return
     console = Console(stderr=True)
-    with _bars(console) if console.is_terminal else _lines(first) as tell:
-        yield _told_stages(tell) if is_verbose() else tell
+    with _bars(console) if console.is_terminal else _lines(first) as show:
+        yield _told_stages(show) if is_verbose() else show
 
 
-def _told_stages(tell: Tell) -> Tell:
+def _told_stages(show: ProgressCallback) -> ProgressCallback:
     """The same, and a line where a stage begins, with the seconds of the one before it."""
     started = time.monotonic()
     last: list[tuple[str, float]] = []
@@ -52,7 +52,7 @@ def _told_stages(tell: Tell) -> Tell:
                 file=sys.stderr,
                 flush=True,
             )
-        tell(what, done, whole)
+        show(what, done, whole)
 
     return told
 
@@ -60,12 +60,12 @@ def _told_stages(tell: Tell) -> Tell:
 @contextmanager
 def progress_line(what: str) -> Iterator[Callable[[int, int], None]]:
     """The same for work of one stage."""
-    with stages(f"{what}: starting") as tell:
-        yield lambda done, whole: tell(what, done, whole)
+    with stages(f"{what}: starting") as show:
+        yield lambda done, whole: show(what, done, whole)
 
 
 @contextmanager
-def _bars(console: Console) -> Iterator[Tell]:
+def _bars(console: Console) -> Iterator[ProgressCallback]:
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
@@ -76,12 +76,12 @@ def _bars(console: Console) -> Iterator[Tell]:
     tasks: dict[str, progress.TaskID] = {}
     with progress.Progress(*columns, console=console) as bars:
 
-        def tell(what: str, done: int, whole: int) -> None:
+        def show(what: str, done: int, whole: int) -> None:
             if what not in tasks:
                 tasks[what] = bars.add_task(what)
             bars.update(tasks[what], completed=done, total=whole)
 
-        yield tell
+        yield show
 
 
 @dataclass
@@ -92,7 +92,7 @@ class _State:
     started: float = field(default_factory=time.monotonic)
     ended: threading.Event = field(default_factory=threading.Event)
 
-    def tell(self, what: str, done: int, whole: int) -> None:
+    def show(self, what: str, done: int, whole: int) -> None:
         self.line = f"{what}: {done} of {whole}"
 
     def print_lines(self) -> None:
@@ -105,12 +105,12 @@ class _State:
 
 
 @contextmanager
-def _lines(first: str) -> Iterator[Tell]:
+def _lines(first: str) -> Iterator[ProgressCallback]:
     state = _State(first)
     printing = threading.Thread(target=state.print_lines, daemon=True, name="reticent-progress")
     printing.start()
     try:
-        yield state.tell
+        yield state.show
     finally:
         state.ended.set()
         printing.join()

@@ -68,7 +68,7 @@ def styled() -> Iterator[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class SeriesStyle:
     """How a series is told from the others: by colour, marker, dash and filling."""
 
     colour: str
@@ -114,7 +114,7 @@ class Canvas:
         """The first, or only, axes."""
         return self.all_axes[0]
 
-    def point(self, x: float, y: float, look: Look, hover: str, **more: Any) -> None:
+    def point(self, x: float, y: float, look: SeriesStyle, hover: str, **more: Any) -> None:
         """A point that says its values when it is pointed at."""
         axes = more.pop("axes", self.axes)
         key = f"point-{len(self.hovers)}"

@@ -5,7 +5,7 @@ from typing import Final
 
 from reticent.files import write_atomic
 from reticent.report import numbers, rendering
-from reticent.report.drawing import Canvas, Drawing, Look, shortened, styled
+from reticent.report.drawing import Canvas, Drawing, SeriesStyle, shortened, styled
 from reticent.report.palette import DARK, LIGHT, MARKERS, SERIES, declarations
 from reticent.report.table import INTERVAL, Column, Table
 from reticent.results.protections import RECALLS, Protection, Protections
@@ -23,7 +23,7 @@ def draw_protections(found: Protections) -> Drawing:
     )
     axes.axvline(0.5, color=LIGHT["muted"], linestyle=(0, (1, 3)), linewidth=1.2)
     for place, row in enumerate(found.by_accuracy):
-        look = Look(
+        look = SeriesStyle(
             colour=SERIES[place % len(SERIES)],
             marker=MARKERS[place % len(MARKERS)],
             filled=row.claim.delta > 0,

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from reticent.report.drawing import Canvas, Look, shortened
+from reticent.report.drawing import Canvas, SeriesStyle, shortened
 from reticent.report.numbers import epsilon_of, share_range
 from reticent.report.palette import LIGHT, MARKERS, SERIES
 from reticent.results import Attack, Interval, ReleaseRow, Results
@@ -30,7 +30,7 @@ class Series:
 
     kind: str
     grade: str
-    look: Look
+    look: SeriesStyle
     releases: tuple[ReleaseRow, ...]
 
 
@@ -64,16 +64,16 @@ def series_of(results: Results) -> tuple[Series, ...]:
         Series(
             kind=kind,
             grade=grade,
-            look=look_of(kinds.index(kind), grade),
+            look=style_of(kinds.index(kind), grade),
             releases=tuple(sorted(group, key=lambda one: one.claim.epsilon)),
         )
         for (kind, grade), group in groups.items()
     )
 
 
-def look_of(place: int, grade: str) -> Look:
+def style_of(place: int, grade: str) -> SeriesStyle:
     """Colour and marker by the kind, dash and filling by the grade."""
-    return Look(
+    return SeriesStyle(
         colour=SERIES[place % len(SERIES)],
         marker=MARKERS[place % len(MARKERS)],
         dash=DASHES[grade],
@@ -102,7 +102,7 @@ def draw_series(canvas: Canvas, series: Series, spots: Sequence[Spot]) -> None:
 
 def ring(canvas: Canvas, spot: Spot) -> None:
     """Marks the recommended release, which all others are there to compare with."""
-    look = Look(colour="ink", filled=False)
+    look = SeriesStyle(colour="ink", filled=False)
     canvas.axes.plot([spot.x], [spot.y.value], linestyle="none", zorder=5,
                      **(look.point | {"markersize": 13, "markerfacecolor": "none"}))  # fmt: skip
     canvas.axes.annotate(
@@ -155,13 +155,13 @@ def legend(figure: Figure, series: Sequence[Series]) -> None:
     kinds = {one.kind: one.look for one in series}
     grades = [grade for grade in DASHES if grade in {one.grade for one in series}]
     handles = [
-        Line2D([], [], **(Look(colour=look.colour, marker=look.marker).point),
+        Line2D([], [], **(SeriesStyle(colour=look.colour, marker=look.marker).point),
                color=LIGHT[look.colour], label=shortened(kind, 28))
         for kind, look in kinds.items()
     ]  # fmt: skip
     handles += [
         Line2D([], [], color=LIGHT["ink"], linestyle=DASHES[grade], label=grade,
-               **(Look(colour="ink", filled=grade == "proven").point))
+               **(SeriesStyle(colour="ink", filled=grade == "proven").point))
         for grade in grades
     ]  # fmt: skip
     figure.legend(handles=handles, loc="outside lower center", ncols=2, handlelength=3.2)

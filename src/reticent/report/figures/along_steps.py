@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reticent.report.drawing import Canvas, Drawing, Look, styled
+from reticent.report.drawing import Canvas, Drawing, SeriesStyle, styled
 from reticent.report.palette import LIGHT
 from reticent.report.series import percent_axis
 from reticent.results.table import Limits, figure_of
@@ -18,11 +18,11 @@ from reticent.validation import InputError, describe
 
 COLUMNS: Final = ("loss", "way", "step", "loss", "gradient norm", "kNN", "probe")
 TITLE: Final = re.compile(r"DPCL, Figs\. 1–5 on (?P<on>[\w-]+)")
-_LOOKS: Final[Mapping[str, Look]] = {
-    "none": Look(colour="ink", marker="D"),
-    "naive": Look(colour="vermillion", marker="s", dash=(0, (7, 2, 1.5, 2)), filled=False),
-    "published": Look(colour="purple", marker="^", dash=(0, (1.2, 1.8)), filled=False),
-    "proven": Look(colour="blue"),
+_LOOKS: Final[Mapping[str, SeriesStyle]] = {
+    "none": SeriesStyle(colour="ink", marker="D"),
+    "naive": SeriesStyle(colour="vermillion", marker="s", dash=(0, (7, 2, 1.5, 2)), filled=False),
+    "published": SeriesStyle(colour="purple", marker="^", dash=(0, (1.2, 1.8)), filled=False),
+    "proven": SeriesStyle(colour="blue"),
 }
 """Dashes and filling are those of the grades (``report.series``); without noise there is none."""
 

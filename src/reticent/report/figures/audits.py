@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reticent.report import numbers, palette, series
-from reticent.report.drawing import Canvas, Drawing, Look, shortened
+from reticent.report.drawing import Canvas, Drawing, SeriesStyle, shortened
 from reticent.results import Audit, Claim, Results
 
 MOST_ROWS: Final = 16
 _LEAST: Final = 0.01
 """The smallest ε on the logarithmic axis."""
-_CLAIM = Look(colour="ink", marker="|")
-_MEASURED = Look(colour="blue", marker=">")
-_PAIR = Look(colour="green", marker="D", filled=False)
-_REFUTED = {"measured": Look(colour="vermillion", marker=">"),
-            "pair": Look(colour="vermillion", marker="D", filled=False)}  # fmt: skip
+_CLAIM = SeriesStyle(colour="ink", marker="|")
+_MEASURED = SeriesStyle(colour="blue", marker=">")
+_PAIR = SeriesStyle(colour="green", marker="D", filled=False)
+_REFUTED = {"measured": SeriesStyle(colour="vermillion", marker=">"),
+            "pair": SeriesStyle(colour="vermillion", marker="D", filled=False)}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ def draw_epsilon_measure(results: TaskResults) -> drawing.Drawing:
 def _drawn(results: TaskResults) -> drawing.Drawing:
     before = results.unprotected.measures[0]
     shown = sorted(results.releases, key=lambda one: one.claim.epsilon)
-    canvas, look = drawing.Canvas("epsilon-measure", 340), series.look_of(0, shown[0].claim.grade)
+    canvas, look = drawing.Canvas("epsilon-measure", 340), series.style_of(0, shown[0].claim.grade)
     figures = [one.measures[0].figure for one in shown]
     xs = [one.claim.epsilon for one in shown]
     canvas.axes.plot(xs, [one.value for one in figures], **look.line)

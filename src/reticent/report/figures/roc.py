@@ -10,16 +10,16 @@ import numpy as np
 
 from reticent.arrays import ArrayLike, Floats
 from reticent.audit import ceiling, metrics
-from reticent.report.drawing import Canvas, Drawing, Look, shortened, styled
+from reticent.report.drawing import Canvas, Drawing, SeriesStyle, shortened, styled
 from reticent.report.numbers import decimal_range, epsilon_of, share, whole_share
 from reticent.report.palette import LIGHT
-from reticent.report.series import attack_on, look_of, percent_axis
+from reticent.report.series import attack_on, percent_axis, style_of
 from reticent.results import Attack, Claim, Exposure, Results
 
 _ROC_LOOKS = {
-    "before": Look(colour="vermillion", marker="s"),
-    "after": Look(colour="blue", marker="o", dash=(0, (6, 2))),
-    "white": Look(colour="purple", marker="D", dash=(0, (2, 1.5))),
+    "before": SeriesStyle(colour="vermillion", marker="s"),
+    "after": SeriesStyle(colour="blue", marker="o", dash=(0, (6, 2))),
+    "white": SeriesStyle(colour="purple", marker="D", dash=(0, (2, 1.5))),
 }
 
 DASHES_BY_PLACE = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
@@ -69,7 +69,7 @@ def draw_scores(attacks: Mapping[str, tuple[ArrayLike, ArrayLike]], claim: Claim
             _draw_guessing(canvas, grid)
         for place, (name, curve) in enumerate(curves.items()):
             seen = curve.tpr > 0  # logarithms have no room for the origin
-            look = look_of(place, "proven")
+            look = style_of(place, "proven")
             line = look.line | {"linestyle": DASHES_BY_PLACE[place % len(DASHES_BY_PLACE)]}
             fpr = np.maximum(curve.fpr, floor)[seen]
             canvas.axes.plot(fpr, curve.tpr[seen], label=shortened(name), **line)
@@ -96,7 +96,7 @@ def _draw_guessing(canvas: Canvas, grid: Floats) -> None:
                      label="guessing")  # fmt: skip
 
 
-def _curves(results: Results) -> dict[str, tuple[Attack, Look, str]]:
+def _curves(results: Results) -> dict[str, tuple[Attack, SeriesStyle, str]]:
     """Label, attack and look of each curve."""
     name, recommended = results.conclusion.attack, results.recommended
     before = attack_on(results.unprotected.attacks, name)
@@ -115,7 +115,7 @@ def _curves(results: Results) -> dict[str, tuple[Attack, Look, str]]:
     }
 
 
-def _draw_curve(canvas: Canvas, attack: Attack, look: Look, label: str) -> None:
+def _draw_curve(canvas: Canvas, attack: Attack, look: SeriesStyle, label: str) -> None:
     seen = np.asarray(attack.roc.tpr) > 0  # logarithms have no room for the origin
     fpr = np.maximum(attack.roc.fpr, 0.5 / attack.others)[seen]
     tpr = np.asarray(attack.roc.tpr)[seen]
@@ -145,7 +145,7 @@ def _log_axes(canvas: Canvas, floor: float) -> None:
 
 
 _MARKED = (0.01, 0.05, 0.1)
-_CEILING_LOOK = Look(colour="blue", marker="o")
+_CEILING_LOOK = SeriesStyle(colour="blue", marker="o")
 
 
 def draw_guarantee_ceiling(results: Results) -> Drawing:
@@ -183,7 +183,7 @@ def draw_claim_ceiling(claim: Claim) -> Drawing:
 
 
 _POINTS = 240
-_EXPOSURE_LOOK = Look(colour="blue", marker="o")
+_EXPOSURE_LOOK = SeriesStyle(colour="blue", marker="o")
 
 
 def draw_exposure(results: Results) -> Drawing | None:

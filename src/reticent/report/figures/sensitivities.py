@@ -2,13 +2,16 @@
 
 from matplotlib.ticker import MaxNLocator
 
-from reticent.report.drawing import Canvas, Drawing, Look, shortened
+from reticent.report.drawing import Canvas, Drawing, SeriesStyle, shortened
 from reticent.report.numbers import decimal_range, share_range, small
 from reticent.report.palette import LIGHT
 from reticent.report.series import log_ticks, percent_axis
 from reticent.results import Features, Interval, Results, SensitivityRow
 
-_NORMS = {"L1": Look(colour="vermillion", marker="s"), "L2": Look(colour="blue", marker="o")}
+_NORMS = {
+    "L1": SeriesStyle(colour="vermillion", marker="s"),
+    "L2": SeriesStyle(colour="blue", marker="o"),
+}
 
 
 def draw_sensitivities(results: Results) -> Drawing | None:
@@ -62,9 +65,9 @@ def _hover(row: SensitivityRow) -> str:
     return f"{row.grade}, {row.source}: {values}; {row.verdict}"
 
 
-_PLAIN = Look(colour="vermillion", marker="s")
-_RELEASED = Look(colour="blue", marker="o")
-_ATTACK = Look(colour="purple", marker="D")
+_PLAIN = SeriesStyle(colour="vermillion", marker="s")
+_RELEASED = SeriesStyle(colour="blue", marker="o")
+_ATTACK = SeriesStyle(colour="purple", marker="D")
 
 
 def draw_encoders(results: Results) -> Drawing | None:
@@ -110,7 +113,7 @@ def _draw_encoder(canvas: Canvas, row: Features, height: int) -> None:
     above, below = canvas.all_axes
     ends = [row.unprotected.value, row.released.value]
     above.plot(ends, [height] * 2, color=LIGHT["muted"], linewidth=1.2)
-    marks: tuple[tuple[Interval, Look, str, object], ...] = (
+    marks: tuple[tuple[Interval, SeriesStyle, str, object], ...] = (
         (row.unprotected, _PLAIN, f"without protection {share_range(row.unprotected)}", above),
         (row.released, _RELEASED, f"released {share_range(row.released)}", above),
         (row.strongest, _ATTACK, f"AUC {decimal_range(row.strongest)}", below),
