@@ -240,5 +240,5 @@ def test_other_releases_were_not_refuted_and_far_too_little_noise_was(on):
         assert int(row["audits"]) >= 200
         assert row["able"] == row["audits"]
         assert not wrong_too_often(int(row["refuted"]), int(row["audits"]), beta=spec.beta)
-    for row in rows_of(planted):  # 100 runs of objective show it on the condition of Gaussian noise
-        assert int(row["refuted"]) > 0 or row["conditional"] == row["audits"]
+    for row in rows_of(planted):
+        assert int(row["refuted"]) > 0
