@@ -57,7 +57,7 @@ class Figures:
     """Images are halved in height and width, 2×2 means, for the sake of time."""
     losses: tuple[str, ...] = ("SimCLR", "Barlow Twins")
     ways: tuple[dpcl_training.Way, ...] = dpcl_training.WAYS
-    seeds: int = 3
+    seeds: int = 5
     first_seed: int = 0
     large: str = "resnet18"
     """The paper's encoder, of which one step is timed; empty for none."""
