@@ -122,6 +122,24 @@ def test_a_model_on_an_encoder_says_so_where_none_is_named(command, capsys, fold
     assert "both together: ε ≤ 4." in captured.out
 
 
+def test_an_encoder_is_attacked_by_its_views(command, folder):
+    others = np.random.default_rng(5).normal(size=(60, 6)) + np.eye(6)[0]
+    np.savez(folder / "others.npz", rows=others)
+    pretrained(command)
+    asked = "attack --target encoder --members rows.npz --nonmembers others.npz --embedding rows"
+    names = ["encoder-set", "encoder-vector", "encoder-threshold"]
+    found = json.loads(command(f"{asked} --json"))
+    assert [one["name"] for one in found["attacks"]] == [*names, "encoder-lira-online"]
+    assert found["claim"]["epsilon"] == 4
+    assert found["target"].startswith("released gaussian prototypes")
+    assert "views: masks of the inputs" in found["notes"]
+    own = np.random.default_rng(6).normal(size=(240, 6))
+    np.savez(folder / "own.npz", rows=own)
+    found = json.loads(command(f"{asked} --shadow own.npz --shadows 1 --json"))
+    assert [one["name"] for one in found["attacks"]] == names
+    assert "at least 2" in found["left_out"]["encoder-lira-offline"]
+
+
 def test_the_empty_table_ends_in_an_encoder(command):
     assert "(proven;" in pretrained(command, private="none.npz")
 
@@ -150,8 +168,27 @@ def test_the_empty_table_ends_in_an_encoder(command):
         (
             "attack --target encoder --members labelled.npz --nonmembers labelled.npz"
             " --embedding rows",
-            "got a released encoder: reticent.attacks.EncoderMI attacks one in Python, with shadow"
-            ' encoders (docs/guide/pretrain.md, "Who was among the images")',
+            "members must differ from the rest, got records that are on both sides",
+        ),
+        (
+            "attack --target encoder --members rows.npz --nonmembers labelled.npz"
+            " --embedding rows --top 3",
+            "--top must not be said for a released encoder, which tells no classes",
+        ),
+        (
+            "attack --target encoder --members rows.npz --nonmembers labelled.npz"
+            " --embedding rows --attacks loss",
+            "attacks must be all for an encoder, which is attacked by its views alone",
+        ),
+        (
+            "attack --target encoder --members none.npz --nonmembers labelled.npz"
+            " --embedding rows",
+            "must be records, got none",
+        ),
+        (
+            "attack --target encoder --members rows.npz --nonmembers labelled.npz"
+            " --embedding rows --shadows 0",
+            "shadow_count must be >= 1, got 0",
         ),
         (
             "audit encoder head --private labelled.npz --embedding rows",

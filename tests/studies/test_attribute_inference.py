@@ -15,7 +15,7 @@ def test_rows_have_members_others_and_the_gap(monkeypatch):
         asked.append((privacy, seed, len(data)))
         return FunctionEncoder(lambda images: np.reshape(images, (len(images), -1)))
 
-    monkeypatch.setattr(attribute_inference, "trained_encoder", trained)
+    monkeypatch.setattr(attribute_inference.attacked_encoders, "trained_encoder", trained)
     table = attribute_inference.study(attribute_inference.SPECS["digits"], Run()).tables[0]
     assert asked == [(privacy, seed, 300) for seed in range(5) for privacy in ("none", "proven")]
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]

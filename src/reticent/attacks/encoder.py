@@ -23,7 +23,7 @@ import numpy as np
 from reticent.arrays import Flags, Floats, Floats32
 from reticent.attacks import lira, metric
 from reticent.attacks.attack import Attack, Scores
-from reticent.attacks.encoder_views import StackedViews, Views, unlabelled
+from reticent.attacks.encoder_views import AnyViews, unlabelled
 from reticent.attacks.records import Records
 from reticent.attacks.targets import Access, Threat
 from reticent.training import optimisers
@@ -73,7 +73,7 @@ class EncoderMI(Attack[Encoder]):
     """
 
     shadows: Sequence[ShadowEncoder]
-    views: Views | StackedViews
+    views: AnyViews
     classifier: Classifier = "set"
     seed: int = 0
     threat: Threat = field(init=False)
@@ -127,7 +127,7 @@ class EncoderLira(Attack[Encoder]):
     """
 
     shadows: Sequence[ShadowEncoder]
-    views: Views | StackedViews
+    views: AnyViews
     mode: lira.Mode = "offline"
     threat: Threat = field(init=False)
 
@@ -275,5 +275,7 @@ def _check_knowledge(shadows: object, views: object) -> None:
         raise InputError("shadows must be a list of at least one ShadowEncoder, got none")
     if not all(isinstance(shadow, ShadowEncoder) for shadow in shadows):
         raise InputError("shadows must be ShadowEncoder each, got something else")
-    if not isinstance(views, Views | StackedViews):
-        raise InputError(f"views must be Views or StackedViews, got {describe(views)}")
+    if not isinstance(views, AnyViews):
+        raise InputError(
+            f"views must be Views, MaskedViews or StackedViews, got {describe(views)}"
+        )

@@ -48,9 +48,8 @@ def open_target(name: str, *, classes: Sequence[Any] | None = None) -> Target:
     released = load(path)
     if released.recipe.task == ENCODING:
         raise InputError(
-            "target must tell classes, got a released encoder: reticent.attacks.EncoderMI attacks"
-            ' one in Python, with shadow encoders (docs/guide/pretrain.md, "Who was among the'
-            ' images")'
+            "target must tell classes, got a released encoder: reticent attack takes its records"
+            " without labels, reticent.audit.encoder_attack in Python"
         )
     if released.recipe.task != "classification":
         raise InputError(f"target must tell classes, got a released {released.recipe.task}")

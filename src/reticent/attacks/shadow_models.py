@@ -273,7 +273,7 @@ def shadows_like(
     shadows = train_shadows(
         shadow_head(model, pool, kind=plan.kind, classes=target.classes.tolist()),
         pool,
-        inside=_halves(pool, plan),
+        inside=random_halves(pool, plan),
         seed=plan.seed,
         jobs=1 if callable(plan.kind) else plan.jobs,  # other processes may not have its module
         on_done=on_done,
@@ -283,7 +283,7 @@ def shadows_like(
     return shadows
 
 
-def _halves(pool: Records, plan: ShadowPlan) -> Flags:
+def random_halves(pool: Records, plan: ShadowPlan) -> Flags:
     """Which shadow sees which record: drawn for each content once."""
     first: dict[bytes, int] = {}
     place = [first.setdefault(key, len(first)) for key in pool.keys]

@@ -20,6 +20,11 @@ from reticent.cli import (
     progress,
     table_form,
 )
+from reticent.cli.encoder_attack import (
+    attack_released_encoder,
+    opened_encoder,
+    refuse_for_encoder,
+)
 from reticent.cli.endpoint import KEY_VARIABLE, Decimals, LabelsOnly, Top, open_endpoint
 from reticent.cli.task_attack import Form, attack_task, form_of_task, opened_task, refuse_for_task
 from reticent.validation import InputError
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from reticent.audit.attack_plan import AttackPlan
     from reticent.audit.attack_run import Attacked
     from reticent.data import Dataset
+    from reticent.protect import Release
 
 Endpoint = Annotated[
     str | None,
@@ -72,7 +78,10 @@ Names = Annotated[
         help="all (those that are possible), or names, comma-separated: " + ", ".join(ATTACKS) + "."
     ),
 ]
-ShadowCount = Annotated[int, typer.Option("--shadows", help="How many shadow models.")]
+ShadowCount = Annotated[
+    int | None,
+    typer.Option("--shadows", help="How many shadow models: 32 unless said, of an encoder 4."),
+]
 ShadowModel = Annotated[
     str | None,
     typer.Option(
@@ -89,6 +98,10 @@ ScoresOut = Annotated[
 Confidence = Annotated[float, typer.Option(help="That all intervals hold together.")]
 Seed = Annotated[int, typer.Option(help="Of the shadow models and of the attacks' own draws.")]
 Jobs = Annotated[int, typer.Option(help="Shadow models trained at a time; -1 takes every core.")]
+
+
+_SHADOWS = 32
+_SHADOW_ENCODERS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +125,7 @@ def attack(
     classes: Classes = None,
     max_records_per_person: private_table.Each = 1,
     attacks: Names = "all",
-    shadows: ShadowCount = 32,
+    shadows: ShadowCount = None,
     shadow_model: ShadowModel = None,
     top: Top = None,
     decimals: Decimals = None,
@@ -130,16 +143,18 @@ def attack(
     Membership is used to measure the attacks, and never given to one of them. Shadow models are
     trained on --shadow; those of online attacks on random halves of the records themselves. With
     --person the first rows of each person count, as in fit and protect. Of a released regression,
-    or of several labels, loss (the squared error) and lira-online are made.
+    or of several labels, loss (the squared error) and lira-online are made; of a released encoder
+    EncoderMI and LiRA on views of the records, which need no labels.
     """
     from reticent.attacks.open_target import described
     from reticent.audit import attack_plan, attack_report, user_code, write_scores
     from reticent.results.gate import attack_limits_of, exceeded_by_attacks
 
+    encoder = opened_encoder(target) if endpoint is None else None
     plan = attack_plan.AttackPlan(
         attacks=_names(attacks),
         shadow_model=_shadow_model(shadow_model),
-        shadow_count=shadows,
+        shadow_count=_shadow_count(shadows, encoder),
         view=attack_plan.View(top=top, decimals=decimals, labels_only=labels_only),
         confidence=confidence,
         seed=seed,
@@ -147,27 +162,26 @@ def attack(
     )
     limits = attack_limits_of(fail_above or (), fprs=attack_report.FPRS)
     _refuse_early(scores_out)
-    told = opened_task(target) if endpoint is None else None
+    told = opened_task(target) if endpoint is None and encoder is None else None
     with user_code.this_folder_importable():
-        opened: Any = told or _opened(target, endpoint, classes, labels_only=labels_only)
+        opened: Any = encoder or told or _opened(target, endpoint, classes, labels_only=labels_only)
     tables = table.form_of(getattr(getattr(opened, "model", opened), "schema", None))
     files = _Files(members, nonmembers, shadow, population)
-    if told is not None:
-        refuse_for_task(
-            told,
-            {"--shadow": shadow, "--population": population, "--classes": classes, "--top": top,
-             "--decimals": decimals, "--labels-only": labels_only,
-             "--shadow-model": shadow_model, "--slices": slices},
-        )  # fmt: skip
-        form = Form(
-            form_of_task(tables, [told]),
-            private_table.each_of(tables.person, max_records_per_person),
-        )
+    of_classes = {
+        "--population": population, "--classes": classes, "--top": top, "--decimals": decimals,
+        "--labels-only": labels_only, "--shadow-model": shadow_model, "--slices": slices,
+    }  # fmt: skip
+    each = private_table.each_of(tables.person, max_records_per_person)
+    if encoder is not None:
+        refuse_for_encoder(of_classes)
+        own = (members, nonmembers, shadow)
+        found = attack_released_encoder(encoder, own, Form(tables, each), plan)
+    elif told is not None:
+        refuse_for_task(told, {"--shadow": shadow} | of_classes)
+        form = Form(form_of_task(tables, [told]), each)
         found = attack_task(told, (members, nonmembers), form, plan)
     else:
-        tables = tables.or_label("label")
-        form = Form(tables, private_table.each_of(tables.person, max_records_per_person))
-        found = _attacked(opened, files, form, plan)
+        found = _attacked(opened, files, Form(tables.or_label("label"), each), plan)
     if scores_out is not None:
         write_scores(
             scores_out,
@@ -210,6 +224,12 @@ def _attacked(target: Target, files: _Files, form: Form, plan: AttackPlan) -> At
     }
     with progress.stages() as stage, user_code.this_folder_importable():
         return attack_run.attack_model(target, inner, outer, **own, plan=plan, stage=stage)
+
+
+def _shadow_count(said: int | None, encoder: Release | None) -> int:
+    """As it was said; an encoder is dearer to make than a head."""
+    otherwise = _SHADOWS if encoder is None else _SHADOW_ENCODERS
+    return otherwise if said is None else said
 
 
 def _shadow_model(name: str | None) -> Any:

@@ -190,14 +190,18 @@ class ClosedFormRecipe(encoding.EncoderRecipe):
         shapes: dict[str, tuple[int, ...]] = {"mean": (d,), "whitening": (d, k)}
         return shapes | {"map": (k, self.embedding)} if self.embedding else shapes
 
-    def _views(self, rows: Floats) -> Floats:
-        """(n·V, d): the views of each row at norm 1 on the grid, functions of that row alone."""
-        size, width = len(rows), self.block
+    def training_views(self, rows: Floats) -> Floats:
+        """(n, V, d): those that stand in the row, or the row under V public masks."""
         if self.stacked:
-            views = rows[:, width:]
+            views = rows[:, self.block :]
         else:
             views = np.hstack([np.where(kept, rows, 0.0) for kept in self._masks()])
-        return unit_rows(views.reshape(size * self.views, width), np.zeros(width))
+        return views.reshape(len(rows), self.views, self.block)
+
+    def _views(self, rows: Floats) -> Floats:
+        """(n·V, d): the views of each row at norm 1 on the grid, functions of that row alone."""
+        views = self.training_views(rows).reshape(len(rows) * self.views, self.block)
+        return unit_rows(views, np.zeros(self.block))
 
     def _masks(self) -> Floats:
         rng = seeded("masks of closed-form", self.views, self.block)

@@ -10,10 +10,10 @@ from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.model_selection import KFold
 
 from reticent.arrays import Array, Floats
+from reticent.attacks.replayed_shadow import ReplayedShadow
 from reticent.data import Dataset
 from reticent.mechanisms import AdditiveMechanism
 from reticent.protect import Release, ReleaseRequest, noise_scales, release_table, release_weights
-from reticent.protect.recipe import replay, tensors_of
 from reticent.protect.recipes.weights import COORDINATES
 from reticent.protect.table import kept_rows
 from reticent.randomness import seeded
@@ -68,24 +68,6 @@ class SigmoidShadow:
         noisy = noise.with_float_noise(seeded("noise of a shadow", seed)).release(head.coordinates_)
         tensors = {**self.released.tensors, COORDINATES: noisy}
         return replace(self.released, tensors=tensors)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplayedShadow:
-    """Goes the way of a release again, with noise of its scales: plain floats will do."""
-
-    released: Release
-
-    def __call__(self, rows: Floats, labels: Array, seed: int) -> Release:
-        """The release with the tensors that came of these records."""
-        generator, own = seeded("noise of a shadow", seed), self.released
-
-        def answer(noise: AdditiveMechanism, value: Floats) -> Floats:
-            return np.asarray(noise.with_float_noise(generator).release(value))
-
-        plan = noise_scales.with_scales(own.recipe, own.scales, own.terms)
-        numbers = replay(own.recipe, plan, rows, labels)(answer)
-        return replace(own, tensors=tensors_of(own.recipe, numbers))
 
 
 def shadow_of(released: Release) -> Callable[[Floats, Array, int], Any]:

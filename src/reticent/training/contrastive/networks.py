@@ -17,7 +17,7 @@ Shape = tuple[int, int, int]
 """Channels, height and width of an image."""
 HIDDEN: Final = 64
 """Units of the encoder of rows that are no images."""
-_KEPT: Final = 0.5
+KEPT: Final = 0.5
 """The part of a row's entries that a masked view keeps."""
 
 
@@ -213,7 +213,7 @@ class MaskedViews:
 
     def view(self, inputs: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
         """Each row with the entries whose uniform is large set to zero."""
-        return torch.where(uniforms < _KEPT, inputs, torch.zeros_like(inputs))
+        return torch.where(uniforms < KEPT, inputs, torch.zeros_like(inputs))
 
 
 AUGMENTATIONS: Final[dict[str, Callable[[], Augmentation]]] = {
