@@ -13,7 +13,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -69,17 +69,14 @@ class Cluster:
             if on_done is not None:
                 on_done(len(rows))
 
-        try:
-            for number, task in enumerate(tasks):
-                while len(waiting) >= most:
-                    take_one()
-                waiting[self._submitted(shared, task)] = number
-            while waiting:
+        # Where something is raised, tasks under way end by themselves, or with this job: cancelling
+        # one that is just then done ends this process (Ray's check "task that was not pending").
+        for number, task in enumerate(tasks):
+            while len(waiting) >= most:
                 take_one()
-        finally:
-            for left in waiting:  # something was raised: nobody waits for the rest
-                with suppress(Exception):
-                    self.ray.cancel(left, force=True)
+            waiting[self._submitted(shared, task)] = number
+        while waiting:
+            take_one()
         return [rows[number] for number in sorted(rows)]
 
     def begun(self, function: Callable[[Task], Row], task: Task) -> Callable[[], Row]:
