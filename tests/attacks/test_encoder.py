@@ -258,7 +258,7 @@ class TestRefused:
                     attack(shadows=nothing, views=VIEWS)
             with pytest.raises(InputError, match="must be ShadowEncoder each, got something else"):
                 attack(shadows=[flat(np.sin)], views=VIEWS)
-            with pytest.raises(InputError, match="views must be Views, MaskedViews or StackedViews, got int 10"):
+            with pytest.raises(InputError, match=r"views must be Views, .* StackedViews"):
                 attack(shadows=[calm_shadow], views=10)
         with pytest.raises(InputError, match="classifier must be one of vector, set, threshold"):
             EncoderMI(shadows=[calm_shadow], views=VIEWS, classifier="V")

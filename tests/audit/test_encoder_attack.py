@@ -90,9 +90,7 @@ def test_images_are_shown_under_the_augmentation_of_the_training(images):
         members,
         request("spectral", shape="8x8x1", augmentation="digits", batch=100, epochs=1.0),
     )
-    found = attack_encoder(
-        released, members, others, shadow=own, plan=AttackPlan(shadow_count=1)
-    )
+    found = attack_encoder(released, members, others, shadow=own, plan=AttackPlan(shadow_count=1))
     assert list(found.reports) == NAMES
     assert "LiRA" not in "".join(found.reports)
     assert found.notes[1] == "views: augmentations of the inputs"

@@ -181,8 +181,7 @@ def test_the_empty_table_ends_in_an_encoder(command):
             "attacks must be all for an encoder, which is attacked by its views alone",
         ),
         (
-            "attack --target encoder --members none.npz --nonmembers labelled.npz"
-            " --embedding rows",
+            "attack --target encoder --members none.npz --nonmembers labelled.npz --embedding rows",
             "must be records, got none",
         ),
         (

@@ -276,6 +276,4 @@ def _check_knowledge(shadows: object, views: object) -> None:
     if not all(isinstance(shadow, ShadowEncoder) for shadow in shadows):
         raise InputError("shadows must be ShadowEncoder each, got something else")
     if not isinstance(views, AnyViews):
-        raise InputError(
-            f"views must be Views, MaskedViews or StackedViews, got {describe(views)}"
-        )
+        raise InputError(f"views must be Views, MaskedViews or StackedViews, got {describe(views)}")

@@ -46,7 +46,7 @@ _OTHERWISE: Final = "natural"
 """Views of images for an encoder that names no augmentation."""
 
 
-def attack_encoder(  # noqa: PLR0913 - the target, what is known of it, and how it is attacked
+def attack_encoder(
     released: Release,
     members: Dataset,
     others: Dataset,
@@ -167,7 +167,7 @@ def _records(data: Dataset) -> Records:
 def _shadows(
     sight: Sight, pooled: tuple[Records, Records], plan: AttackPlan, stage: ProgressCallback | None
 ) -> list[ShadowEncoder]:
-    """Each was made of a half of the pool; ``pooled`` are its records, and what is shown of them."""
+    """Each made of a half of the pool; ``pooled`` are its records, and what is shown of them."""
     tell = stage or (lambda *_: None)
     tell("shadow encoders", 0, plan.shadow_count)
     pool, shown = pooled

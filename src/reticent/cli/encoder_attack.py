@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ def opened_encoder(target: str | None) -> Release | None:
     return released if released.recipe.task == ENCODING else None
 
 
-def refuse_for_encoder(said: dict[str, object]) -> None:
+def refuse_for_encoder(said: Mapping[str, object]) -> None:
     """What only an attack on classes has a use for, in one line that says what can be done."""
     given = [option for option, value in said.items() if value not in (None, False)]
     if given:

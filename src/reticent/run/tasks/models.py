@@ -12,8 +12,7 @@ from sklearn.model_selection import KFold
 from reticent.arrays import Array, Floats
 from reticent.attacks.replayed_shadow import ReplayedShadow
 from reticent.data import Dataset
-from reticent.mechanisms import AdditiveMechanism
-from reticent.protect import Release, ReleaseRequest, noise_scales, release_table, release_weights
+from reticent.protect import Release, ReleaseRequest, release_table, release_weights
 from reticent.protect.recipes.weights import COORDINATES
 from reticent.protect.table import kept_rows
 from reticent.randomness import seeded
