@@ -13,11 +13,12 @@ from reticent.audit.encoder_attack import Sight, attack_encoder
 from reticent.data import Dataset, load
 from reticent.guarantee import Relation
 from reticent.mechanisms import Gaussian
-from reticent.protect import ReleaseRequest, release_encoder
+from reticent.protect import ReleaseRequest, release_encoder, release_table
 from reticent.protect.released_encoder import rows_of
 from reticent.randomness import seeded
 from reticent.training.encoders.cache import one_by_one
 from reticent.training.encoders.named import encoder_of
+from reticent.validation import InputError
 
 MEMBERS = 200
 NAMES = ["encoder-set", "encoder-vector", "encoder-threshold"]
@@ -94,10 +95,28 @@ def test_images_are_shown_under_the_augmentation_of_the_training(images):
     assert list(found.reports) == NAMES
     assert "LiRA" not in "".join(found.reports)
     assert found.notes[1] == "views: augmentations of the inputs"
-    sight = Sight(released, images=True, seed=0)
+    sight = Sight(released, members.images.ndim, 0)
     assert sight.views.augmentation.rotate > 0
 
 
+def test_an_encoder_of_rows_is_shown_masked_rows_of_images(images):
+    members, others, own = images
+    rows = replace(members, inputs=members.features.astype(np.float64), columns=())
+    released = release_encoder(rows, request("spectral", batch=100, epochs=0.5))
+    found = attack_encoder(released, members, others, shadow=own, plan=AttackPlan(shadow_count=1))
+    assert found.notes[1] == "views: masks of the inputs"
+
+
+def test_what_makes_no_features_is_refused(sides):
+    head = release_table(
+        replace(sides[0], labels=np.arange(MEMBERS) % 2, classes=("no", "yes")),
+        request("class-means"),
+    )
+    with pytest.raises(InputError, match="encoder must be a release of an encoder"):
+        attack_encoder(head, *sides[:2])
+
+
+@pytest.mark.slow
 def test_shadows_without_own_records_are_halves_of_the_scored(sides):
     members, others, _ = sides
     released = release_encoder(members, request("prototypes", components=4, clusters=3, rounds=2))

@@ -20,20 +20,10 @@ from reticent.attacks.encoder import EncoderLira, EncoderMI, ShadowEncoder
 from reticent.attacks.encoder_views import KeptCosines, MaskedViews, StackedViews, Views
 from reticent.attacks.replayed_shadow import ReplayedShadow
 from reticent.attacks.shadow_models import random_halves
-from reticent.audit.attack_plan import ALL, AttackPlan
-from reticent.audit.attack_report import measured_attack
-from reticent.audit.attack_run import (
-    Attacked,
-    checked_blindly,
-    corrected,
-    notes_on_copies,
-    refuse_same,
-)
+from reticent.audit import attack_plan, attack_report, attack_run
 from reticent.data import Dataset
 from reticent.parallel import map_tasks
-from reticent.protect import Release, ReleasedEncoder
-from reticent.protect.recipes.encoding import EncoderRecipe
-from reticent.protect.released_encoder import rows_of
+from reticent.protect import Release, ReleasedEncoder, released_encoder
 from reticent.training.contrastive.networks import AUGMENTATIONS
 from reticent.training.encoders.base import Encoder, FunctionEncoder
 from reticent.training.encoders.cache import one_by_one
@@ -52,9 +42,9 @@ def attack_encoder(
     others: Dataset,
     *,
     shadow: Dataset | None = None,
-    plan: AttackPlan | None = None,
+    plan: attack_plan.AttackPlan | None = None,
     stage: ProgressCallback | None = None,
-) -> Attacked:
+) -> attack_run.Attacked:
     """Attack a released encoder by EncoderMI in three forms and by LiRA on views.
 
     Args:
@@ -66,16 +56,17 @@ def attack_encoder(
         plan: How many shadow encoders, confidence and seed; all four attacks are made.
         stage: Told how far it is.
     """
-    asked = AttackPlan(shadow_count=SHADOWS) if plan is None else plan
-    if asked.attacks != ALL:
+    ReleasedEncoder(released)  # refuses what makes no features
+    asked = attack_plan.AttackPlan(shadow_count=SHADOWS) if plan is None else plan
+    if asked.attacks != attack_plan.ALL:
         raise InputError("attacks must be all for an encoder, which is attacked by its views alone")
     sides = [_records(data) for data in (members, others)]
-    refuse_same(*sides)
+    attack_run.refuse_same(*sides)
     scored = sides[0].joined(sides[1])
     pool = scored if shadow is None else _records(shadow)
     if len(pool) < 2:
         raise InputError(f"shadow must be at least 2 records, got {len(pool)}")
-    sight = Sight(released, images=scored.inputs.ndim == _IMAGES, seed=asked.seed)
+    sight = Sight(released, scored.inputs.ndim, asked.seed)
     shown = sight.shown(scored)
     pooled = (pool, shown if pool is scored else sight.shown(pool))
     shadows = _shadows(sight, pooled, asked, stage)
@@ -83,10 +74,10 @@ def attack_encoder(
     inside = np.arange(len(scored)) < len(sides[0])
     attacks = _attacks(sight, shadows, mode, asked.seed)
     scores, skipped = _scored(attacks, sight.encoder(released), shown, stage)
-    each = corrected(asked.confidence, len(scores))
-    found = Attacked(
+    each = attack_run.corrected(asked.confidence, len(scores))
+    found = attack_run.Attacked(
         reports={
-            name: measured_attack(one, inside, confidence=each, seed=asked.seed)
+            name: attack_report.measured_attack(one, inside, confidence=each, seed=asked.seed)
             for name, one in scores.items()
         },
         scores=scores,
@@ -94,10 +85,10 @@ def attack_encoder(
         inside=inside,
         confidences=None,
         skipped=skipped,
-        notes=(f"views: {sight.views.known}", *notes_on_copies(scored, inside)),
+        notes=(f"views: {sight.views.known}", *attack_run.notes_on_copies(scored, inside)),
         confidence=asked.confidence,
     )
-    return checked_blindly(found, seed=asked.seed)
+    return attack_run.checked_blindly(found, seed=asked.seed)
 
 
 @dataclass(frozen=True)
@@ -105,20 +96,24 @@ class Sight:
     """What the adversary shows an encoder of each record, and how the encoder reads it."""
 
     released: Release
-    images: bool
+    axes: int
+    """Of an array of records."""
     seed: int
 
-    @cached_property
-    def recipe(self) -> EncoderRecipe:
-        """Of the release, which ``ReleasedEncoder`` has seen to."""
-        recipe = ReleasedEncoder(self.released).release.recipe
-        assert isinstance(recipe, EncoderRecipe)
-        return recipe
+    @property
+    def images(self) -> bool:
+        """Whether views are views of images; an encoder of rows may be shown images too."""
+        return self.axes == _IMAGES and self.augmentation in AUGMENTATIONS
+
+    @property
+    def augmentation(self) -> str:
+        """Of the training, where the recipe names one."""
+        return str(getattr(self.released.recipe, "augmentation", _OTHERWISE))
 
     @cached_property
     def known(self) -> int:
         """How many views of a record are a public function of it: 0 where they are secret."""
-        views = self.recipe.training_views(np.zeros((1, self.recipe.features)))
+        views = self.released.recipe.training_views(np.zeros((1, self.released.recipe.features)))
         return 0 if views is None else views.shape[1]
 
     @cached_property
@@ -128,15 +123,14 @@ class Sight:
             return StackedViews(number=self.known)
         if not self.images:
             return MaskedViews(seed=self.seed)
-        name = str(getattr(self.recipe, "augmentation", _OTHERWISE))
-        return Views(augmentation=AUGMENTATIONS[name](), seed=self.seed)
+        return Views(augmentation=AUGMENTATIONS[self.augmentation](), seed=self.seed)
 
     def shown(self, records: Records) -> Records:
         """Records as the views read them: images as they are, else rows, or the views in a row."""
         if self.images and not self.known:
             return records
         rows = rows_below(self.released, records)
-        views = self.recipe.training_views(rows)
+        views = self.released.recipe.training_views(rows)
         return Records(rows if views is None else views.reshape(len(rows), -1), records.labels)
 
     def encoder(self, released: Release) -> Encoder:
@@ -149,7 +143,9 @@ class Sight:
 def rows_below(released: Release, records: Records) -> Floats:
     """What the recipe reads of records: features of the public encoder below it, or themselves."""
     below = ReleasedEncoder(released).below
-    return rows_of(records.inputs if below is None else one_by_one(below)(records.inputs))
+    return released_encoder.rows_of(
+        records.inputs if below is None else one_by_one(below)(records.inputs)
+    )
 
 
 def _encoded_views(released: Release, views: Array) -> Floats:
@@ -165,7 +161,10 @@ def _records(data: Dataset) -> Records:
 
 
 def _shadows(
-    sight: Sight, pooled: tuple[Records, Records], plan: AttackPlan, stage: ProgressCallback | None
+    sight: Sight,
+    pooled: tuple[Records, Records],
+    plan: attack_plan.AttackPlan,
+    stage: ProgressCallback | None,
 ) -> list[ShadowEncoder]:
     """Each made of a half of the pool; ``pooled`` are its records, and what is shown of them."""
     tell = stage or (lambda *_: None)

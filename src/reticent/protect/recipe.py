@@ -251,6 +251,13 @@ class Recipe(ABC):
             f"a release of {self.name} must not be asked for features: it is {self.task}"
         )
 
+    def training_views(self, rows: Floats) -> Floats | None:  # noqa: ARG002
+        """(n, views, d): the views an encoder learns from, if they are a public function of a row.
+
+        None where there are none, or where they are drawn from secret bits.
+        """
+        return None
+
     def probabilities(self, scores: Floats) -> Floats:
         """Of each class: the softmax of the scores."""
         return np.asarray(special.softmax(scores, axis=1))

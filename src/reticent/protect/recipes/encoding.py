@@ -66,10 +66,6 @@ class EncoderRecipe(recipe.Recipe):
     def encoded(self, tensors: Mapping[str, Floats], rows: Floats) -> Floats:
         """(n, width) features of rows, each a function of its row alone, bit by bit."""
 
-    def training_views(self, rows: Floats) -> Floats | None:  # noqa: ARG002 - most draw secret ones
-        """(n, views, d): the views of the training, where they are a public function of a row."""
-        return None
-
     def misfits(self, terms: Terms) -> list[str]:
         """Numbers that no encoder has."""
         del terms
