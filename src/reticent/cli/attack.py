@@ -12,6 +12,7 @@ import typer
 from reticent.attacks.registry import ATTACKS
 from reticent.cli import (
     attack_output,
+    encoder_attack,
     gate,
     option_groups,
     options,
@@ -19,11 +20,6 @@ from reticent.cli import (
     private_table,
     progress,
     table_form,
-)
-from reticent.cli.encoder_attack import (
-    attack_released_encoder,
-    opened_encoder,
-    refuse_for_encoder,
 )
 from reticent.cli.endpoint import KEY_VARIABLE, Decimals, LabelsOnly, Top, open_endpoint
 from reticent.cli.task_attack import Form, attack_task, form_of_task, opened_task, refuse_for_task
@@ -150,7 +146,7 @@ def attack(
     from reticent.audit import attack_plan, attack_report, user_code, write_scores
     from reticent.results.gate import attack_limits_of, exceeded_by_attacks
 
-    encoder = opened_encoder(target) if endpoint is None else None
+    encoder = encoder_attack.opened_encoder(target) if endpoint is None else None
     plan = attack_plan.AttackPlan(
         attacks=_names(attacks),
         shadow_model=_shadow_model(shadow_model),
@@ -173,9 +169,9 @@ def attack(
     }  # fmt: skip
     each = private_table.each_of(tables.person, max_records_per_person)
     if encoder is not None:
-        refuse_for_encoder(of_classes)
+        encoder_attack.refuse_for_encoder(of_classes)
         own = (members, nonmembers, shadow)
-        found = attack_released_encoder(encoder, own, Form(tables, each), plan)
+        found = encoder_attack.attack_released_encoder(encoder, own, Form(tables, each), plan)
     elif told is not None:
         refuse_for_task(told, {"--shadow": shadow} | of_classes)
         form = Form(form_of_task(tables, [told]), each)

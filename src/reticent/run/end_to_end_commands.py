@@ -18,13 +18,7 @@ from reticent.files import partial_folder
 from reticent.protect import load
 from reticent.protect.registry import RECIPES, classifiers
 from reticent.run import end_to_end_calls as calls
-from reticent.run import (
-    end_to_end_encoders,
-    end_to_end_heads,
-    end_to_end_served,
-    job,
-    releases,
-)
+from reticent.run import end_to_end_encoders, end_to_end_heads, end_to_end_served, job, releases
 from reticent.run.end_to_end_heads import TRAINED_ON, public_test_file, public_test_rows
 from reticent.run.spec import RunData, RunSpec
 from reticent.run.tasks.models import drawing

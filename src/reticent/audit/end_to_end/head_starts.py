@@ -16,21 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from reticent import protect
 from reticent.audit.end_to_end import adversarial
 from reticent.audit.end_to_end.releases import Audited, published
 from reticent.audit.end_to_end.replay import Covered, Published, Release
 from reticent.audit.end_to_end.settings import Settings
 from reticent.data import Dataset, read_table
-from reticent.protect import (
-    PrivateNetwork,
-    composed_guarantee,
-    noise_scales,
-    release_table,
-    save,
-    table,
-    use_start,
-)
-from reticent.protect import Release as Released
+from reticent.protect import noise_scales, table
 from reticent.training.encoders.base import missing
 
 if TYPE_CHECKING:
@@ -45,7 +37,7 @@ _DELTA: Final = 1e-5
 _WIDTH: Final = 8
 SHORT: Final = {"epochs": 1.0}
 """Of further ways to a training: a text goes through the network by itself, many times a step."""
-Train = Callable[..., Released]
+Train = Callable[..., protect.Release]
 """From settings, records and how the head comes in, to a released network."""
 
 
@@ -130,11 +122,11 @@ def read_texts(path: Path, settings: Settings) -> Dataset:
     return dataclasses.replace(data, inputs=tokens.encode(data.inputs), columns=())
 
 
-def _by_table(settings: Settings, data: Dataset, **more: Any) -> Released:
+def _by_table(settings: Settings, data: Dataset, **more: Any) -> protect.Release:
     """By ``release_table``, as commands do."""
     asked = settings.request(_NETWORK).for_rows_of(data)
-    start = use_start(more.get("start"), more.pop("start_people", None))
-    return release_table(
+    start = protect.use_start(more.get("start"), more.pop("start_people", None))
+    return protect.release_table(
         data,
         dataclasses.replace(
             asked,
@@ -144,10 +136,10 @@ def _by_table(settings: Settings, data: Dataset, **more: Any) -> Released:
     )
 
 
-def _by_estimator(settings: Settings, data: Dataset, **more: Any) -> Released:
+def _by_estimator(settings: Settings, data: Dataset, **more: Any) -> protect.Release:
     """By an estimator on rows of tokens, each person's capped by its user."""
     rows, labels = table.private_rows(data, settings.max_records_per_person)
-    learner = PrivateNetwork(
+    learner = protect.PrivateNetwork(
         classes=settings.shape.classes,
         records=settings.records,
         architecture=architecture_of(settings),
@@ -187,7 +179,9 @@ def _from_a_released_head(train: Train) -> Callable[[Settings], Release]:
 
 
 @contextmanager
-def saved_head(settings: Settings, data: Dataset, path: Path) -> Iterator[tuple[Released, Path]]:
+def saved_head(
+    settings: Settings, data: Dataset, path: Path
+) -> Iterator[tuple[protect.Release, Path]]:
     """A head on the features that the public weights make of each text, released and written.
 
     It lies beside the table, which has one path for both neighbours: the certificate names it.
@@ -200,9 +194,9 @@ def saved_head(settings: Settings, data: Dataset, path: Path) -> Iterator[tuple[
     model = network(architecture_of(settings), shape, len(settings.shape.classes), seed=0)
     assert isinstance(model, PartlyTrained)
     rows = frozen_features(model, torch.from_numpy(np.array(data.inputs, dtype=np.float32)))
-    head = release_table(dataclasses.replace(data, inputs=rows), settings.request(_HEAD))
+    head = protect.release_table(dataclasses.replace(data, inputs=rows), settings.request(_HEAD))
     place = path.with_name("head")
-    files = save(head, place)
+    files = protect.save(head, place)
     try:
         yield head, place
     finally:
@@ -210,9 +204,11 @@ def saved_head(settings: Settings, data: Dataset, path: Path) -> Iterator[tuple[
             file.unlink()
 
 
-def both_published(head: Released, trained: Released, printed: bytes = b"") -> Published:
+def both_published(
+    head: protect.Release, trained: protect.Release, printed: bytes = b""
+) -> Published:
     """What both promise together, and each by itself; all bytes of both."""
-    both = composed_guarantee(trained)
+    both = protect.composed_guarantee(trained)
     assert both is not None
     first, second = (
         sum(step.times for step in noise_scales.noise_plan(one.recipe, one.terms).values())
