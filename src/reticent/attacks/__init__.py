@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reticent.attacks.attribute import AttributeInference
     from reticent.attacks.displacement import DisplacementAttack
     from reticent.attacks.encoder import EncoderLira, EncoderMI, ShadowEncoder
-    from reticent.attacks.encoder_views import StackedViews, Views
+    from reticent.attacks.encoder_views import MaskedViews, StackedViews, Views
     from reticent.attacks.generative import DiscriminatorAttack, LocalGANAttack
     from reticent.attacks.gradient_network import GradientAttack
     from reticent.attacks.gradients import GradientNormAttack
@@ -47,6 +47,7 @@ __all__ = [
     "GradientNormAttack",
     "Lira",
     "LocalGANAttack",
+    "MaskedViews",
     "Means",
     "MetricAttack",
     "ModelTarget",

@@ -14,9 +14,8 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from reticent.arrays import Array, Flags, Floats
-from reticent.attacks import Attack, Records, Scores
+from reticent.attacks import Attack, EncoderLira, EncoderMI, Records, Scores, ShadowEncoder
 from reticent.attacks.context import ProgressCallback
-from reticent.attacks.encoder import EncoderLira, EncoderMI, ShadowEncoder
 from reticent.attacks.encoder_views import KeptCosines, MaskedViews, StackedViews, Views
 from reticent.attacks.replayed_shadow import ReplayedShadow
 from reticent.attacks.shadow_models import random_halves

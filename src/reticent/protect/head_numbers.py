@@ -4,10 +4,9 @@ Two kinds of release rest on them: noise on the optimum (``recipes.weights``) an
 (``answers``).
 """
 
-import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -99,7 +98,7 @@ class CertifiedNumbers(HeadNumbers):
 
 def fields_of(head: HeadNumbers) -> dict[str, Any]:
     """The fields of a head's numbers alone."""
-    return {one.name: getattr(head, one.name) for one in dataclasses.fields(HeadNumbers)}
+    return {one.name: getattr(head, one.name) for one in fields(HeadNumbers)}
 
 
 def checked_head(values: Mapping[str, object]) -> dict[str, Any]:
@@ -171,7 +170,7 @@ class PublicNumbers(CertifiedNumbers):
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as they stand in a JSON file."""
-        return dataclasses.asdict(self) | {"shape": list(self.shape)}
+        return asdict(self) | {"shape": list(self.shape)}
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> Any:

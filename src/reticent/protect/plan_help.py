@@ -5,9 +5,8 @@ features: the signal N·μ/(C·√d) falls with their square root. Its part of t
 what ``--bound`` and the noise on an optimum follow from.
 """
 
-import dataclasses
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from reticent.data import Schema
@@ -131,5 +130,5 @@ def _fewer_columns(
 
 
 def _loss(situation: Situation, **change: Any) -> LossRange | None:
-    changed = dataclasses.replace(situation, **change)
+    changed = replace(situation, **change)
     return None if changed.delta == 0 else predicted_loss(changed)

@@ -6,11 +6,10 @@ other, and of other people side by side; only the user knows which it is. ``Term
 ``Terms.start`` carry it into claim, certificate and card.
 """
 
-import dataclasses
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Self
 
@@ -76,7 +75,7 @@ class UsedRelease:
                 f"guarantee of the {self.noun} must be that of its certificate, got another"
             )
         if self.guarantee.grade is Grade.PROVEN:
-            declared = dataclasses.replace(self.guarantee, grade=Grade.DECLARED)
+            declared = replace(self.guarantee, grade=Grade.DECLARED)
             object.__setattr__(self, "guarantee", declared)
 
     @classmethod

@@ -4,9 +4,8 @@ One run shows one draw of records, encoder and noise. Here the same settings mee
 test set, which holds none of the demonstration's digits.
 """
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reticent.data import Dataset, load
 from reticent.results.table import Table
@@ -47,9 +46,9 @@ def study(spec: Demonstrations, run: Run) -> Outcome:
 
 def _ended(spec: Demonstrations, images: Dataset, seed: int, jobs: int) -> before_after.Cell:
     """The strongest black-box attack before and after, and what the release costs."""
-    choices = dataclasses.replace(spec.demo.run, seed=seed, jobs=jobs)
-    encoder = dataclasses.replace(spec.demo.encoder, seed=seed)
-    demo = dataclasses.replace(spec.demo, run=choices, encoder=encoder)
+    choices = replace(spec.demo.run, seed=seed, jobs=jobs)
+    encoder = replace(spec.demo.encoder, seed=seed)
+    demo = replace(spec.demo, run=choices, encoder=encoder)
     prepared = Prepared(spec=demo, images=parts_of(images, demo))
     return before_after.before_and_after(
         prepared.data(demo.kind, lambda *_: None), choices, spec.epsilons, seed

@@ -6,9 +6,8 @@ or the only fraction of their column.
 """
 
 import csv
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,9 +109,9 @@ def audit_pair(
     settings = made_for(case.family, settings, rng)
     if schema is not None:
         writing = raw_records.written_as(schema, settings.writing)
-        settings = dataclasses.replace(settings, schema=schema, writing=writing)
+        settings = replace(settings, schema=schema, writing=writing)
     if audited.tame:
-        settings = dataclasses.replace(settings, bound=1.0, epsilon=1.0)
+        settings = replace(settings, bound=1.0, epsilon=1.0)
     noise_share = float(rng.choice([0.0, 0.0, 0.01, 1.0]))
     with partial_folder("reticent-") as folder:
         path = Path(folder) / f"table.{combination.format}"
@@ -135,9 +134,9 @@ def audit_pair(
     if audited.tame and all(ONE_REFUSED in problem for problem in outcome.problems):
         # What else a job does may end it, which its guarantees list under stated: no release came.
         refused = outcome.problems[0] if outcome.problems else outcome.refused
-        outcome = dataclasses.replace(outcome, problems=(), refused=refused)
+        outcome = replace(outcome, problems=(), refused=refused)
     if audited.hostile and outcome.refused is None and outcome.holds:
-        outcome = dataclasses.replace(outcome, problems=("a way around the noise is not refused",))
+        outcome = replace(outcome, problems=("a way around the noise is not refused",))
     return AuditedPair(combination=combination, number=number, family=case.family, outcome=outcome)
 
 
