@@ -27,8 +27,6 @@ class EndToEnd:
     pairs: int = 20
     command_pairs: int = 20
     """By the command line ``protect``."""
-    further_pairs: int = 4
-    """Of further ways on texts, estimators and commands: seconds a pair."""
     job_pairs: int = 1
     """Of the command ``run``, attacks included."""
     limit: float = 30.0
@@ -72,7 +70,7 @@ def study(spec: EndToEnd, run: Run) -> Outcome:
     run.steps.plan(len(combinations(every)))
     for name, audited in every.items():  # one at a time: what is done stays done after a stop
         asked = combinations({name: audited})
-        tasks = [(combination, *_effort(name, audited, spec)) for combination in asked]
+        tasks = [(combination, *_effort(name, spec)) for combination in asked]
         compute = partial(map_tasks, _audited, tasks, jobs=run.jobs)
         cells |= dict(zip(asked, run.cell((spec, name), compute, steps=len(asked)), strict=True))
     return Outcome(specifications=(spec,), tables=(_table(cells), _formats(cells)))
@@ -89,12 +87,10 @@ def _asked(spec: EndToEnd) -> dict[str, Audited]:
     }
 
 
-def _effort(name: str, audited: Audited, spec: EndToEnd) -> tuple[int, float]:
+def _effort(name: str, spec: EndToEnd) -> tuple[int, float]:
     """Pairs of one combination, and the seconds that one release may take."""
     if name in WHOLE_JOB:
         return spec.job_pairs, spec.job_limit
-    if audited.texts and ("arrays" in name or "(command)" in name):
-        return spec.further_pairs, spec.limit
     return spec.command_pairs if "(command)" in name else spec.pairs, spec.limit
 
 
