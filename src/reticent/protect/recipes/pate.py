@@ -239,20 +239,20 @@ def _factor(system: Floats, penalty: float) -> None:
 
 
 @compiled
-def _substitute(factor: Floats, solution: Floats) -> None:
-    """(factor factorᵀ)⁻¹ solution, over ``solution``; each sum in one order."""
-    size = len(solution)
-    for c in range(solution.shape[1]):
+def _substitute(factor: Floats, rhs: Floats) -> None:
+    """(factor factorᵀ)⁻¹ rhs, over ``rhs``; each sum in one order."""
+    size = len(rhs)
+    for c in range(rhs.shape[1]):
         for i in range(size):
-            total = solution[i, c]
+            total = rhs[i, c]
             for k in range(i):
-                total -= factor[i, k] * solution[k, c]
-            solution[i, c] = total / factor[i, i]
+                total -= factor[i, k] * rhs[k, c]
+            rhs[i, c] = total / factor[i, i]
         for i in range(size - 1, -1, -1):
-            total = solution[i, c]
+            total = rhs[i, c]
             for k in range(i + 1, size):
-                total -= factor[k, i] * solution[k, c]
-            solution[i, c] = total / factor[i, i]
+                total -= factor[k, i] * rhs[k, c]
+            rhs[i, c] = total / factor[i, i]
 
 
 @compiled
