@@ -73,16 +73,16 @@ def partial_folder(prefix: str, *, within: Path | None = None) -> Iterator[Path]
 
 def clear_partial(parent: Path, prefix: str) -> None:
     """Remove the user's partial files and folders of that prefix which nobody writes any more."""
-    for found in _partial_ones(parent, prefix):
+    for path in _partial_ones(parent, prefix):
         with contextlib.suppress(OSError):  # it is locked, just gone, or another's
-            if found.lstat().st_uid != os.getuid() or found.is_symlink():
+            if path.lstat().st_uid != os.getuid() or path.is_symlink():
                 continue
-            access = os.O_RDONLY if found.is_dir() else os.O_RDWR
-            with _locked(os.open(found, access | os.O_NOFOLLOW), wait=False):
-                if found.is_dir():
-                    shutil.rmtree(found, ignore_errors=True)
+            access = os.O_RDONLY if path.is_dir() else os.O_RDWR
+            with _locked(os.open(path, access | os.O_NOFOLLOW), wait=False):
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
                 else:
-                    found.unlink()
+                    path.unlink()
 
 
 def clear_unfinished() -> None:
@@ -124,8 +124,8 @@ def existing_file(path: Path, *, role: str = "") -> Path:
         reason = getattr(error, "strerror", None) or "no name of a file"
         raise InputError(f"{what} must be a file that can be read, got: {reason}") from None
     if not stat.S_ISREG(mode):
-        found = "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
-        raise InputError(f"{what} must be a file, got {found}")
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
+        raise InputError(f"{what} must be a file, got {kind}")
     return path
 
 
@@ -165,9 +165,9 @@ def folder_for(path: Path) -> Iterator[Path]:
 def _partial_ones(parent: Path, prefix: str) -> list[Path]:
     try:
         return [
-            found
-            for found in parent.iterdir()
-            if found.name.startswith(prefix) and found.name.endswith(_PARTIAL)
+            path
+            for path in parent.iterdir()
+            if path.name.startswith(prefix) and path.name.endswith(_PARTIAL)
         ]
     except OSError:  # the folder is not there, or shows its files to nobody
         return []

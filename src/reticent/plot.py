@@ -125,10 +125,10 @@ def _document(results: Any) -> Results:
     if isinstance(results, (str, PathLike)):
         path = Path(fspath(results))
         return read_results(path / "results.json" if path.is_dir() else path)
-    found = getattr(results, "results", results)
-    if not isinstance(found, Results):
+    run_results = getattr(results, "results", results)
+    if not isinstance(run_results, Results):
         raise InputError(f"results must be those of a run, got {describe(type(results))}")
-    return found
+    return run_results
 
 
 def need_matplotlib() -> None:

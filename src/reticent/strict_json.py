@@ -75,10 +75,12 @@ def safetensors_metadata(content: bytes, *, source: str) -> dict[str, str]:
     if not 2 <= length <= min(len(content) - 8, MOST_BYTES):
         raise InputError(f"{source} must be a whole safetensors file, got another")
     header = parsed_object(content[8 : 8 + length], source=f"the header of {source}")
-    found = header.get("__metadata__") or {}
-    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+    metadata = header.get("__metadata__") or {}
+    if not isinstance(metadata, dict) or not all(
+        isinstance(text, str) for text in metadata.values()
+    ):
         raise InputError(f"the header of {source} must hold texts as metadata, got others")
-    return found
+    return metadata
 
 
 class _Reading:
@@ -104,10 +106,10 @@ class _Reading:
         raise InputError(f"{self._source} must hold finite numbers, got {name}")
 
     def distinct(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
             raise InputError(f"{self._source} must name each field once, got one twice")
-        return found
+        return fields
 
     def refuse_deep(self, value: Any) -> None:
         level = [value] if isinstance(value, (list, dict)) else []

@@ -155,20 +155,20 @@ def _claim(results: Results | TaskResults) -> dict[str, Any]:
 def _measured(results: Results | TaskResults) -> dict[str, float]:
     from reticent.results.task_results import TaskResults
 
-    said = results.conclusion
-    found = {
-        "attack_auc": said.after.value,
-        "attack_auc_unprotected": said.before.value,
-        "attack_auc_allowed": said.allowed,
+    conclusion = results.conclusion
+    metrics = {
+        "attack_auc": conclusion.after.value,
+        "attack_auc_unprotected": conclusion.before.value,
+        "attack_auc_allowed": conclusion.allowed,
         "utility_loss": results.recommended.loss.value,
     }
     if isinstance(results, TaskResults):
         pairs = zip(results.unprotected.measures, results.recommended.measures, strict=True)
         for before, after in pairs:
             name = _key(after.words)
-            found |= {name: after.figure.value, f"{name}_unprotected": before.figure.value}
-        return found
-    return found | {
+            metrics |= {name: after.figure.value, f"{name}_unprotected": before.figure.value}
+        return metrics
+    return metrics | {
         "accuracy": results.recommended.accuracy.value,
         "accuracy_unprotected": results.unprotected.accuracy.value,
     }

@@ -224,4 +224,4 @@ def _beyond_exact(array: Array) -> bool:
 
 def _not_finite(array: Floats) -> str:
     kinds = {"NaN": np.isnan(array).any(), "infinity": np.isinf(array).any()}
-    return " and ".join(kind for kind, found in kinds.items() if found)
+    return " and ".join(kind for kind, is_there in kinds.items() if is_there)

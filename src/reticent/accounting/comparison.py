@@ -71,8 +71,8 @@ def calibrate_noise_by(
     relation = as_relation(relation)
 
     def measure(noise: float) -> float:
-        found = _one(name, event_of(noise), relation, delta).epsilon
-        return math.inf if found is None else found
+        measured_epsilon = _one(name, event_of(noise), relation, delta).epsilon
+        return math.inf if measured_epsilon is None else measured_epsilon
 
     return calibration.least_noise(measure, target)
 

@@ -149,5 +149,5 @@ def _is_head(model: Any) -> bool:
 
 
 def _is_means(model: Any) -> bool:
-    told = model.recipe.released_means(model.tensors) if isinstance(model, Release) else None
-    return told is not None and told.bound is None
+    means = model.recipe.released_means(model.tensors) if isinstance(model, Release) else None
+    return means is not None and means.bound is None

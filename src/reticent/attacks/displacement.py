@@ -112,14 +112,14 @@ class DisplacementAttack(Attack[Any]):
         values = self._values(target, records)
         if self._shadows is None:
             return Scores(attack=self.name, threat=self.threat, values=values)
-        threshold, reached = self._calibrated
+        threshold, precision_reached = self._calibrated
         missed = f"precision {self._precision} was not reached on the shadows: nobody is named"
         return Scores(
             attack=self.name,
             threat=self.threat,
             values=values - threshold,
             decides_at=0.0,
-            notes=() if reached else (missed,),
+            notes=() if precision_reached else (missed,),
         )
 
     def displacement(self, target: Any) -> Displacement:

@@ -35,10 +35,10 @@ class LabelAttack(ScoreAttack):
 
     def _values(self, target: Target, records: Records) -> Floats:
         labels = records.among(target.classes)
-        right = target.labels(records.inputs) == labels
+        correct = target.labels(records.inputs) == labels
         distances = np.zeros(len(records))
-        if right.any():
-            distances[right] = self._strengths(target, records.inputs[right], labels[right])
+        if correct.any():
+            distances[correct] = self._strengths(target, records.inputs[correct], labels[correct])
         return distances
 
     @abstractmethod

@@ -193,9 +193,9 @@ def normal_fits(others: Floats, chosen: Flags, *, fixed: bool) -> tuple[Floats, 
     return middle, np.maximum(spread, _SMALLEST_SPREAD)
 
 
-def _squares(values: Floats, kept: Flags, around: Floats) -> Floats:
+def _squares(values: Floats, kept: Flags, centres: Floats) -> Floats:
     """The sum of each row's squared distances."""
-    distances = np.where(kept, values - around[:, None], 0.0)
+    distances = np.where(kept, values - centres[:, None], 0.0)
     return np.asarray(np.einsum("nk,nk->n", distances, distances))
 
 

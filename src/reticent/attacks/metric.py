@@ -90,8 +90,8 @@ def negative_modified_entropy(logits: Floats, labels: Integers) -> Floats:
     """(1 − p_y) log p_y + Σ_{j≠y} p_j log(1 − p_j): 0 for a sure and right answer."""
     logarithms, complements = _log_pairs(logits)
     terms = special.softmax(logits, axis=1) * complements
-    right = np.exp(complements) * logarithms
-    np.put_along_axis(terms, labels[:, None], _of_label(right, labels)[:, None], axis=1)
+    label_terms = np.exp(complements) * logarithms
+    np.put_along_axis(terms, labels[:, None], _of_label(label_terms, labels)[:, None], axis=1)
     return np.asarray(terms.sum(axis=1))
 
 

@@ -119,15 +119,15 @@ class OutputShadows:
 
         The shadow that saw the other half would give the answer away: both leave.
         """
-        found = []
+        shadow_scores = []
         for place in range(0, 2 * _SHADOW_TARGETS, 2):
             own = self.outcomes[place]
             values = {
                 LOSS: records.log_likelihoods(own),
                 LIRA: self.ratios(own, left_out=(place, place + 1)),
             }
-            found.append((values, self.inside[place]))
-        return found
+            shadow_scores.append((values, self.inside[place]))
+        return shadow_scores
 
 
 def loss_scores(model: Any, records: OutputRecords) -> attack.Scores:

@@ -162,31 +162,31 @@ def _seen(target: Any, population: Records) -> _Seen:
     if isinstance(target, Means):
         return _Seen(means=target, rows=_plain)
     released = getattr(target, "released_", target)
-    told = None
+    means = None
     if isinstance(released, Release):
-        told = released.recipe.released_means(released.tensors)
-    if told is None:
+        means = released.recipe.released_means(released.tensors)
+    if means is None:
         raise InputError(
             "target must be Means, a released mean or released class means, got"
             f" {type(target).__name__}"
         )
-    bound = told.bound
+    bound = means.bound
     if bound is None:
-        return _seen_by_class(told, released.classes_, population)
+        return _seen_by_class(means, released.classes_, population)
     return _Seen(
-        means=Means(values=told.values), rows=lambda inputs: clip_rows(_plain(inputs), bound)
+        means=Means(values=means.values), rows=lambda inputs: clip_rows(_plain(inputs), bound)
     )
 
 
-def _seen_by_class(told: ReleasedMeans, classes: Array, population: Records) -> _Seen:
+def _seen_by_class(means: ReleasedMeans, classes: Array, population: Records) -> _Seen:
     """Class means of unit rows, times an unknown factor.
 
     The noisy mean that rows were centred by is not published; the population's takes its place.
     """
     unit = scale_rows(_plain(population.inputs), 1.0)
-    centre = unit.mean(axis=0) if told.centred else np.zeros(unit.shape[1])
+    centre = unit.mean(axis=0) if means.centred else np.zeros(unit.shape[1])
     return _Seen(
-        means=Means(values=told.values, classes=classes),
+        means=Means(values=means.values, classes=classes),
         rows=lambda inputs: scale_rows(scale_rows(_plain(inputs), 1.0) - centre, 1.0),
         scale_known=False,
     )

@@ -112,8 +112,10 @@ class InfluenceMap:
     def _epsilon(self, l1: float, l2: float, delta: float) -> float:
         if not l2 > 0:  # the record changes nothing
             return 0.0
-        moved = Sensitivity(l1=float(l1), l2=float(l2), source="one record's own change")
-        return type(self.noise)(scale=self.noise.scale, sensitivity=moved).epsilon(delta=delta)
+        sensitivity = Sensitivity(l1=float(l1), l2=float(l2), source="one record's own change")
+        return type(self.noise)(scale=self.noise.scale, sensitivity=sensitivity).epsilon(
+            delta=delta
+        )
 
 
 class ReleasedWeightsAttack(Attack[Release]):
@@ -166,8 +168,8 @@ class ReleasedWeightsAttack(Attack[Release]):
         """How far each record moves the released coordinates."""
         l1, l2 = np.empty(len(records)), np.empty(len(records))
         for rows, pair in self._pairs(target, records):
-            moved = pair.present - pair.absent
-            l1[rows], l2[rows] = np.abs(moved).sum(axis=1), np.linalg.norm(moved, axis=1)
+            shifts = pair.present - pair.absent
+            l1[rows], l2[rows] = np.abs(shifts).sum(axis=1), np.linalg.norm(shifts, axis=1)
         return InfluenceMap(noise=noise_of(target), l1=l1, l2=l2, known=self._places(records) >= 0)
 
     def _pairs(self, target: Release, records: Records) -> Iterator[tuple[Integers, Worlds]]:
@@ -177,20 +179,24 @@ class ReleasedWeightsAttack(Attack[Release]):
         full = neighbours.coordinates.ravel()
         inside, outside = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
         if len(inside):
-            for rows, moved in _parts(inside, neighbours.without(places[inside])):
+            for rows, shifts in _parts(inside, neighbours.without(places[inside])):
                 yield (
                     rows,
                     Worlds(
-                        absent=full + moved, present=np.broadcast_to(full, moved.shape), noise=noise
+                        absent=full + shifts,
+                        present=np.broadcast_to(full, shifts.shape),
+                        noise=noise,
                     ),
                 )
         if len(outside):
             added = records.take(outside)
-            for rows, moved in _parts(outside, neighbours.with_each(added.inputs, added.labels)):
+            for rows, shifts in _parts(outside, neighbours.with_each(added.inputs, added.labels)):
                 yield (
                     rows,
                     Worlds(
-                        absent=np.broadcast_to(full, moved.shape), present=full + moved, noise=noise
+                        absent=np.broadcast_to(full, shifts.shape),
+                        present=full + shifts,
+                        noise=noise,
                     ),
                 )
 
@@ -240,11 +246,11 @@ def convex_head_of(target: Release, class_weight: Mapping[Any, float] | None = N
     return head
 
 
-def _parts(rows: Integers, found: Differences) -> Iterator[tuple[Integers, Floats]]:
+def _parts(rows: Integers, differences: Differences) -> Iterator[tuple[Integers, Floats]]:
     """A few heads at a time as flat coordinates: they are kept in half the memory."""
-    for start in range(0, len(found), HEADS):
+    for start in range(0, len(differences), HEADS):
         chosen = slice(start, start + HEADS)
-        part = Differences(relative=found.relative[chosen], errors=found.errors[chosen])
+        part = Differences(relative=differences.relative[chosen], errors=differences.errors[chosen])
         yield rows[chosen], part.coordinates.reshape(len(part), -1)
 
 

@@ -164,9 +164,10 @@ def _offline_aucs(others: Floats, saw: Flags, turn: int, tried: Sequence[float])
             f" shadows, shadow {turn} of {len(others)} has none of one kind: use more shadows"
         )
     own = special.log_expit(others[turn, usable])
-    around, inside = others[np.ix_(rest, usable)], saw[np.ix_(rest, usable)]
+    rest_logits, inside = others[np.ix_(rest, usable)], saw[np.ix_(rest, usable)]
     return [
-        _auc(own - log_expected(around, inside, a=a, online=False), member=member) for a in tried
+        _auc(own - log_expected(rest_logits, inside, a=a, online=False), member=member)
+        for a in tried
     ]
 
 

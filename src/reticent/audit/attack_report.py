@@ -291,13 +291,13 @@ def write_scores(
 def _table(
     scores: list[Scores], labels: ArrayLike | None, members: ArrayLike | None
 ) -> dict[str, list[Any]]:
-    if not scores or len({len(found) for found in scores}) > 1:
+    if not scores or len({len(attack_scores) for attack_scores in scores}) > 1:
         raise InputError("scores must be of one or more attacks on the same records")
     records, attacks = len(scores[0]), len(scores)
     table = {
-        "attack": [found.attack for found in scores for _ in range(records)],
+        "attack": [attack_scores.attack for attack_scores in scores for _ in range(records)],
         "row": list(range(records)) * attacks,
-        "score": np.concatenate([found.values for found in scores]).tolist(),
+        "score": np.concatenate([attack_scores.values for attack_scores in scores]).tolist(),
     }
     for name, given in (("label", labels), ("member", members)):
         if given is not None:

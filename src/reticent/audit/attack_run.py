@@ -156,12 +156,12 @@ def attack_model(  # noqa: PLR0913 - the target, what is known of it, and how it
     return checked_blindly(attacked(known, asked, inside), seed=asked.seed)
 
 
-def checked_blindly(found: Attacked, *, seed: int = 0) -> Attacked:
+def checked_blindly(attack_run: Attacked, *, seed: int = 0) -> Attacked:
     """With the check whether its members and others are records of one kind, first in its notes."""
-    blind = blind_check(found.records, found.inside, seed=seed)
+    blind = blind_check(attack_run.records, attack_run.inside, seed=seed)
     if blind is None:
-        return found
-    return replace(found, blind=blind, notes=(str(blind), *found.notes))
+        return attack_run
+    return replace(attack_run, blind=blind, notes=(str(blind), *attack_run.notes))
 
 
 def adversary(  # noqa: PLR0913 - as for attack_model
@@ -204,8 +204,8 @@ def attacked(known: AttackContext, plan: AttackPlan, inside: Flags) -> Attacked:
     each = corrected(plan.confidence, len(scores))
     return Attacked(
         reports={
-            name: measured_attack(found, inside, confidence=each, seed=plan.seed)
-            for name, found in scores.items()
+            name: measured_attack(attack_scores, inside, confidence=each, seed=plan.seed)
+            for name, attack_scores in scores.items()
         },
         scores=scores,
         records=known.records,

@@ -118,5 +118,5 @@ def _scores(rows: Floats, members: Flags, asked: Floats) -> Floats:
         warnings.simplefilter("ignore", ConvergenceWarning)
         linear.fit(rows, members)
     trees.fit(rows[:, kept], members)
-    found = linear.decision_function(asked), trees.decision_function(asked[:, kept])
-    return np.asarray(sum(score / (score.std() + 1e-300) for score in found))
+    scores = linear.decision_function(asked), trees.decision_function(asked[:, kept])
+    return np.asarray(sum(score / (score.std() + 1e-300) for score in scores))

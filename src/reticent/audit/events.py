@@ -95,8 +95,8 @@ def reached_by_logistic(outputs: Floats, answer: float, scale: float) -> Flags:
     asked = np.rint(2.0**_BITS * special.expit((outputs - answer) / scale))
     nearby = asked[:, None] + np.arange(-_NEARBY, _NEARBY + 1)
     u = np.clip(nearby, 1.0, 2.0**_BITS - 1) / 2.0**_BITS
-    reached = answer + scale * np.log(u / (1 - u)) == outputs[:, None]
-    return np.asarray(reached.any(axis=1))
+    matches = answer + scale * np.log(u / (1 - u)) == outputs[:, None]
+    return np.asarray(matches.any(axis=1))
 
 
 _COORDINATES: Final = 8
@@ -243,8 +243,8 @@ def _differing(values: Floats, other: Flags) -> Integers:
     one, two = (np.nan_to_num(values[side]) for side in (~other, other))
     spreads = one.std(axis=0), two.std(axis=0)
     scale = np.maximum(*spreads)
-    moved = np.maximum(np.abs(two.mean(axis=0) - one.mean(axis=0)), np.abs(np.subtract(*spreads)))
-    distance = moved / np.where(scale > 0, scale, 1.0)
+    shift = np.maximum(np.abs(two.mean(axis=0) - one.mean(axis=0)), np.abs(np.subtract(*spreads)))
+    distance = shift / np.where(scale > 0, scale, 1.0)
     return np.sort(np.argsort(-distance, kind="stable")[:_COORDINATES])
 
 

@@ -34,13 +34,13 @@ def drawn(
     progress: Progress | None,
 ) -> tuple[Sequence[Any], Sequence[Any]]:
     """So many outputs on each of both inputs."""
-    tell = progress or (lambda _done, _all: None)
+    report_progress = progress or (lambda _done, _all: None)
     if many is not None:
         stacks = []
         for done, data in enumerate(inputs, start=1):
             # In one call, so that a generator that is seeded in it does not repeat itself.
             stacks.append(_stack(many(data, runs), runs))
-            tell(done * runs, 2 * runs)
+            report_progress(done * runs, 2 * runs)
         return stacks[0], stacks[1]
     assert mechanism is not None
     outputs: tuple[list[Any], list[Any]] = ([], [])
@@ -51,7 +51,7 @@ def drawn(
         if run == 1:
             _bounded(np.size(outputs[0][0]), runs)
         if run % step == 0 or run == runs:
-            tell(2 * run, 2 * runs)
+            report_progress(2 * run, 2 * runs)
     return outputs
 
 

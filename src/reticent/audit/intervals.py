@@ -104,7 +104,7 @@ def lowest_difference(first: Share, second: Share, tail: float) -> float:
 
 def is_rejected(difference: float, first: Share, second: Share, tail: float) -> bool:
     """Whether all pairs of this difference are, in favour of a larger one."""
-    alone, together = tail * _APART / 2, tail * (1 - _APART)
+    alone, combined = tail * _APART / 2, tail * (1 - _APART)
     start = max(0.0, -difference, first.low(alone) - difference)
     end = min(1.0, 1 - difference, second.high(alone))
     if start > end:
@@ -115,15 +115,15 @@ def is_rejected(difference: float, first: Share, second: Share, tail: float) -> 
         (first.so_many(of_first), of_first * (1 - of_first) / first.of),
         (second.so_few(of_second), of_second * (1 - of_second) / second.of),
     )
-    return not bool((sums >= special.ndtri(together)).any())
+    return not bool((sums >= special.ndtri(combined)).any())
 
 
 def _stouffer(*tests: tuple[Floats, Floats]) -> Floats:
     """From p-values and variances; a test of no variance says nothing."""
     total = np.zeros_like(tests[0][0])
     for values, variances in tests:
-        moved = np.sqrt(variances) > 0
-        total[moved] += np.sqrt(variances[moved]) * special.ndtri(values[moved])
+        informative = np.sqrt(variances) > 0
+        total[informative] += np.sqrt(variances[informative]) * special.ndtri(values[informative])
     weight = np.sqrt(tests[0][1] + tests[1][1])
     return np.divide(total, weight, out=np.full_like(total, np.inf), where=weight > 0)
 

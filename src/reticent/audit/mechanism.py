@@ -239,10 +239,10 @@ class _Event(NamedTuple):
             runs_with=len(other),
         )
 
-    def described(self, found: ErrorCounts) -> str:
+    def described(self, counts: ErrorCounts) -> str:
         """What it looks at, and how often it happened."""
-        on_one = found.false_positives / found.runs_without
-        on_other = 1 - found.false_negatives / found.runs_with
+        on_one = counts.false_positives / counts.runs_without
+        on_other = 1 - counts.false_negatives / counts.runs_with
         never = on_one == on_other == 0
         if never or (1 - on_one) * on_one > on_other * (1 - on_other):  # its absence tells more
             on_one, on_other = 1 - on_one, 1 - on_other

@@ -181,10 +181,12 @@ def balanced_accuracy(
     return balanced(advantage)
 
 
-def balanced(found: Measured) -> Measured:
+def balanced(advantage: Measured) -> Measured:
     """The balanced accuracy that a leakage amounts to."""
-    value, low, high = ((1 + number) / 2 for number in (found.value, found.low, found.high))
-    return Measured(value=value, low=low, high=high, confidence=found.confidence)
+    value, low, high = (
+        (1 + number) / 2 for number in (advantage.value, advantage.low, advantage.high)
+    )
+    return Measured(value=value, low=low, high=high, confidence=advantage.confidence)
 
 
 def precision(

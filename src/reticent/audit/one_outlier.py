@@ -143,9 +143,9 @@ def _missing_seed(place: int, pairs: int, seed: int) -> int:
 def _worlds(solver: LeaveOneOut, outlier: int) -> WorstPair:
     """The data without an ordinary record, and without the outlier: neighbours by replacement."""
     full = solver.coordinates.ravel()
-    moved = solver.without([0, outlier]).coordinates.reshape(2, -1)
+    shifts = solver.without([0, outlier]).coordinates.reshape(2, -1)
     return WorstPair(
-        absent=full + moved[1],
-        present=full + moved[0],
+        absent=full + shifts[1],
+        present=full + shifts[0],
         kind="without the outlier, and without another record",
     )

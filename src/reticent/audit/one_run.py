@@ -169,15 +169,15 @@ def excludes_mu(counts: lower_bound.GuessCounts, mu: float, beta: float) -> bool
     guesses than were made (their Algorithm 3).
     """
     canaries, guesses, correct = counts.canaries, counts.guesses, counts.correct
-    right, wrong = beta * correct / canaries, beta * (guesses - correct) / canaries
+    correct_rate, wrong = beta * correct / canaries, beta * (guesses - correct) / canaries
     made = guesses / canaries
     for fewest in range(correct - 1, -1, -1):
-        if right + wrong > made:
+        if correct_rate + wrong > made:
             return True
-        forced = max(wrong, _below(_NORMAL.inv_cdf(right) - mu)) if right < 1 else 1.0
-        right = min(1.0, right + fewest / (guesses - fewest) * (forced - wrong))
+        forced = max(wrong, _below(_NORMAL.inv_cdf(correct_rate) - mu)) if correct_rate < 1 else 1.0
+        correct_rate = min(1.0, correct_rate + fewest / (guesses - fewest) * (forced - wrong))
         wrong = forced
-    return right + wrong > made
+    return correct_rate + wrong > made
 
 
 def _below(x: float) -> float:

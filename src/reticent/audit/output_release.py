@@ -103,8 +103,8 @@ class SigmoidAudit:
 
     def _pairs(self) -> Iterator[pairs.WorstPair]:
         full = self._solved(self.world)
-        moved = moved_most(self.released, *self.world)
-        ordered = sorted(self.groups, key=lambda group: -float(moved[group].sum()))
+        shifts = moved_most(self.released, *self.world)
+        ordered = sorted(self.groups, key=lambda group: -float(shifts[group].sum()))
         replaced = self.released.guarantee.relation is Relation.REPLACE_ONE
         each = self.released.terms.max_records_per_person
         unit = "a record" if each is None else "all records of a person"

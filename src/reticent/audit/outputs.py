@@ -104,9 +104,9 @@ def _partly_numbers(one: Sequence[Any], other: Sequence[Any]) -> list[Array] | N
     return rows if any(np.isfinite(side).any() for side in rows) else None
 
 
-def _refuse_nan(found: Iterable[object]) -> None:
+def _refuse_nan(nan_flags: Iterable[object]) -> None:
     """A NaN is not equal to itself, so nobody can count how often it comes out."""
-    if any(found):
+    if any(nan_flags):
         raise InputError(
             "outputs must not be NaN, got one; return None or a text where there is no number"
         )

@@ -139,18 +139,18 @@ def _refuse_other_tables(released: Release, X: ArrayLike, y: ArrayLike) -> None:
 
 def _furthest(changes: pairs.Changed, full: Floats, replaced: bool) -> pairs.WorstPair:
     """One neighbour and the full head; under replace-one, two neighbours of equal size."""
-    moved = changes.moved
+    shifts = changes.moved
     if not replaced:
-        furthest = int(np.linalg.norm(moved, axis=1).argmax())
+        furthest = int(np.linalg.norm(shifts, axis=1).argmax())
         kind = f"{changes.done}, and {changes.undone}"
-        return pairs.WorstPair(absent=full, present=full + moved[furthest], kind=kind)
-    squares = (moved**2).sum(axis=1)
-    distances = squares[:, None] + squares[None, :] - 2 * moved @ moved.T
+        return pairs.WorstPair(absent=full, present=full + shifts[furthest], kind=kind)
+    squares = (shifts**2).sum(axis=1)
+    distances = squares[:, None] + squares[None, :] - 2 * shifts @ shifts.T
     equal = changes.sizes[:, None] == changes.sizes[None, :]
     furthest = int(np.where(equal, distances, -np.inf).argmax())
     one, other = np.unravel_index(furthest, distances.shape)
     kind = f"{changes.done}, and {changes.instead}"
-    return pairs.WorstPair(absent=full + moved[one], present=full + moved[other], kind=kind)
+    return pairs.WorstPair(absent=full + shifts[one], present=full + shifts[other], kind=kind)
 
 
 class ClaimAudit(Protocol):
@@ -235,9 +235,9 @@ def audit_together(
     if not claims:
         raise InputError("claims must be one or more to be audited, got none")
     each = lower_bound.divided(lower_bound.checked_beta(beta), len(claims))
-    told = None if progress is None else lambda done: progress(done, len(claims))
-    found = map_tasks(partial(_audited_at, each), claims.values(), jobs=jobs, on_done=told)
-    return ClaimsAudit(audits=dict(zip(claims, found, strict=True)), beta=beta)
+    on_done = None if progress is None else lambda done: progress(done, len(claims))
+    audits = map_tasks(partial(_audited_at, each), claims.values(), jobs=jobs, on_done=on_done)
+    return ClaimsAudit(audits=dict(zip(claims, audits, strict=True)), beta=beta)
 
 
 def _audited_at(beta: float, audit: AuditAt) -> ClaimAudit:

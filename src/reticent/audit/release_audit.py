@@ -171,8 +171,8 @@ def _norms(noise: AdditiveMechanism, pairs: PairNorms) -> Floats:
 def _epsilon(noise: AdditiveMechanism, norm: float, delta: float) -> float:
     if not norm > 0:
         return 0.0
-    moved = Sensitivity(l1=norm, l2=norm, source="one pair's own distance")
-    return type(noise)(scale=noise.scale, sensitivity=moved).epsilon(delta=delta)
+    sensitivity = Sensitivity(l1=norm, l2=norm, source="one pair's own distance")
+    return type(noise)(scale=noise.scale, sensitivity=sensitivity).epsilon(delta=delta)
 
 
 class Verdict(ABC):

@@ -61,9 +61,9 @@ def audit_files(
 
     Everything is opened before the first audit begins.
     """
-    claims = {name: _audit_of(name, found, read, effort) for name, found in releases.items()}
-    told = None if effort.jobs == 1 else effort.progress  # of one release runs are told of
-    return audit_together(claims, beta=beta, jobs=effort.jobs, progress=told)
+    claims = {name: _audit_of(name, release, read, effort) for name, release in releases.items()}
+    progress = None if effort.jobs == 1 else effort.progress  # of one release runs are told of
+    return audit_together(claims, beta=beta, jobs=effort.jobs, progress=progress)
 
 
 def _audit_of(name: str, released: Release, read: Read, effort: Effort) -> AuditAt:

@@ -133,14 +133,14 @@ def _measured(
     if not kept:
         return ()
     p_values = [_p_value(*sides) for _, _, sides in kept]
-    together = 1 - (1 - level) / len(kept)
+    simultaneous_level = 1 - (1 - level) / len(kept)
     return tuple(
         Slice(
             by=kind,
             name=name,
             members=len(sides[0]),
             others=len(sides[1]),
-            auc=auc(*sides, confidence=together),
+            auc=auc(*sides, confidence=simultaneous_level),
             p_value=p_value,
             corrected=float(corrected),
             leaks=bool(corrected <= 1 - level),

@@ -85,10 +85,10 @@ class PairedRun(NamedTuple):
 
     def epsilon(self, relation: Relation, delta: float) -> float:
         """The ε at δ of noisy sums at these distances; rounded up."""
-        moved = [(one, part.rate, at) for part in self.shifts for one, at in part.noises()]
-        if not moved:
+        noisy_sums = [(one, part.rate, at) for part in self.shifts for one, at in part.noises()]
+        if not noisy_sums:
             return 0.0
-        noises, rates, samples = map(list, zip(*moved, strict=True))
+        noises, rates, samples = map(list, zip(*noisy_sums, strict=True))
         return noise_scales.composed_epsilon_of(
             noises, relation=relation, delta=delta, rates=rates, samples=samples
         )

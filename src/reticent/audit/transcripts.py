@@ -207,7 +207,7 @@ def _arms(
     worlds: tuple[Replay, Replay],
     runs: int,
     draw: noisy_query.NoiseFunction,
-    tell: Progress,
+    progress: Progress,
     own_rows: tuple[frozenset[bytes], frozenset[bytes]],
 ) -> tuple[list[PairedRun], list[PairedRun]]:
     """Runs in either world, in turns."""
@@ -215,7 +215,7 @@ def _arms(
     for run in range(1, runs + 1):
         for arm, (own, other), rows in zip(arms, (worlds, worlds[::-1]), own_rows, strict=True):
             arm.append(run_pair(own, other, draw, rows))
-        tell(run, runs)
+        progress(run, runs)
     return arms
 
 

@@ -248,11 +248,11 @@ def _accuracies(answers: Sequence[FrozenAnswers], y: Array) -> Scores:
     for labels in (y, *answered):
         if labels.ndim != 1:
             raise InputError(f"accuracy takes one label per record, got shape {labels.shape}")
-    right = np.array([labels == y for labels in answered], dtype=np.float64)
+    correct = np.array([labels == y for labels in answered], dtype=np.float64)
 
     def accuracies(rows: Integers) -> Floats:
         times = np.bincount(rows, minlength=len(y)).astype(np.float64)
-        return np.asarray(right @ times / len(rows))
+        return np.asarray(correct @ times / len(rows))
 
     return accuracies
 

@@ -75,12 +75,12 @@ class SoftmaxAnswers:
 
     def coordinates(self) -> Sensitivity:
         """The C − 1 coordinates V h in the basis of the zero-sum space: L2 ≤ B, L1 ≤ B√(C−1)."""
-        moved = self._moved() + 2 * self._coordinates_off()
+        shift = self._moved() + 2 * self._coordinates_off()
         return self._minted(
             f"the {self.classes - 1} zero-sum coordinates of one query",
-            l1=math.sqrt(self.classes - 1) * moved,
-            l2=moved,
-            linf=moved,
+            l1=math.sqrt(self.classes - 1) * shift,
+            l2=shift,
+            linf=shift,
         )
 
     def _minted(self, what: str, *, l1: float, l2: float, linf: float) -> Sensitivity:

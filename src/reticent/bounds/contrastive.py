@@ -135,13 +135,13 @@ def clipped_similarity_sum(
     >>> round(clipped_similarity_sum(clip=1.0, temperature=1.0, images=128, size=1000).l2, 1)
     36.0
     """
-    moved = clipped_similarities(
+    shift = clipped_similarities(
         clip=clip, temperature=temperature, images=images, relation=Relation.REPLACE_ONE, views=2
     ).l2
-    assert moved is not None
+    assert shift is not None
     views = 2 * images
     steps = 4 * (views**2 + 4 * views + 64 + 16 / temperature) * 2.0**-53
-    l2 = up(moved + 4 * views * clip / temperature * steps / (1 - steps))
+    l2 = up(shift + 4 * views * clip / temperature * steps / (1 - steps))
     return minting.proven(
         Sensitivity(
             l1=up(math.sqrt(count("size", size)) * l2),

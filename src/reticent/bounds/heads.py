@@ -99,10 +99,10 @@ def _optimum_moves(  # noqa: PLR0913 - as above
         _countable("max_records_per_person", max_records_per_person),
     )
     touched = (1 if relation is Relation.ADD_REMOVE else 2) * each
-    moved = touched * max_residual_norm * radius / (penalty * records) * _SLACK
+    shift = touched * max_residual_norm * radius / (penalty * records) * _SLACK
     return minting.proven(
         Sensitivity(
-            l2=rounding.up(moved + 2 * tolerance / penalty),
+            l2=rounding.up(shift + 2 * tolerance / penalty),
             relation=relation,
             source=(
                 f"{theorem}, λ = {penalty}, N = {records}, R = {radius}, τ = {tolerance}, "

@@ -57,18 +57,24 @@ def account(
     elif mechanism is not None:
         release = release_event(mechanism, noise_multiplier, cost)
         event = sampled_steps(release, times, sampling_rate, sample_size, population)
-    found = accounting.account(
+    privacy_cost = accounting.account(
         event, relation=shared.relation_of(relation), delta=shared.delta_of(delta, pure)
     )
-    claim = found.guarantee()
-    compared = accounting.side_by_side(event, relation=found.relation, delta=found.delta)
+    claim = privacy_cost.guarantee()
+    compared = accounting.side_by_side(
+        event, relation=privacy_cost.relation, delta=privacy_cost.delta
+    )
     if json:
         side = {name: asdict(one) for name, one in compared.items()}
-        output.print_json(found.to_dict() | {"side_by_side": side, "guarantee": claim.to_dict()})
+        output.print_json(
+            privacy_cost.to_dict() | {"side_by_side": side, "guarantee": claim.to_dict()}
+        )
         return
     rows = [
         (name, "–" if one.epsilon is None else rounding.upper_text(one.epsilon), one.note)
         for name, one in compared.items()
     ]
-    output.print_table(f"ε at δ = {found.delta}", ("method", "ε", "counted as, or why not"), rows)
-    output.print_line(f"best by {found.method}: {claim}")
+    output.print_table(
+        f"ε at δ = {privacy_cost.delta}", ("method", "ε", "counted as, or why not"), rows
+    )
+    output.print_line(f"best by {privacy_cost.method}: {claim}")

@@ -234,7 +234,7 @@ def _of_service(url: str, options: AuditOptions, beta: float) -> one_training.Tr
         required_option("--members", options.members),
         required_option("--nonmembers", options.nonmembers),
     )
-    found, charged = audit_endpoint(
+    training_audit, charged = audit_endpoint(
         url,
         CoinFiles(*files, form),
         classes=options.classes,
@@ -243,7 +243,7 @@ def _of_service(url: str, options: AuditOptions, beta: float) -> one_training.Tr
         beta=beta,
     )
     print_warning(f"the service charged {charged:,} answers for this audit")
-    return found
+    return training_audit
 
 
 def _form(options: AuditOptions, own: Schema | None = None) -> table_form.TableForm:
@@ -251,46 +251,46 @@ def _form(options: AuditOptions, own: Schema | None = None) -> table_form.TableF
     return table_form.TableForm.of_release(own, **{name: getattr(options, name) for name in names})
 
 
-def _finish_function(found: FunctionAudit, json: bool) -> None:
+def _finish_function(function_audit: FunctionAudit, json: bool) -> None:
     """The audit of a function is one line; here each part has its own."""
     from reticent.guarantee.rounding import upper_text
 
     lines = (
-        f"claim: ε ≤ {upper_text(found.epsilon)}, δ ≤ {upper_text(found.delta)}",
-        f"measured: {found.bound}",
-        f"measured: {found.noise}" if found.noise is not None else None,
-        f"event: {found.event}",
-        f"runs: {found.runs:,} on each input, of which some chose the event",
-        f"power: {found.detectable_faults}" if not found.refuted else None,
+        f"claim: ε ≤ {upper_text(function_audit.epsilon)}, δ ≤ {upper_text(function_audit.delta)}",
+        f"measured: {function_audit.bound}",
+        f"measured: {function_audit.noise}" if function_audit.noise is not None else None,
+        f"event: {function_audit.event}",
+        f"runs: {function_audit.runs:,} on each input, of which some chose the event",
+        f"power: {function_audit.detectable_faults}" if not function_audit.refuted else None,
     )
     for line in () if json else filter(None, lines):
         print_line(line, detail=True)
     if not json:
-        print_line(f"verdict: {found.verdict}{found.condition}")
-    _end(found, json)
+        print_line(f"verdict: {function_audit.verdict}{function_audit.condition}")
+    _end(function_audit, json)
 
 
-def _finish_releases(found: ClaimsAudit, json: bool) -> None:
+def _finish_releases(claims_audit: ClaimsAudit, json: bool) -> None:
     """One release as it is; several with the verdict on all of them."""
-    alone = next(iter(found.audits.values())) if len(found.audits) == 1 else None
-    for text in () if json else str(alone or found).splitlines():
+    alone = next(iter(claims_audit.audits.values())) if len(claims_audit.audits) == 1 else None
+    for text in () if json else str(alone or claims_audit).splitlines():
         print_line(text)
     if json:
         from reticent.results.conversions import audit_steps
 
-        print_json(audit_steps(found).model_dump(mode="json"))
-    if found.refuted:
+        print_json(audit_steps(claims_audit).model_dump(mode="json"))
+    if claims_audit.refuted:
         raise typer.Exit(REFUTED)
 
 
-def _finish(found: ClaimAudit | OwnTableAudit, json: bool) -> None:
-    for text in () if json else str(found).splitlines():
+def _finish(outcome: ClaimAudit | OwnTableAudit, json: bool) -> None:
+    for text in () if json else str(outcome).splitlines():
         print_line(text)
-    _end(found, json)
+    _end(outcome, json)
 
 
-def _end(found: ClaimAudit | FunctionAudit | OwnTableAudit, json: bool) -> None:
+def _end(outcome: ClaimAudit | FunctionAudit | OwnTableAudit, json: bool) -> None:
     if json:
-        print_json(found.to_dict())
-    if found.refuted:
+        print_json(outcome.to_dict())
+    if outcome.refuted:
         raise typer.Exit(REFUTED)

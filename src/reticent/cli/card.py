@@ -109,8 +109,8 @@ def _task_document(results: Path) -> TaskResults | None:
     """The document, where it is that of a run on a number or on several labels."""
     from reticent.results.task_results import TaskResults, read_any_results
 
-    found = read_any_results(results)
-    return found if isinstance(found, TaskResults) else None
+    document = read_any_results(results)
+    return document if isinstance(document, TaskResults) else None
 
 
 def _task_evidence(

@@ -131,20 +131,20 @@ def limit(database: Where, name: Name, answers: Limit = None, json: Json = False
 def show(database: Where, json: Json = False) -> None:
     """Clients with what they used, and their keys."""
     with _clients(database) as clients:
-        found, keys = clients.all(), clients.all_keys()
+        all_clients, keys = clients.all(), clients.all_keys()
     if json:
         rows = [
             one.to_dict() | {"keys": [key.to_dict() for key in keys if key.client == one.id]}
-            for one in found
+            for one in all_clients
         ]
         print_json({"clients": rows})
         return
     print_table(
         "Clients",
         ("client", "data set", "share", "used"),
-        [(one.name, one.account or "–", _limit(one.limit), str(one.used)) for one in found],
+        [(one.name, one.account or "–", _limit(one.limit), str(one.used)) for one in all_clients],
     )
-    names = {one.id: one.name for one in found}
+    names = {one.id: one.name for one in all_clients}
     print_table(
         "Keys",
         ("key", "client", "scopes", "expires", "revoked"),
@@ -173,15 +173,15 @@ def ask(address: Address, queries: AskedRows, out: AnswersOut = None, json: Json
 
     if out is not None:
         released.refuse_no_csv(out)
-    found = ask_table(address, queries, key=os.environ.get(endpoint.KEY_VARIABLE))
-    rows = [[answer] for answer in found.answers]
+    reply = ask_table(address, queries, key=os.environ.get(endpoint.KEY_VARIABLE))
+    rows = [[answer] for answer in reply.answers]
     released.write_answers(out, ("row", "predicted"), rows)
     if json:
-        print_json({"predictions": found.answers, "charged": found.charged})
+        print_json({"predictions": reply.answers, "charged": reply.charged})
         return
-    for number, answer in enumerate([] if out is not None else found.answers):
+    for number, answer in enumerate([] if out is not None else reply.answers):
         print_line(f"row {number}: {answer}")
-    print_line(f"{len(rows)} answers, {found.charged} charged; {found.guarantee}")
+    print_line(f"{len(rows)} answers, {reply.charged} charged; {reply.guarantee}")
 
 
 def _limit(answers: int | None) -> str:

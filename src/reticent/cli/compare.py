@@ -20,13 +20,13 @@ def compare(one: One, other: Other, json: Json = False) -> None:
     from reticent.report.compare import compared
     from reticent.results import read_results
 
-    found = compared(read_results(one), read_results(other))
+    comparison = compared(read_results(one), read_results(other))
     if json:
-        print_json(found.to_dict())
+        print_json(comparison.to_dict())
         return
-    rows = [(row.name, row.one, row.other, row.difference) for row in found.rows]
+    rows = [(row.name, row.one, row.other, row.difference) for row in comparison.rows]
     print_table("Two runs", ("", "first", "second", "difference"), rows)
-    for note in found.notes:
+    for note in comparison.notes:
         print_line(f"note: {note}")
-    for warning in found.warnings:
+    for warning in comparison.warnings:
         print_line(f"warning: {warning}")

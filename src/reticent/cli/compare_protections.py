@@ -82,25 +82,25 @@ def compare_protections(
         for path in (private, test)
     ]
     with progress_line("protections") as progress:
-        found = compared(tables[0], tables[1], spec, progress=progress)
+        comparison = compared(tables[0], tables[1], spec, progress=progress)
     written = []
     if out is not None:
         from reticent.report.protections import write_protections
 
-        written = write_protections(found, out)
+        written = write_protections(comparison, out)
     if json:
-        output.print_json(found.model_dump(mode="json"))
+        output.print_json(comparison.model_dump(mode="json"))
         return
-    print_protections(found, written)
+    print_protections(comparison, written)
 
 
-def print_protections(found: "Protections", written: Sequence[Path]) -> None:
+def print_protections(comparison: "Protections", written: Sequence[Path]) -> None:
     """A row for each protection, notes, and which of them lose a class."""
-    table = found.table()
+    table = comparison.table()
     output.print_table(table.title, table.columns, table.rows)
     for note in table.notes:
         output.print_line(f"note: {note}", detail=True)
-    for warning in found.warnings:
+    for warning in comparison.warnings:
         output.print_line(f"warning: {warning}")
     for path in written:
         output.print_line(f"written: {path}")

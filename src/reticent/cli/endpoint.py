@@ -73,8 +73,8 @@ def audit_endpoint(
     target = open_endpoint(url, classes, labels_only=view.labels_only)
     claim = promised_at(url)
     records, inside = files.read([str(name) for name in target.classes])
-    found = audit_answers(view(target), records, inside, claim=claim, delta=delta, beta=beta)
-    return found, target.charged
+    audit = audit_answers(view(target), records, inside, claim=claim, delta=delta, beta=beta)
+    return audit, target.charged
 
 
 def promised_at(url: str) -> Guarantee:

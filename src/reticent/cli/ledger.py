@@ -57,13 +57,13 @@ def show(ledger: Where, name: OneName = None, delta: SpentDelta = None, json: Js
     """Accounts with budget and spent ε; with a name, each of its charges too."""
     with ledgers.Ledger.open(ledger) as book:
         ledger_options.warn_first_seen(book.first_seen, ledger)
-        found = book.accounts() if name is None else [_account(book, name)]
+        accounts = book.accounts() if name is None else [_account(book, name)]
         if json:
             describe = _summary if name is None else _document
-            print_json({"accounts": [describe(book, account, delta) for account in found]})
+            print_json({"accounts": [describe(book, account, delta) for account in accounts]})
             return
         columns = ("data set", "charges", "spent ε", "at δ", "budget", "left")
-        print_table("Spent", columns, [_row(account, delta) for account in found])
+        print_table("Spent", columns, [_row(account, delta) for account in accounts])
         if name is not None:
             _print_history(book, name)
         print_line("spent ε is for costs not chosen by earlier answers; the budget holds for any")

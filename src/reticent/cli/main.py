@@ -145,12 +145,12 @@ def in_typed_words(message: str, arguments: Sequence[str]) -> str:
     """
     named = _ARGUMENT.match(message)
     command = next((word for word in arguments if not word.startswith("-")), "")
-    found = getattr(_parser(), "commands", {}).get(command)
-    if named is None or found is None:
+    subcommand = getattr(_parser(), "commands", {}).get(command)
+    if named is None or subcommand is None:
         return message
     name = _OTHER_NAMES.get(named[1], named[1])
     option = option_name(name)
-    typed = {text for parameter in found.params for text in parameter.opts}
+    typed = {text for parameter in subcommand.params for text in parameter.opts}
     return f"{option}{message[named.end(1) :]}" if option in typed else message
 
 

@@ -150,12 +150,12 @@ def plan(
 
 
 def print_task_plan(
-    facts: Schema, terms: Terms, said: tuple[Path, int | None, dict[str, Any]], *, json: bool
+    facts: Schema, terms: Terms, options: tuple[Path, int | None, dict[str, Any]], *, json: bool
 ) -> None:
     """What to use for a number, or for several labels, and what it will cost."""
     from reticent.protect.task_plan import plan_task
 
-    path, records, idle = said
+    path, records, idle = options
     for name, value in idle.items():
         if value is not None:
             raise InputError(f"--{name} must not be given for {facts.task}: no use for it here")
@@ -194,13 +194,13 @@ def _label_facts(
     return {"rarest_share": share, "prototypes": prototypes or own.clusters}
 
 
-def _numbers(facts: Schema | None, **said: Any) -> dict[str, Any]:
+def _numbers(facts: Schema | None, **options: Any) -> dict[str, Any]:
     """N, d, C and R: as said, or as they follow from the schema."""
     if facts is None:
         for name in ("records", "features", "classes"):
-            if said[name] is None:
+            if options[name] is None:
                 raise InputError(f"--{name} must be said (or --schema): it is public")
-        return said | {"bound": 1.0 if said["bound"] is None else said["bound"]}
+        return options | {"bound": 1.0 if options["bound"] is None else options["bound"]}
     held = {
         "records": facts.records,
         "features": len(facts.names),
@@ -208,11 +208,11 @@ def _numbers(facts: Schema | None, **said: Any) -> dict[str, Any]:
         "bound": facts.bound,
     }
     for name, value in held.items():
-        if value is not None and said[name] is not None:
+        if value is not None and options[name] is not None:
             raise InputError(f"--{name} must not be given beside --schema, which holds it")
-        if value is None and said[name] is None:
+        if value is None and options[name] is None:
             raise InputError(f"--{name} must be said: the schema does not hold it")
-    return {name: said[name] if value is None else value for name, value in held.items()}
+    return {name: options[name] if value is None else value for name, value in held.items()}
 
 
 def _print(
@@ -279,12 +279,12 @@ def _command(advice: Advice, schema: Path | None) -> str:
     noise = "" if own else f" --mechanism {advice.mechanism}"
     each = asked.max_records_per_person
     person = "" if schema is not None else " --person COLUMN"  # which a schema names
-    whose = "" if each is None else f"{person} --max-records-per-person {each}"
+    person_options = "" if each is None else f"{person} --max-records-per-person {each}"
     labels = "" if schema is not None else " --label COLUMN --classes NAMES"
     return (
         f"reticent protect --private FILE --learner {advice.learner}{noise}"
         f" --epsilon {asked.epsilon} {budget} --relation {asked.relation}"
-        f" {numbers}{whose}{labels} --out released"
+        f" {numbers}{person_options}{labels} --out released"
     )
 
 

@@ -144,13 +144,13 @@ def _stored_images(path: Path) -> Array:
 
     columns = open_columns(path)
     arrays = [columns.column(name, role="images") for name in columns.names]
-    found = [array for array in arrays if array.ndim in (_GREY_AXES, _IMAGE_AXES)]
-    if len(found) != 1:
+    image_arrays = [array for array in arrays if array.ndim in (_GREY_AXES, _IMAGE_AXES)]
+    if len(image_arrays) != 1:
         raise InputError(
             f"{path.name} must hold one array of images (n, height, width) or (n, height, width,"
-            f" channels), got {len(found)}"
+            f" channels), got {len(image_arrays)}"
         )
-    return found[0] if found[0].ndim == _IMAGE_AXES else found[0][..., None]
+    return image_arrays[0] if image_arrays[0].ndim == _IMAGE_AXES else image_arrays[0][..., None]
 
 
 def _trained(
@@ -164,10 +164,10 @@ def _trained(
     state, log = (base.with_name(base.name + end) for end in (".state.safetensors", ".log.jsonl"))
     if restart:
         state.unlink(missing_ok=True)
-    with progress.stages() as tell:
+    with progress.stages() as report_progress:
 
         def advance(record: EpochRecord) -> None:
-            tell("epochs", record.epoch, spec.epochs)
+            report_progress("epochs", record.epoch, spec.epochs)
 
         try:
             return train(images, spec, state=state, log=log, progress=advance), state, log

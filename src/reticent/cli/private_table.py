@@ -196,10 +196,13 @@ def read_private(
     from reticent.protect.released_encoder import encoder_from, looks_at_each_row
     from reticent.training.encoders.cache import cached_features
 
-    found = encoder_from(encoder)
+    opened_encoder = encoder_from(encoder)
     with progress_line("encoding") as progress:
         return cached_features(
-            data, found, progress=progress, record_by_record=not looks_at_each_row(found)
+            data,
+            opened_encoder,
+            progress=progress,
+            record_by_record=not looks_at_each_row(opened_encoder),
         )
 
 

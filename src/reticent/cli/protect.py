@@ -145,9 +145,11 @@ def protect(
     else:
         private_table.required_option("--classes", form.classes)
         many = private_table.required_records(form.records_or(records), terms.relation)
-        said = learner or _implied(options)
-        if said is not None:
-            _refuse_idle(said, choosing | options, centred, follows=form.schema is not None)
+        chosen_learner = learner or _implied(options)
+        if chosen_learner is not None:
+            _refuse_idle(
+                chosen_learner, choosing | options, centred, follows=form.schema is not None
+            )
     charged = account.charger()
     release_output.refuse_unwritable(out, replace=replace)
     signer = shared.signer_of(sign)
@@ -158,8 +160,8 @@ def protect(
         )
         request = (
             advised_request(data, request, mechanism, prototypes=prototypes)
-            if said is None
-            else request.by(said)
+            if chosen_learner is None
+            else request.by(chosen_learner)
         )
     shared.warn_of_weakness(epsilon=terms.epsilon, delta=terms.delta, records=request.records)
     once = charge_key.ChargeOnce.beside(out, charged_to=account.account)
@@ -245,10 +247,10 @@ def _refuse_idle(learner: str, options: dict[str, Any], centred: bool, *, follow
     A bound that ``follows`` from a schema was not said: it may be of no use.
     """
     taken = (*classifier_named(learner).options, "mean_bound")
-    said = [name for name, value in options.items() if value is not None]
+    given = [name for name, value in options.items() if value is not None]
     idle = [
         option_groups.option_name(name)
-        for name in said
+        for name in given
         if name not in taken and not (follows and name == "bound")
     ]
     if centred and "mean_bound" not in classifier_named(learner).options:

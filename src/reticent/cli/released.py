@@ -52,30 +52,30 @@ def verify(released: Released, key: Key = None, json: Json = False) -> None:
     """
     from reticent.protect.signing import read_public_key
 
-    found = protect.verify(released, key=None if key is None else read_public_key(key))
+    verification = protect.verify(released, key=None if key is None else read_public_key(key))
     if json:
         print_json(
             {
-                "holds": found.holds,
-                "epsilon": found.epsilon,
-                "problems": list(found.problems),
-                "weaknesses": list(found.weaknesses),
-                "signed_by": found.signed_by,
-                "guarantee": found.guarantee.to_dict(),
-                **(_composed_document(released) if found.holds else {}),
+                "holds": verification.holds,
+                "epsilon": verification.epsilon,
+                "problems": list(verification.problems),
+                "weaknesses": list(verification.weaknesses),
+                "signed_by": verification.signed_by,
+                "guarantee": verification.guarantee.to_dict(),
+                **(_composed_document(released) if verification.holds else {}),
             }
         )
-    elif found.holds:
-        print_line(f"holds: {found.guarantee}")
+    elif verification.holds:
+        print_line(f"holds: {verification.guarantee}")
         _print_composed(released)
-        print_line(f"computed anew from the public numbers: ε = {upper_text(found.epsilon)}")
-        for line in found.weaknesses:
+        print_line(f"computed anew from the public numbers: ε = {upper_text(verification.epsilon)}")
+        for line in verification.weaknesses:
             print_line(f"warning: {line}")
-        print_line(_signature(found.signed_by, asked=key is not None))
-        release_output.print_assumptions(found.guarantee)
-    for problem in () if json else found.problems:
+        print_line(_signature(verification.signed_by, asked=key is not None))
+        release_output.print_assumptions(verification.guarantee)
+    for problem in () if json else verification.problems:
         print_line(f"does not hold: {problem}")
-    if not found.holds:
+    if not verification.holds:
         raise typer.Exit(MISMATCH)
 
 
@@ -135,9 +135,9 @@ def predict(
     if task := other_task(head):
         form = dataclasses.replace(form, **stated_labels(head, form, table.label))
         data = form.read(queries, queries=True)
-        found = TaskPredictions.of(head, task, _arranged(head, data), data.labels)
-        write_answers(out, found.columns, found.rows)
-        found.show(written=out is not None, json=json)
+        predictions = TaskPredictions.of(head, task, _arranged(head, data), data.labels)
+        write_answers(out, predictions.columns, predictions.rows)
+        predictions.show(written=out is not None, json=json)
         return
     names = None if table.label is None else [str(name) for name in head.classes_]
     if table.text is None or table.encoder is not None:
@@ -192,8 +192,8 @@ def write_answers(out: Path | None, columns: tuple[str, ...], rows: Iterable[lis
 def _print_predictions(head: protect.Release, chosen: Any, truth: Any, json: bool) -> None:
     accuracy = None if truth is None or len(truth) == 0 else float((chosen == truth).mean())
     if json:
-        found = {} if accuracy is None else {"accuracy": accuracy}
-        answers = {"predictions": chosen.tolist(), **found}
+        measured = {} if accuracy is None else {"accuracy": accuracy}
+        answers = {"predictions": chosen.tolist(), **measured}
         print_json(
             answers
             | {"guarantee": head.guarantee.to_dict()}

@@ -70,17 +70,17 @@ def reproduce(
         _list(json)
         return
     items(paper)
-    found = None if item is None else trained(paper, item)
-    if item is None or found is None:
+    training_study = None if item is None else trained(paper, item)
+    if item is None or training_study is None:
         _refuse_training_options(on=on, data=data, out=out, figures=figures)
         names = exact_items(paper) if item is None else [item]
         results = [study(paper, name) for name in names]
     else:
         if figures is not None:
-            _refuse_undrawn(f"{paper} {item}", found)
-        results = list(_trained(f"{paper} {item}", found, on, data, out, jobs).tables)
+            _refuse_undrawn(f"{paper} {item}", training_study)
+        results = list(_trained(f"{paper} {item}", training_study, on, data, out, jobs).tables)
         if figures is not None:
-            _draw(found, results, figures)
+            _draw(training_study, results, figures)
     if json:
         print_json({"paper": paper, "items": [result.to_dict() for result in results]})
         return
@@ -181,7 +181,7 @@ def _list(json: bool) -> None:
     rows = []
     for name in (f"{paper} {item}" for paper in papers() for item in items(paper)):
         paper, _, item = name.partition(" ")
-        found = STUDIES[name]
-        told = (", ".join(found.on), found.what) if isinstance(found, Trained) else None
-        rows.append((paper, item, *(told or ("–", found.__doc__ or ""))))
+        entry = STUDIES[name]
+        summary = (", ".join(entry.on), entry.what) if isinstance(entry, Trained) else None
+        rows.append((paper, item, *(summary or ("–", entry.__doc__ or ""))))
     print_table("What can be reproduced", ("paper", "item", "trained on", "what"), rows)

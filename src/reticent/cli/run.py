@@ -139,8 +139,8 @@ def run(
         [*paths_of(out / job.KEPT), out / "results.json"], replace=replace
     )
     with folder_for(out) as target:
-        data, unseen, around = _tables(form, private, test, public)
-        roles = RunData.of(data, unseen, public=around, max_records_per_person=each, seed=seed)
+        data, unseen, public_data = _tables(form, private, test, public)
+        roles = RunData.of(data, unseen, public=public_data, max_records_per_person=each, seed=seed)
         roles = dataclasses.replace(roles, test_is_public=test_is_public)
         bound = form.bound_or(bound)
         spec = RunSpec(
@@ -204,15 +204,15 @@ def _tables(
 ) -> tuple[Dataset, Dataset, Dataset | None]:
     """The private records, those that no model saw, and public ones."""
     data = form.read_private(private)
-    whose = None if form.schema else _column_in(test, form.person)
-    unseen = form.read(test, person=whose, classes=list(data.classes))
+    person_column = None if form.schema else _column_in(test, form.person)
+    unseen = form.read(test, person=person_column, classes=list(data.classes))
     return data, unseen, None if public is None else _features_of(public, form)
 
 
-def _inferred(form: table_form.TableForm, **said: Any) -> tuple[str, ...]:
+def _inferred(form: table_form.TableForm, **options: Any) -> tuple[str, ...]:
     """What nobody said, and a schema with facts that were taken from the private records."""
     classes = form.classes if form.task == "classification" else form.labels
-    missing = [name for name, value in {"classes": classes, **said}.items() if value is None]
+    missing = [name for name, value in {"classes": classes, **options}.items() if value is None]
     facts = () if form.schema is None or not form.schema.inferred else ("schema",)
     return (*missing, *facts)
 
@@ -259,8 +259,8 @@ def _grid(typed: str | None) -> tuple[float, ...]:
 
 def _features_of(public: Path, form: table_form.TableForm) -> Dataset:
     """Public records; a label or a person that stands in the file is no feature of theirs."""
-    found, whose = _column_in(public, form.label), _column_in(public, form.person)
-    return form.read(public, label=found, person=whose, classes=None)
+    label_column, person_column = _column_in(public, form.label), _column_in(public, form.person)
+    return form.read(public, label=label_column, person=person_column, classes=None)
 
 
 def _column_in(path: Path, name: str | None) -> str | None:

@@ -146,14 +146,16 @@ def check(schema: SchemaPath, table: TablePath = None, json: Json = False) -> No
     from reticent.data.schema.inspection import inspect_table, named_notes
 
     facts = Schema.load(schema)
-    found = None if table is None else inspect_table(table, facts)
-    fits = found is None or not (found.problems or (found.invalid and facts.invalid == "refuse"))
+    inspection = None if table is None else inspect_table(table, facts)
+    fits = inspection is None or not (
+        inspection.problems or (inspection.invalid and facts.invalid == "refuse")
+    )
     if json:
-        print_json(_document(facts, found, fits))
+        print_json(_document(facts, inspection, fits))
     else:
         _print(facts, named_notes(facts))
-        if found is not None and table is not None:
-            _print_table(table, facts, found)
+        if inspection is not None and table is not None:
+            _print_table(table, facts, inspection)
     if not fits:
         raise typer.Exit(DOES_NOT_FIT)
 
@@ -183,21 +185,21 @@ def _print(schema: Schema, notes: tuple[str, ...]) -> None:
     print_line(f"sha256: {schema.sha256[:HASH_SHOWN]}…, all of it with --json", detail=True)
 
 
-def _print_table(table: Path, schema: Schema, found: Inspected) -> None:
+def _print_table(table: Path, schema: Schema, inspection: Inspected) -> None:
     print_line(detail=True)
     print_line(f"{table.name}, computed from its records: keep it private", detail=True)
-    for line in found.problems:
+    for line in inspection.problems:
         print_line(f"  - {line}")
-    for line in found.notes:
+    for line in inspection.notes:
         print_line(f"  - {line}", detail=True)
-    if found.invalid:
+    if inspection.invalid:
         outcome = "the table is refused" if schema.invalid == "refuse" else "they do not count"
-        print_line(f"invalid records: {found.invalid}; {outcome}")
-    elif not found.problems:
+        print_line(f"invalid records: {inspection.invalid}; {outcome}")
+    elif not inspection.problems:
         print_line("every record is valid")
 
 
-def _document(schema: Schema, found: Inspected | None, fits: bool) -> dict[str, object]:
+def _document(schema: Schema, inspection: Inspected | None, fits: bool) -> dict[str, object]:
     document: dict[str, object] = {
         "sha256": schema.sha256,
         "features": list(schema.names),
@@ -207,11 +209,11 @@ def _document(schema: Schema, found: Inspected | None, fits: bool) -> dict[str, 
         "inferred": list(schema.inferred),
         "facts": [fact._asdict() for fact in schema.facts],
     }
-    if found is not None:
+    if inspection is not None:
         document["table"] = {
             "fits": fits,
-            "invalid": found.invalid,
-            "notes": list(found.notes),
-            "problems": list(found.problems),
+            "invalid": inspection.invalid,
+            "notes": list(inspection.notes),
+            "problems": list(inspection.problems),
         }
     return document

@@ -41,33 +41,33 @@ class TableForm:
     schema: Schema | None = None
 
     @classmethod
-    def of(cls, schema: Path | None, **said: Any) -> TableForm:
+    def of(cls, schema: Path | None, **options: Any) -> TableForm:
         """The form of a command's options; beside a schema nothing that it holds is said."""
-        typed = said.pop("classes", None)
-        said |= {"classes": None if typed is None else listed(typed)}
-        columns = {name: column_names(said.pop(name, None)) for name in ("features", "drop")}
-        around, spread = said.pop("public", None), said.pop("target_range", None)
+        typed = options.pop("classes", None)
+        options |= {"classes": None if typed is None else listed(typed)}
+        columns = {name: column_names(options.pop(name, None)) for name in ("features", "drop")}
+        public, spread = options.pop("public", None), options.pop("target_range", None)
         if schema is None:
-            named = said | _label_columns(said.get("label"), spread)
+            named = options | _label_columns(options.get("label"), spread)
             return cls(**named, features=columns["features"], drop=columns["drop"] or [])
-        beside = said | columns | {"public": around, "target-range": spread}
+        beside = options | columns | {"public": public, "target-range": spread}
         given = [name for name, value in beside.items() if value is not None]
         if given:
             raise InputError(f"--{given[0]} must not be given beside --schema, which says it all")
         return cls.by(_loaded(schema))
 
     @classmethod
-    def of_release(cls, own: Schema | None, schema: Path | None, **said: Any) -> TableForm:
+    def of_release(cls, own: Schema | None, schema: Path | None, **options: Any) -> TableForm:
         """The form in which a release reads raw tables: by its own schema, where it has one.
 
         What is said besides must be what that schema says.
         """
         if own is None:
-            return cls.of(schema, **said)
+            return cls.of(schema, **options)
         if schema is not None and _loaded(schema).sha256 != own.sha256:
             raise InputError("--schema must be that of the release's certificate, got another")
         form = cls.by(own)
-        for name, value in said.items():
+        for name, value in options.items():
             if value not in (None, []) and value != getattr(form, name, None):
                 raise InputError(
                     f"--{name} must not be given: the release has a schema, which says it all"
@@ -142,11 +142,11 @@ class TableForm:
         """
         data = self.read(path)
         chosen = self.schema is not None or self.features is not None
-        found = [] if chosen else identifiers_among(data.columns)
-        if found:
+        identifiers = [] if chosen else identifiers_among(data.columns)
+        if identifiers:
             output.print_warning(
-                f"column {found[0]!r} is a feature like any other, and its name is that of an"
-                f" identifier: --drop {shlex.quote(found[0])} leaves it out"
+                f"column {identifiers[0]!r} is a feature like any other, and its name is that of an"
+                f" identifier: --drop {shlex.quote(identifiers[0])} leaves it out"
             )
         return data
 
@@ -158,26 +158,26 @@ class TableForm:
             with progress_line("encoding") as progress:
                 purpose: Any = "queries" if queries else "records"
                 return read_with_schema(path, self.schema, purpose=purpose, progress=progress)
-        said = {
+        options = {
             name: changes.get(name, getattr(self, name))
             for name in ("label", "person", "embedding", "classes", "encoder", "text")
         }
         if self.task == "classification":
-            return read_private(path, features=self.features, drop=self.drop, **said)
-        return self._with_other_labels(path, said, queries=queries)
+            return read_private(path, features=self.features, drop=self.drop, **options)
+        return self._with_other_labels(path, options, queries=queries)
 
-    def _with_other_labels(self, path: Path, said: dict[str, Any], *, queries: bool) -> Dataset:
+    def _with_other_labels(self, path: Path, options: dict[str, Any], *, queries: bool) -> Dataset:
         """Columns of numbers, or of 0 and 1, as labels; queries may lack them."""
         from reticent.data.columns import open_columns
         from reticent.data.label_columns import with_label_columns
 
         there = open_columns(path).names
         known = not queries or all(name in there for name in self.labels)
-        alone = said["embedding"] is not None or said["text"] is not None
+        alone = options["embedding"] is not None or options["text"] is not None
         left_out = [] if alone else [name for name in self.labels if name in there]
         data = read_private(
             path,
-            **said | {"label": None, "classes": None},
+            **options | {"label": None, "classes": None},
             features=self.features,
             drop=[*self.drop, *left_out],
         )

@@ -54,9 +54,9 @@ def form_of_task(form: table_form.TableForm, releases: Sequence[Release]) -> tab
     return replace(form, label=None, labels=[str(name) for name in first.classes_])
 
 
-def refuse_for_task(released: Release, said: Mapping[str, Any]) -> None:
+def refuse_for_task(released: Release, options: Mapping[str, Any]) -> None:
     """What only an attack on classes has a use for, in one line that says what can be done."""
-    given = [option for option, value in said.items() if value not in (None, False)]
+    given = [option for option, value in options.items() if value not in (None, False)]
     if given:
         raise InputError(
             f"{given[0]} must not be said for a {other_task(released)} release: loss and"

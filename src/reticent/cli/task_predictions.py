@@ -54,7 +54,7 @@ class TaskPredictions:
         """The answers, measured where the table holds the labels."""
         answers = head.predict(rows)
         chances = head.predict_proba(rows) if task == "multilabel" else None
-        found: tuple[Measure, ...] = ()
+        measures: tuple[Measure, ...] = ()
         if truth is not None and len(truth):
             from reticent.run.tasks.measures import Measured, kinds_of
 
@@ -62,8 +62,8 @@ class TaskPredictions:
             target = None if head.schema is None else head.schema.target
             unit = "" if target is None else target.unit
             kinds = kinds_of(names, numbers=task == "regression", unit=unit)
-            found = Measured(kinds=kinds, truth=truth).of([answers])
-        return cls(head=head, task=task, answers=answers, chances=chances, measures=found)
+            measures = Measured(kinds=kinds, truth=truth).of([answers])
+        return cls(head=head, task=task, answers=answers, chances=chances, measures=measures)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,8 +84,8 @@ class TaskPredictions:
     def show(self, *, written: bool, json: bool) -> None:
         """Numbers line by line, or how often each label is said; then what was measured."""
         if json:
-            found = {one.words: one.figure.value for one in self.measures}
-            more = {"measures": found} if found else {}
+            measures = {one.words: one.figure.value for one in self.measures}
+            more = {"measures": measures} if measures else {}
             answers = {"predictions": self.answers.tolist(), **more}
             claims = {
                 "guarantee": self.head.guarantee.to_dict(),
@@ -97,9 +97,9 @@ class TaskPredictions:
             for value in [] if written else self.answers.tolist():
                 output.print_line(f"{value:.6g}")
         else:
-            said = [str(int(many)) for many in self.answers.sum(axis=0)]
+            counts = [str(int(many)) for many in self.answers.sum(axis=0)]
             names = map(str, self.head.classes_)
-            rows = list(zip(names, said, strict=True))
+            rows = list(zip(names, counts, strict=True))
             output.print_table(f"Of {len(self.answers)} rows", ("label", "said of"), rows)
         if self.measures:
             output.print_table(

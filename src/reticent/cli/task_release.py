@@ -22,13 +22,13 @@ class TaskRequest:
     mechanism: str | None
     options: dict[str, Any]
 
-    def of(self, records: int | None, said: dict[str, Any]) -> "ReleaseRequest":
+    def of(self, records: int | None, other_options: dict[str, Any]) -> "ReleaseRequest":
         """As the library takes it; what was said and only classes have a use for is refused."""
         from reticent.protect import ReleaseRequest, public_facts, registry
 
         name = self.learner or DEFAULTS[self.form.task]
         taken = (*registry.learner_named(name, self.form.task).options, "bound")
-        for option, value in said.items():
+        for option, value in other_options.items():
             if value is not None and option not in taken:
                 raise InputError(
                     f"--{option.replace('_', '-')} must not be given for {self.form.task}, which"

@@ -133,9 +133,9 @@ def _array(file: zipfile.ZipFile, info: zipfile.ZipInfo, header: _Header) -> Arr
     if header.is_mapped(info):
         return _mapped(file, info, header)
     with file.open(info) as stream:
-        found = _data(stream)
+        array = _data(stream)
         stream.read()  # the check sum stands behind the last byte
-        return found
+        return array
 
 
 def _mapped(file: zipfile.ZipFile, info: zipfile.ZipInfo, header: _Header) -> Array:
@@ -153,20 +153,20 @@ def _mapped(file: zipfile.ZipFile, info: zipfile.ZipInfo, header: _Header) -> Ar
 
 
 def _check_sum(stream: IO[bytes], size: int) -> int:
-    found = 0
+    check_sum = 0
     while size:
         part = stream.read(min(size, _CHECKED))
         if not part:
             raise EOFError("cut short")
-        found, size = zlib.crc32(part, found), size - len(part)
-    return found
+        check_sum, size = zlib.crc32(part, check_sum), size - len(part)
+    return check_sum
 
 
 def _data(stream: IO[bytes]) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a header is of Python 2: it was read
-        found: Array = np.lib.format.read_array(stream, allow_pickle=False)
-        return found
+        array: Array = np.lib.format.read_array(stream, allow_pickle=False)
+        return array
 
 
 def _header(stream: IO[bytes]) -> _Header:

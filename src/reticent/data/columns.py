@@ -68,7 +68,7 @@ def open_columns(
     *,
     texts: Iterable[str] = (),
     guessed: Iterable[str] | None = None,
-    said: Iterable[str] = (),
+    named_columns: Iterable[str] = (),
     only: Iterable[str] | None = None,
 ) -> Columns:
     """The columns of a file, by the ending of its name.
@@ -77,8 +77,8 @@ def open_columns(
     their cells have, so that one record more may turn the label "01" of another from 1 into "01":
     no proven release may rest on them. All other columns are float64; without ``guessed`` they are
     guessed too, and with ``only`` these alone are float64 and the rest is texts. A CSV file has a
-    header for sure if it has one of the columns that were ``said``, or are ``texts`` or
-    ``guessed``; otherwise no message shows its first row.
+    header for sure if it has one of the ``named_columns``, or of ``texts`` or ``guessed``;
+    otherwise no message shows its first row.
     """
     if frames.is_saved_dataset(path):
         return arrow_columns(path.name, frames.read_saved_dataset(path))
@@ -92,7 +92,7 @@ def open_columns(
                 None if guessed is None else frozenset(guessed),
                 None if only is None else frozenset(only),
             )
-            return opener(path, asked, asked.texts | (asked.guessed or set()) | set(said))
+            return opener(path, asked, asked.texts | (asked.guessed or set()) | set(named_columns))
     raise InputError(f"path must end in {', '.join(_OPENERS)}, got {path.name!r}")
 
 
@@ -104,7 +104,7 @@ class _Kinds(NamedTuple):
     only: frozenset[str] | None
 
 
-def _npz(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
+def _npz(path: Path, _kinds: _Kinds, _named_columns: frozenset[str]) -> Columns:
     arrays = archive(path)
 
     def read(name: str) -> Array:
@@ -119,9 +119,9 @@ def _npz(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
     return Columns(file=path.name, names=tuple(arrays), read=read)
 
 
-def _csv(path: Path, kinds: _Kinds, said: frozenset[str]) -> Columns:
+def _csv(path: Path, kinds: _Kinds, named_columns: frozenset[str]) -> Columns:
     arrow = arrow_of(path)
-    file = CsvFile.open(path, said=said)
+    file = CsvFile.open(path, named_columns=named_columns)
     guessed = frozenset(file.names) if kinds.guessed is None else kinds.guessed
     types = dict.fromkeys((name for name in file.names if name not in guessed), arrow.float64())
     rest = {} if kinds.only is None else set(types) - kinds.only
@@ -135,7 +135,7 @@ def _csv(path: Path, kinds: _Kinds, said: frozenset[str]) -> Columns:
     return Columns(file=path.name, names=file.names, read=read, header=file.header)
 
 
-def _parquet(path: Path, _kinds: _Kinds, _said: frozenset[str]) -> Columns:
+def _parquet(path: Path, _kinds: _Kinds, _named_columns: frozenset[str]) -> Columns:
     arrow_of(path)
     from reticent.data.parquet_file import ParquetColumns
 
@@ -156,13 +156,13 @@ def _gathered(table: Any, name: str) -> Array:
     for part in table.parts(name):
         if at.first == 0 and _is_list(kind):
             at = at._replace(length=part.value_lengths()[0].as_py())
-        found = _converted(at, part)
+        converted = _converted(at, part)
         if at.first == 0:
-            values = np.empty((table.records, *found.shape[1:]), dtype=found.dtype)
-        if found.shape[1:] != values.shape[1:]:  # lists of lists
-            _refuse_uneven(at, values.shape[1], found.shape[1], at.first)
-        values[at.first : at.first + len(found)] = found
-        at = at._replace(first=at.first + len(found))
+            values = np.empty((table.records, *converted.shape[1:]), dtype=converted.dtype)
+        if converted.shape[1:] != values.shape[1:]:  # lists of lists
+            _refuse_uneven(at, values.shape[1], converted.shape[1], at.first)
+        values[at.first : at.first + len(converted)] = converted
+        at = at._replace(first=at.first + len(converted))
     return values
 
 

@@ -174,7 +174,11 @@ class CsvFile:
 
     @classmethod
     def open(
-        cls, path: Path, *, said: frozenset[str] = frozenset(), dialect: Dialect | None = None
+        cls,
+        path: Path,
+        *,
+        named_columns: frozenset[str] = frozenset(),
+        dialect: Dialect | None = None,
     ) -> CsvFile:
         """Read the header; whatever is not UTF-8 is refused, since Arrow would show it."""
         form = Dialect() if dialect is None else dialect
@@ -182,7 +186,7 @@ class CsvFile:
         for block in _blocks(size):
             names = form.names or _Reading(path, form).names(block)
             if names is not None:
-                header = bool(said & set(names))
+                header = bool(named_columns & set(names))
                 return cls(path=path, names=names, size=size, header=header, dialect=form)
         refuse_above_limit(path.name, 2 * size)  # then it was not tried as one block
         raise InputError(_not_csv(path, form))
@@ -194,9 +198,9 @@ class CsvFile:
         """
         import pyarrow
 
-        found = self._read(types)
-        if found is not None:
-            return found
+        rows = self._read(types)
+        if rows is not None:
+            return rows
         text = self._read(dict.fromkeys(self.names, pyarrow.string()))
         numbers = [name for name, kind in types.items() if kind == pyarrow.float64()]
         if text is not None:

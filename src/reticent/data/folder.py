@@ -52,15 +52,15 @@ def content(path: Path, *, growth: int = 1) -> bytes:
     most = read_limit() // growth
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            found = stream.read(most + 1)
+            data = stream.read(most + 1)
     except EOFError:
         raise InputError(f"{path.name} must be a whole gzip file, got one cut short") from None
     except (gzip.BadGzipFile, zlib.error):
         raise InputError(f"{path.name} must be a gzip file, got a damaged or other one") from None
     except OSError as error:
         raise _unreadable(path, error) from None
-    refuse_above_limit(path.name, growth * len(found))
-    return found
+    refuse_above_limit(path.name, growth * len(data))
+    return data
 
 
 def decoded(path: Path) -> str:

@@ -22,17 +22,19 @@ def with_label_columns(
         labels: One column of numbers, or several whose cells are 0 or 1, all public names.
         numbers: Whether the label is a number to predict.
     """
-    found = read_table(path, label=None, features=list(labels)).features.astype(np.float64)
-    if len(found) != len(data):
-        raise InputError(f"{data.name} must have a label for each record, got {len(found)} labels")
+    label_values = read_table(path, label=None, features=list(labels)).features.astype(np.float64)
+    if len(label_values) != len(data):
+        raise InputError(
+            f"{data.name} must have a label for each record, got {len(label_values)} labels"
+        )
     if numbers:
-        return replace(data, labels=found[:, 0], public_classes=True)
-    wrong = np.argwhere((found != 0) & (found != 1))
+        return replace(data, labels=label_values[:, 0], public_classes=True)
+    wrong = np.argwhere((label_values != 0) & (label_values != 1))
     if len(wrong):
         row, column = map(int, wrong[0])
         raise InputError(
             f"{data.name} must hold 0 or 1 in each column of labels, got another in {where(row)},"
             f" column {labels[column]!r}: a schema reads other spellings (true-false)"
         )
-    several = found.astype(np.int64)  # the names of columns were said: they are public
+    several = label_values.astype(np.int64)  # the names of columns were said: they are public
     return replace(data, labels=several, classes=tuple(labels), public_classes=True)

@@ -170,12 +170,14 @@ class _Thrift:
         """The fields of a structure, up to its end."""
         if depth > _DEEPEST:
             raise ValueError("nested too deeply")
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._whole()
-            found[number] = head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15, depth)
-        return found
+            fields[number] = (
+                head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15, depth)
+            )
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (1, 2, 3):  # a truth value takes a byte where it has no head of its own

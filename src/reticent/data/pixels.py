@@ -62,8 +62,8 @@ def cifar10(folder: Path, part: str) -> Dataset:
     """CIFAR-10 binary: five training batches or the test batch."""
     files = [f"data_batch_{i}.bin" for i in range(1, 6)] if part == "train" else ["test_batch.bin"]
     get = _GET_CIFAR.format(kind=10)
-    found = [find(folder, [f"cifar-10-batches-bin/{file}"], get=get) for file in files]
-    rows = np.concatenate([records(path, 1 + 3 * _SIDE**2) for path in found])
+    paths = [find(folder, [f"cifar-10-batches-bin/{file}"], get=get) for file in files]
+    rows = np.concatenate([records(path, 1 + 3 * _SIDE**2) for path in paths])
     return Dataset(
         name=f"cifar10-{part}",
         source="CIFAR-10, Krizhevsky 2009, binary version",

@@ -21,12 +21,12 @@ def digits() -> Dataset:
         from sklearn.datasets import load_digits
     except ModuleNotFoundError:
         raise InputError(_INSTALL.format(package="scikit-learn", name="digits")) from None
-    found = load_digits()
+    bunch = load_digits()
     return Dataset(
         name="digits",
         source="UCI optical recognition of handwritten digits (Alpaydin, Kaynak), in scikit-learn",
-        inputs=(found.images[..., None] / 16).astype(np.float32),
-        labels=found.target,
+        inputs=(bunch.images[..., None] / 16).astype(np.float32),
+        labels=bunch.target,
         classes=pixels.DIGITS,
     )
 

@@ -117,7 +117,7 @@ def _opened(
             source,
             texts={*given.values(), *chosen.drop} - guessed,
             guessed=None if {"embedding", "text"} & set(given) else guessed,  # nothing else is read
-            said=[*given.values(), *(chosen.features or ()), *chosen.drop],
+            named_columns=[*given.values(), *(chosen.features or ()), *chosen.drop],
             only=chosen.features,
         )
     else:
@@ -135,11 +135,11 @@ def _labelled(
     """The classes, and the number of each record's class."""
     if label is None:
         return (), None
-    found = _identities(table, label, role="label")
-    if len(found) == 0 and classes is None:
+    label_cells = _identities(table, label, role="label")
+    if len(label_cells) == 0 and classes is None:
         raise InputError(f"{table.file} must hold records, got none, and no classes were declared")
-    names = _declared(classes) if classes is not None else tuple(map(str, np.unique(found)))
-    return names, _numbered(table, found, names, label)
+    names = _declared(classes) if classes is not None else tuple(map(str, np.unique(label_cells)))
+    return names, _numbered(table, label_cells, names, label)
 
 
 def _identities(table: Columns, name: str, *, role: str) -> Array:
@@ -168,8 +168,8 @@ def _declared(classes: Sequence[str | int]) -> tuple[str, ...]:
     return tuple(map(str, classes))
 
 
-def _numbered(table: Columns, found: Array, classes: tuple[str, ...], label: str) -> Integers:
-    values, of_record = np.unique(found, return_inverse=True)
+def _numbered(table: Columns, label_cells: Array, classes: tuple[str, ...], label: str) -> Integers:
+    values, of_record = np.unique(label_cells, return_inverse=True)
     number = {name: position for position, name in enumerate(classes)}
     labels = np.array([number.get(str(value), -1) for value in values])[of_record]
     wrong = np.flatnonzero(labels < 0)

@@ -271,13 +271,13 @@ def no_budget_warning(account: Account) -> str:
 
 def _epsilons(totals: Costs, delta: float) -> dict[str, float]:
     """The ε at δ by each sum that covers every charge and has a finite answer."""
-    found = {
+    epsilons = {
         "basic": _basic(totals, delta),
         "zcdp": _converted(totals.rho, delta, zcdp.ZCDP.epsilon),
         "rdp": _rdp(totals, delta),
         "gdp": _converted(totals.mu_squared, delta, gdp_epsilon),
     }
-    return {name: epsilon for name, epsilon in found.items() if math.isfinite(epsilon)}
+    return {name: epsilon for name, epsilon in epsilons.items() if math.isfinite(epsilon)}
 
 
 def _basic(totals: Costs, delta: float) -> float:

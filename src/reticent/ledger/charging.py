@@ -192,14 +192,14 @@ def _kind_ids(connection: sa.Connection, kinds: Mapping[bytes, Kind]) -> dict[by
     if not kinds:
         return {}
     query = sa.select(EVENTS.c.sha256, EVENTS.c.id).where(EVENTS.c.sha256.in_(sorted(kinds)))
-    found = {bytes(sha): number for sha, number in connection.execute(query)}
-    missing = sorted(set(kinds) - set(found))
+    kind_ids = {bytes(sha): number for sha, number in connection.execute(query)}
+    missing = sorted(set(kinds) - set(kind_ids))
     for sha in missing:
         row = {"sha256": sha, "event": kinds[sha].event, "costs": kinds[sha].costs_text}
         connection.execute(storage.upsert(connection, EVENTS).values(row).on_conflict_do_nothing())
     if missing:
-        found = {bytes(sha): number for sha, number in connection.execute(query)}
-    return found
+        kind_ids = {bytes(sha): number for sha, number in connection.execute(query)}
+    return kind_ids
 
 
 def add_change(connection: sa.Connection, book: Book, change: Mapping[str, Any]) -> Link:

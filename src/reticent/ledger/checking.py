@@ -32,13 +32,13 @@ def quick_problems(connection: sa.Connection) -> list[str]:
     problems = []
     for row in accounts:
         try:
-            found = _account_problem(
+            problem = _account_problem(
                 row, last.get(row.id), budgets.get(row.id), counted.get(row.id)
             )
         except errors.LedgerError as damage:
-            found = str(damage)
-        if found is not None:
-            problems.append(found)
+            problem = str(damage)
+        if problem is not None:
+            problems.append(problem)
     return problems
 
 
@@ -200,16 +200,16 @@ def _last_links(connection: sa.Connection) -> dict[int, bool]:
         )
     )
     heads = {row.id: row.head for row in connection.execute(sa.select(here.id, here.head))}
-    found = {}
+    intact = {}
     for link in connection.execute(entries).mappings():
         if link["account"] is not None and link["sha256"] is not None:
             own = tables.entry_hash(link["prev"], link["sha256"], cast("dict[str, Any]", link))
-            found[link["account"]] = heads[link["account"]] == link["hash"] == own
+            intact[link["account"]] = heads[link["account"]] == link["hash"] == own
     for link in connection.execute(changes).mappings():
         if link["account"] is not None:
             own = tables.change_hash(link["prev"], cast("dict[str, Any]", link))
-            found[link["account"]] = heads[link["account"]] == link["hash"] == own
-    return found
+            intact[link["account"]] = heads[link["account"]] == link["hash"] == own
+    return intact
 
 
 def _last_budgets(connection: sa.Connection) -> dict[int, tuple[int, str | None]]:
@@ -236,12 +236,12 @@ def _counted(connection: sa.Connection) -> dict[int, tuple[int, int, Floats]]:
                 f"event {number} in the ledger must be as written, got a damaged row"
             )
         vectors[number] = Costs.from_json(row.costs).vector
-    found: dict[int, tuple[int, int, Floats]] = {}
+    by_account: dict[int, tuple[int, int, Floats]] = {}
     for account, event, n in connection.execute(tables.EVENT_COUNTS.select()):
-        many, charges, sums = found.get(account, (0, 0, np.zeros(PLACES)))
+        many, charges, sums = by_account.get(account, (0, 0, np.zeros(PLACES)))
         cost = vectors.get(event, np.full(PLACES, np.inf))
-        found[account] = many + 1, charges + n, sums + n * cost if n > 0 else sums
-    return found
+        by_account[account] = many + 1, charges + n, sums + n * cost if n > 0 else sums
+    return by_account
 
 
 def _account_problem(
@@ -274,7 +274,7 @@ def _account_problem(
 def _hash_at(connection: sa.Connection, account: int, seq: int) -> bytes | None:
     for table in (tables.ENTRIES, tables.BUDGET_CHANGES):
         query = sa.select(table.c.hash).where(table.c.account == account, table.c.seq == seq)
-        found = connection.execute(query).scalar()
-        if found is not None:
-            return bytes(found)
+        digest = connection.execute(query).scalar()
+        if digest is not None:
+            return bytes(digest)
     return None

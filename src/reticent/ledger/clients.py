@@ -201,10 +201,10 @@ def _scopes(names: Collection[Scope | str]) -> frozenset[Scope]:
 
 def _account(connection: sa.Connection, name: str) -> int:
     query = sa.select(ACCOUNTS.c.id).where(ACCOUNTS.c.name == account_name(name))
-    found = connection.execute(query).scalar()
-    if found is None:
+    account_id = connection.execute(query).scalar()
+    if account_id is None:
         raise errors.LedgerError(
             f"data set must be in the ledger, got {name!r}; `reticent plan-answers --ledger` "
             "opens its account"
         )
-    return int(found)
+    return int(account_id)

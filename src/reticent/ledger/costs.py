@@ -72,9 +72,9 @@ class Costs:
     def vector(self) -> Floats:
         """SINGLE, then the Rényi divergences at ORDERS; infinite where there is no finite value."""
         values = (*(getattr(self, name) for name in SINGLE), *self.rdp)
-        found = np.array([math.inf if value is None else value for value in values])
-        found.flags.writeable = False
-        return found
+        vector = np.array([math.inf if value is None else value for value in values])
+        vector.flags.writeable = False
+        return vector
 
     @staticmethod
     def of_vector(vector: Floats) -> Costs:
@@ -132,7 +132,7 @@ def costs_of(
         rho = _covered(lambda: zcdp.ZCDP.value(event, relation))
         curve = _covered(lambda: RDP.value(event, relation).bound(np.array(ORDERS)))
         mu = _covered(lambda: gdp.GDP.value(event, relation))
-    found = Costs(
+    costs = Costs(
         epsilon=None if pair is None else _finite(pair.epsilon),
         delta=None if pair is None else _finite(pair.delta),
         rho=None if rho is None else _finite(rho),
@@ -141,12 +141,12 @@ def costs_of(
         else tuple(_finite(rounding.up(v)) for v in curve.tolist()),
         mu_squared=None if mu is None else _finite(rounding.up(mu * mu)),
     )
-    if all(value is None for value in (found.epsilon, found.rho, *found.rdp, found.mu_squared)):
+    if all(value is None for value in (costs.epsilon, costs.rho, *costs.rdp, costs.mu_squared)):
         raise NotCoveredError(
             f"{type(event).__name__} must be covered by basic, zcdp, rdp or gdp to be charged; "
             "charge its (ε, δ) as an Approximate event instead"
         )
-    return found
+    return costs
 
 
 def sums_up(one: Floats, other: Floats) -> Floats:

@@ -144,8 +144,8 @@ class Budget:
         """Which limit these totals break."""
         name = self.exceeded(totals)[0]
         amount = self.amounts(totals)[name]
-        reached = "infinity" if amount is None else upper_text(amount)
-        return f"{SYMBOLS[name]} would be {reached} of {lower_text(self.limits[name])}"
+        amount_text = "infinity" if amount is None else upper_text(amount)
+        return f"{SYMBOLS[name]} would be {amount_text} of {lower_text(self.limits[name])}"
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as they stand in a JSON file; the order ∞ is the text "inf"."""
@@ -169,7 +169,7 @@ class Budget:
             values = parsed(document, source="budget in the ledger")
             order = None if values["order"] is None else float(values["order"])
             limits = {str(name): float(limit) for name, limit in values["limits"].items()}
-            found = Budget(
+            budget = Budget(
                 epsilon=positive("epsilon", values["epsilon"]),
                 delta=probability("delta", values["delta"]),
                 filter=as_filter(values["filter"]),
@@ -180,7 +180,7 @@ class Budget:
             raise LedgerError(
                 "budget in the ledger must be as written, got a damaged text"
             ) from None
-        return found._checked()
+        return budget._checked()
 
     def _checked(self) -> Budget:
         """Refuse limits that do not belong to the filter: they would let everything pass."""

@@ -43,5 +43,5 @@ def known_keys(connection: sa.Connection, asks: Sequence[Ask]) -> KeyedRequests:
         return {}
     clients = sorted({ask.client for ask in asks if ask.key_hmac is not None})
     query = sa.select(ENTRIES).where(ENTRIES.c.client.in_(clients), ENTRIES.c.key_hmac.in_(keys))
-    found = connection.execute(query).mappings()
-    return {(row["client"], bytes(row["key_hmac"])): KeyedRequest(dict(row)) for row in found}
+    rows = connection.execute(query).mappings()
+    return {(row["client"], bytes(row["key_hmac"])): KeyedRequest(dict(row)) for row in rows}

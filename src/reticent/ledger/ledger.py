@@ -213,8 +213,8 @@ class Ledger:
         """All accounts of the ledger, ordered by name."""
         with self._storage.reading() as connection:
             rows = connection.execute(ACCOUNTS.select()).all()
-            found = [state_of(row).account for row in rows]
-        return sorted(found, key=lambda account: account.name)
+            accounts = [state_of(row).account for row in rows]
+        return sorted(accounts, key=lambda account: account.name)
 
     def spent(self, name: str, *, delta: float | None = None) -> Spent:
         """The ε of all charges to an account at δ; by default at the δ of its budget, or 0."""
@@ -229,19 +229,19 @@ class Ledger:
             EVENTS, EVENTS.c.id == ENTRIES.c.event
         )
         kinds: dict[int, tuple[Event, Costs]] = {}
-        found = []
+        entries = []
         with self._rows_of(name, ENTRIES, query) as rows:
             for row in rows:
                 if row.event not in kinds:
                     kinds[row.event] = _event(row.document), Costs.from_json(row.costs)
                 event, costs = kinds[row.event]
-                found.append(
+                entries.append(
                     Entry(
                         seq=row.seq, at=utc_text(row.at), purpose=row.purpose, event=event,
                         costs=costs, version=row.version,
                     )
                 )  # fmt: skip
-        return found
+        return entries
 
     def budget_changes(self, name: str) -> list[BudgetChange]:
         """The budgets an account has had, in their order."""
@@ -363,7 +363,7 @@ def _event(document: str) -> Event:
 
 def _neighbours(relation: Relation | str) -> Relation:
     """An account is under one of two relations; "as declared" cannot be compared with another."""
-    found = as_relation(relation)
-    if found is Relation.AS_DECLARED:
+    adjacency = as_relation(relation)
+    if adjacency is Relation.AS_DECLARED:
         raise InputError("relation must be add-remove or replace-one to be charged, got neither")
-    return found
+    return adjacency

@@ -17,10 +17,10 @@ _ROUNDS = 8
 
 def short_line(what: str, value: object) -> str:
     """A printable line of at most 1,000 characters, stripped, in Unicode's composed form (NFC)."""
-    found = unicodedata.normalize("NFC", line(what, value).strip())
-    if len(found) > MOST_CHARACTERS or not found.isprintable():
+    text = unicodedata.normalize("NFC", line(what, value).strip())
+    if len(text) > MOST_CHARACTERS or not text.isprintable():
         raise InputError(f"{what} must be at most {MOST_CHARACTERS} printable characters, got more")
-    return found
+    return text
 
 
 def account_name(value: object) -> str:

@@ -128,15 +128,15 @@ class Questions:
     ) -> "Questions":
         """With what the tables hold of the clients, rows and keys that are asked about."""
         questions = [ask for ask in asks if isinstance(ask, Question)]
-        found = cls(at, keys)
+        opened = cls(at, keys)
         if not questions:
-            return found
+            return opened
         ids = sorted({one.client for one in questions})
         for row in connection.execute(CLIENTS.select().where(CLIENTS.c.id.in_(ids))).mappings():
-            found.clients[row["id"]] = _Client(row["account"], row["limit"], row["used"])
-        found._read_rows(connection, questions)
-        found._read_replies(connection, questions)
-        return found
+            opened.clients[row["id"]] = _Client(row["account"], row["limit"], row["used"])
+        opened._read_rows(connection, questions)
+        opened._read_replies(connection, questions)
+        return opened
 
     def decided(self, book: Book, ask: Question) -> Pending:
         """Replayed, refused, or charged for what is new of it."""

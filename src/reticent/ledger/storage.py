@@ -189,23 +189,23 @@ class Storage:
                     f"{self.where} must be a ledger, got a database without one; "
                     "`reticent ledger budget` makes one in a new file"
                 )
-            found = {str(row.key): str(row.value) for row in connection.execute(ABOUT.select())}
-        kind, version = found.get("format", "another"), found.get("version", "none")
+            about = {str(row.key): str(row.value) for row in connection.execute(ABOUT.select())}
+        kind, version = about.get("format", "another"), about.get("version", "none")
         if (kind, version) != (FORMAT["format"], FORMAT["version"]):
             early = " (an early one that was never published)" if version == "1" else ""
             raise LedgerError(
                 f"{self.where} must be a {FORMAT['format']} of version {FORMAT['version']}, "
                 f"got format {kind!r}, version {version!r}{early}"
             )
-        if found.get("orders") != FORMAT["orders"] or found.get("seal") != seal_of(found):
+        if about.get("orders") != FORMAT["orders"] or about.get("seal") != seal_of(about):
             raise LedgerError(f"ledger {self.where} must be as written, got damage in table about")
-        return found
+        return about
 
 
 def _early_tables(connection: sa.Connection) -> list[sa.Table]:
     """Those of the service that are not there, or have other columns."""
     seen = sa.inspect(connection)
-    found = []
+    outdated = []
     for table in OF_THE_SERVICE:
         columns = (
             {column["name"] for column in seen.get_columns(table.name)}
@@ -213,9 +213,9 @@ def _early_tables(connection: sa.Connection) -> list[sa.Table]:
             else set()
         )
         if columns != set(table.c.keys()):
-            found.append(table)
+            outdated.append(table)
     # The others refer to clients: where it is made anew, they are too.
-    return list(OF_THE_SERVICE) if OF_THE_SERVICE[0] in found else found
+    return list(OF_THE_SERVICE) if OF_THE_SERVICE[0] in outdated else outdated
 
 
 def upsert(connection: sa.Connection, table: sa.Table) -> Any:
@@ -273,10 +273,10 @@ def _follow(engine: sa.Engine, path: Path) -> None:
 
 def _inode(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _begin(connection: sa.Connection) -> None:

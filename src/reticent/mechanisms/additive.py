@@ -88,13 +88,13 @@ class AdditiveMechanism(Mechanism):
 
     def at_distance(self, **norms: float) -> Self:
         """The same noise for a function that one unit moves just so far, in some of the norms."""
-        moved = Sensitivity(
+        sensitivity = Sensitivity(
             **norms,  # type: ignore[arg-type]
             blocks=self.sensitivity.blocks if "l21" in norms else None,
             relation=self.sensitivity.relation,
             source="the distance of two worlds",
         )
-        return replace(self, sensitivity=moved)
+        return replace(self, sensitivity=sensitivity)
 
     def log_ratio(self, noise: ArrayLike, other: ArrayLike) -> Floats:
         """ln of the density of ``other`` over that of ``noise``, as two worlds explain one answer.

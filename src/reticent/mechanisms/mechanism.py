@@ -109,14 +109,14 @@ class Mechanism(ABC):
         here ties it to the value that is released (``reticent.protect`` does).
         """
         delta = probability("delta", delta)
-        reached = rounding.up(self.epsilon(delta=delta))
-        if epsilon is not None and not reached <= positive("epsilon", epsilon):
+        least_epsilon = rounding.up(self.epsilon(delta=delta))
+        if epsilon is not None and not least_epsilon <= positive("epsilon", epsilon):
             raise InputError(
-                f"epsilon must be >= {rounding.upper_text(reached)}, what this {self.name} noise"
-                f" gives at delta = {delta}, got {epsilon}"
+                f"epsilon must be >= {rounding.upper_text(least_epsilon)}, what this {self.name}"
+                f" noise gives at delta = {delta}, got {epsilon}"
             )
         return Guarantee(
-            epsilon=reached if epsilon is None else epsilon,
+            epsilon=least_epsilon if epsilon is None else epsilon,
             delta=delta,
             grade=weakest((Grade.DECLARED, self.sensitivity.grade)),
             relation=self.sensitivity.relation,

@@ -111,11 +111,11 @@ class MatrixLaplace(PureMechanism, AdditiveMechanism):
         )
         values, vectors = np.linalg.eigh(there - here)
         sizes = np.abs(values)
-        moved = sizes > _LEAST_EIGENVALUE * sizes.max(axis=-1, keepdims=True)
+        differing = sizes > _LEAST_EIGENVALUE * sizes.max(axis=-1, keepdims=True)
         shape = (here.shape[-1] + 1) / 2
-        ratios = np.zeros(moved.shape)
+        ratios = np.zeros(differing.shape)
         numbers = [np.einsum("nij,nik,njk->nk", one, vectors, vectors) for one in (there, here)]
-        ratios[moved] = np.subtract(*(self._along(one[moved], shape) for one in numbers))
+        ratios[differing] = np.subtract(*(self._along(one[differing], shape) for one in numbers))
         return np.asarray(ratios.sum(axis=-1))
 
     def _rounded(self, value: Floats, grid: float | None) -> Floats:

@@ -33,13 +33,13 @@ def probability_changes(changes: Floats32, probabilities: Floats32, weights: Flo
     heads = changes.shape[1] // classes
     total = np.empty(heads, np.float32)
     for row in range(changes.shape[0]):
-        moved = changes[row]
-        halvings = _halvings(moved)
+        row_changes = changes[row]
+        halvings = _halvings(row_changes)
         scale = np.float32(2.0**-halvings)
         total[:] = 0
         for c in range(classes):
             p = probabilities[row, c]
-            part = moved[c * heads : (c + 1) * heads]
+            part = row_changes[c * heads : (c + 1) * heads]
             for h in range(heads):
                 part[h] = small_expm1(part[h] * scale)
             for _ in range(halvings):  # e^2x − 1 = e(e + 2) for e = e^x − 1
@@ -49,18 +49,18 @@ def probability_changes(changes: Floats32, probabilities: Floats32, weights: Flo
                 total[h] += p * part[h]
         for c in range(classes):
             p = probabilities[row, c] * weights[row]
-            part = moved[c * heads : (c + 1) * heads]
+            part = row_changes[c * heads : (c + 1) * heads]
             for h in range(heads):
                 part[h] = p * (part[h] - total[h]) / (np.float32(1) + total[h])
 
 
 @numba.njit(nogil=True, cache=True, fastmath={"reassoc"})
-def _halvings(moved: Floats32) -> int:
+def _halvings(changes: Floats32) -> int:
     """How often the largest entry is halved until it lies inside; 8 reach beyond e^60."""
     halvings, limit = 0, INSIDE
     while halvings < HALVINGS:
         outside = 0
-        for x in moved:
+        for x in changes:
             outside += abs(x) > limit
         if outside == 0:
             break

@@ -281,9 +281,12 @@ class OwnRecords:
             signs=self.signs[chosen],
         )
 
-    def gradient(self, moved: Floats32) -> Floats32:
-        """s·(r + Δp)·h when the record's logits moved by ``moved`` (heads × K): d × K × heads."""
-        changes = moved.copy()
+    def gradient(self, logit_shift: Floats32) -> Floats32:
+        """s·(r + Δp)·h after the record's logits moved by ``logit_shift``.
+
+        That is heads × K; what comes out is d × K × heads.
+        """
+        changes = logit_shift.copy()
         probability_changes(changes, self.probabilities, self.weights)
         changes += self.residuals
         changes *= self.signs[:, None]
@@ -350,17 +353,17 @@ class StackedHeads:
         Along f = −H⁻¹g the model gᵀf·α + (fᵀHf + s·c)α²/2 has fᵀHf = −gᵀf and c = the record's own
         curvature w·(Σ p z² − (Σ p z)²), z = f·h.
         """
-        moved = own.logits(step.reshape(*self._shape, len(own)))
-        slope = -own.signs * np.einsum("mc,mc->m", own.residuals, moved)
-        mean = np.einsum("mc,mc->m", own.probabilities, moved)
-        bend = np.einsum("mc,mc->m", own.probabilities, moved * moved) - mean * mean
+        logit_shift = own.logits(step.reshape(*self._shape, len(own)))
+        slope = -own.signs * np.einsum("mc,mc->m", own.residuals, logit_shift)
+        mean = np.einsum("mc,mc->m", own.probabilities, logit_shift)
+        bend = np.einsum("mc,mc->m", own.probabilities, logit_shift * logit_shift) - mean * mean
         curved = slope + own.signs * own.weights * bend
         return np.where(curved > 0.05 * slope, slope / np.where(curved > 0, curved, 1), 1)
 
     def _caution(self, point: Floats32, own: OwnRecords) -> Floats:
         """Where a record's own logits move much, estimates of first order count tenfold."""
-        moved = np.abs(own.logits(point.reshape(*self._shape, len(own)))).max(axis=1)
-        return np.where(moved > 0.5, 10.0, 1.0)
+        logit_shift = np.abs(own.logits(point.reshape(*self._shape, len(own)))).max(axis=1)
+        return np.where(logit_shift > 0.5, 10.0, 1.0)
 
     @property
     def _shape(self) -> tuple[int, int]:

@@ -54,9 +54,9 @@ class RemovedOnes:
         clean = losses(self.without, self.labels)
         both, one = [], []
         for _ in range(count("draws", draws)):
-            moved = scale * rng.standard_normal(self.full.shape)
-            noisy = losses(self.full + moved, self.labels)
-            both.append(losses(self.without + moved, self.labels) - noisy)
+            noise = scale * rng.standard_normal(self.full.shape)
+            noisy = losses(self.full + noise, self.labels)
+            both.append(losses(self.without + noise, self.labels) - noisy)
             one.append(clean - noisy)
         return np.array(both), np.array(one)
 

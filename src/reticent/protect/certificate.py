@@ -284,11 +284,11 @@ def _lies_on(values: Floats, grid: float, divisor: int) -> bool:
     """
     with np.errstate(over="ignore"):
         near = np.rint(values / grid * divisor)
-        found = [
+        on_grid = [
             (np.abs(near + off) <= LARGEST_CELL) & ((near + off) * grid / divisor == values)
             for off in (range(-2, 3) if divisor > 1 else (0,))
         ]
-    return bool(np.logical_or.reduce(found).all())
+    return bool(np.logical_or.reduce(on_grid).all())
 
 
 def _other_terms(recipe: Recipe, terms: Terms, claim: Guarantee) -> list[str]:

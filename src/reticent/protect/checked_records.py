@@ -25,21 +25,23 @@ def checked_records(recipe: Recipe, rows: ArrayLike, labels: ArrayLike) -> tuple
             not looked at. Several labels of a record are checked by the head that is fitted on
             them.
     """
-    found = _finite_rows(rows)
-    if found.shape[1] != recipe.features:
-        raise InputError(f"rows must have {recipe.features} features, got {found.shape[1]}")
+    finite_rows = _finite_rows(rows)
+    if finite_rows.shape[1] != recipe.features:
+        raise InputError(f"rows must have {recipe.features} features, got {finite_rows.shape[1]}")
     marks = np.asarray(labels)
     if recipe.task not in ("classification", "regression"):
-        return found, marks
-    if len(marks.shape) == 0 or len(marks) != len(found):
-        raise InputError(f"labels must be one for each of {len(found)} rows, got {marks.shape}")
+        return finite_rows, marks
+    if len(marks.shape) == 0 or len(marks) != len(finite_rows):
+        raise InputError(
+            f"labels must be one for each of {len(finite_rows)} rows, got {marks.shape}"
+        )
     if getattr(recipe, "outputs", "") == "sigmoid":
-        return found, marks
+        return finite_rows, marks
     if marks.ndim != 1:
         raise InputError(f"labels must be one number for each row, got shape {marks.shape}")
     if recipe.task == "regression":
-        return found, _targets(marks)
-    return found, _places(marks, recipe.classes)
+        return finite_rows, _targets(marks)
+    return finite_rows, _places(marks, recipe.classes)
 
 
 def _finite_rows(rows: ArrayLike) -> Floats:

@@ -88,14 +88,14 @@ def encoded_rows(recipe: ContrastiveRecipe, tensors: Mapping[str, Floats], rows:
     inputs = networks.views_of(recipe.augmentation, recipe.features, recipe.image).inputs(
         float32_rows(rows)
     )
-    found = np.zeros((len(rows), recipe.width))
+    features = np.zeros((len(rows), recipe.width))
     filled = torch.zeros(slots, *inputs.shape[1:])
     with torch.no_grad(), _OneThread(encoder):
         for start in range(0, len(rows), slots):
             part = inputs[start : start + slots]
             filled[: len(part)], filled[len(part) :] = part, 0
-            found[start : start + slots] = encoder(filled)[: len(part)].numpy()
-    return np.nan_to_num(found, posinf=0.0, neginf=0.0)
+            features[start : start + slots] = encoder(filled)[: len(part)].numpy()
+    return np.nan_to_num(features, posinf=0.0, neginf=0.0)
 
 
 @lru_cache(maxsize=16)

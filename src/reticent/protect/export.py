@@ -258,8 +258,8 @@ def _scores(graph: _Graph, release: Release) -> list[Any]:
 
 def _plain(classes: Any) -> Any:
     """Classes of one of ONNX's types: whole numbers are int64."""
-    found = np.asarray(classes)
-    return found.astype(np.int64) if found.dtype.kind in "iu" else found
+    class_array = np.asarray(classes)
+    return class_array.astype(np.int64) if class_array.dtype.kind in "iu" else class_array
 
 
 def _number(graph: _Graph, release: Release, target: TargetRange) -> list[Any]:

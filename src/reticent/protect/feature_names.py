@@ -56,9 +56,9 @@ def columns_of(frame: Any) -> tuple[str, ...]:
     names = getattr(frame, "columns", None)
     if names is None or getattr(frame, "ndim", 2) != 2:
         return ()
-    found = list(names)
-    named = all(isinstance(name, str) and name.strip() for name in found)
-    return tuple(found) if named and len(set(found)) == len(found) else ()
+    column_names = list(names)
+    named = all(isinstance(name, str) and name.strip() for name in column_names)
+    return tuple(column_names) if named and len(set(column_names)) == len(column_names) else ()
 
 
 def checked_names(columns: object, features: int) -> tuple[str, ...]:

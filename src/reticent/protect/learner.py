@@ -60,7 +60,7 @@ class ReleasingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release a model; every data set of valid records has one, the empty one too."""
-        around = refuse_as_learner(self)
+        context = refuse_as_learner(self)
         prepared = self.prepared(X, y)
         self._set_classes(prepared.classes)
         self.released_ = release_records(
@@ -70,7 +70,7 @@ class ReleasingEstimator(BaseEstimator):  # type: ignore[misc]
             prepared.labels,
             classes=prepared.classes,
             charge=self.charge,
-            around=around,
+            around=context,
         )
         return self
 
@@ -79,14 +79,14 @@ class ReleasingEstimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _prepared(self, rows: Floats, labels: Array, *, classes: Array) -> Prepared:
-        terms, said = self._terms(), self.get_params(deep=False)
+        terms, params = self._terms(), self.get_params(deep=False)
         recipe = self.recipe.planned(
             terms,
             records=self.records,
             features=rows.shape[1],
             classes=len(classes) or 1,
             mechanism=self.mechanism,
-            **{name: said[name] for name in self.recipe.options if name in said},
+            **{name: params[name] for name in self.recipe.options if name in params},
         )
         return Prepared(recipe=recipe, terms=terms, rows=rows, labels=labels, classes=classes)
 
@@ -155,8 +155,8 @@ def _opened_encoder(encoder: ReleasedEncoder | Release | str | None) -> Released
 
     if encoder is None:
         return None
-    found = encoder_from(encoder) if isinstance(encoder, str) else encoder
-    release: Any = getattr(found, "release", found)
+    encoder_or_release = encoder_from(encoder) if isinstance(encoder, str) else encoder
+    release: Any = getattr(encoder_or_release, "release", encoder_or_release)
     if isinstance(encoder, str) and not isinstance(release, Release):
         raise InputError(
             f"encoder must be a released one, got {encoder!r}: give features of a public encoder as"
@@ -232,7 +232,7 @@ def refuse_as_learner(learner: BaseEstimator) -> Enclosing:
             "learner must be one of the package's own classes to be proven, got"
             f" {type(learner).__name__}, which may compute something else"
         )
-    around = enclosing(learner)
-    if around.problem is not None:
-        raise InputError(around.problem)
-    return around
+    context = enclosing(learner)
+    if context.problem is not None:
+        raise InputError(context.problem)
+    return context

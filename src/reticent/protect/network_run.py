@@ -89,15 +89,15 @@ class WeightsRun:
 
     def state(self) -> dict[str, torch.Tensor]:
         """All that the next step depends on beside the records."""
-        found = {f"weights.{name}": one for name, one in self._weights().items()}
-        found |= {f"averages.{name}": one for name, one in self.averages.items()}
-        found |= {
+        tensors = {f"weights.{name}": one for name, one in self._weights().items()}
+        tensors |= {f"averages.{name}": one for name, one in self.averages.items()}
+        tensors |= {
             f"optimiser.{place}.{name}": value
             for place, kept in self.optimiser.state_dict()["state"].items()
             for name, value in kept.items()
             if value is not None
         }
-        return found
+        return tensors
 
     def restore(self, state: Mapping[str, torch.Tensor]) -> None:
         """Go back to a saved state; tensors of other shapes are a ``RuntimeError``."""

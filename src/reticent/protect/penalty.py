@@ -52,9 +52,9 @@ def public_penalty(  # noqa: PLR0913 - one argument for each public number
     unit = Sensitivity(l1=math.sqrt(p), l2=1.0)
     noise = MECHANISMS.named(mechanism).calibrate(unit, epsilon=epsilon, delta=delta)
     touched = 1 if grade.as_relation(relation) is Relation.ADD_REMOVE else 2
-    moved = touched * records_touched(max_records_per_person) * positive("residual", residual)
+    shift = touched * records_touched(max_records_per_person) * positive("residual", residual)
     scale = positive("radius", radius) ** 2 * noise.std_in(p)
-    return moved * scale / (LOGIT_NOISE * count("records", records))
+    return shift * scale / (LOGIT_NOISE * count("records", records))
 
 
 def mean_share(*, records: int, features: int, epsilon: float, delta: float) -> float:

@@ -230,8 +230,8 @@ def records_needed(
     """
     wanted = open_probability("loss", loss)
     if situation.delta == 0:
-        likely = _fewest(situation, lambda found: found.likely <= wanted, curve)
-        surely = _fewest(situation, lambda found: found.high <= wanted, curve)
+        likely = _fewest(situation, lambda prediction: prediction.likely <= wanted, curve)
+        surely = _fewest(situation, lambda prediction: prediction.high <= wanted, curve)
         return likely, surely
     likely, surely = (
         math.ceil(situation.records * signal / situation.signal)

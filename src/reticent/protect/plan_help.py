@@ -90,10 +90,10 @@ def what_would_help(situation: Situation, columns: tuple[ColumnCost, ...] = ()) 
         asked.append(
             (f"one record of each person in place of {each}", {"max_records_per_person": 1})
         )
-    found = [(what, _loss(situation, **change)) for what, change in asked]
+    losses = [(what, _loss(situation, **change)) for what, change in asked]
     helping = [
         Change(what=what, loss=loss)
-        for what, loss in found
+        for what, loss in losses
         if loss is not None and loss.likely <= _WORTH_IT * now.likely
     ]
     return sorted(helping, key=lambda one: one.loss.likely)
@@ -101,16 +101,16 @@ def what_would_help(situation: Situation, columns: tuple[ColumnCost, ...] = ()) 
 
 def help_sentence(situation: Situation) -> str | None:
     """One sentence on what would help, from public numbers; None where nothing is known."""
-    found = what_would_help(situation)
-    if not found:
+    changes = what_would_help(situation)
+    if not changes:
         return None
-    parts = "; ".join(f"{one.what} (predicted loss {one.loss})" for one in found)
-    fewer = " Fewer features tell less without protection, too." if _narrows(found) else ""
+    parts = "; ".join(f"{one.what} (predicted loss {one.loss})" for one in changes)
+    fewer = " Fewer features tell less without protection, too." if _narrows(changes) else ""
     return f"What would help, by public numbers alone: {parts}.{fewer}"
 
 
-def _narrows(found: list[Change]) -> bool:
-    return any("features" in one.what for one in found)
+def _narrows(changes: list[Change]) -> bool:
+    return any("features" in one.what for one in changes)
 
 
 def _fewer_columns(

@@ -167,7 +167,7 @@ def compared_head(situation: Situation) -> PublicNumbers:
 
 
 def _once(situation: Situation, public: PublicNumbers) -> list[Way]:
-    found = []
+    ways = []
     for name in for_any_vector():
         kind = MECHANISMS[name]
         if kind.needs_delta and situation.delta == 0:
@@ -178,19 +178,19 @@ def _once(situation: Situation, public: PublicNumbers) -> list[Way]:
             delta=situation.delta,
         )
         std = noise.std_in(public.shape[0] * public.shape[1]) * public.radius
-        found.append(
+        ways.append(
             Way(release=ONCE, mechanism=name, gives=LOGITS, logit_noise=std, composed_by=None)
         )
-    return found
+    return ways
 
 
 def _each(situation: Situation, public: PublicNumbers, queries: int) -> list[Way]:
-    found = []
+    ways = []
     for name, kind in WAYS.items():
         if situation.delta == 0 and not is_pure(kind):
             continue
         plan = calibrated_answers(public, mechanism=name, queries=queries, **_budget(situation))
-        found.append(
+        ways.append(
             Way(
                 release=EACH,
                 mechanism=name,
@@ -199,7 +199,7 @@ def _each(situation: Situation, public: PublicNumbers, queries: int) -> list[Way
                 composed_by=plan.method,
             )
         )
-    return found
+    return ways
 
 
 def _budget(situation: Situation) -> dict[str, Any]:

@@ -26,20 +26,20 @@ _ENCODER_SHAPE: Final = (1000, 1280)
 _NAME: Final = re.compile(r"sha256:[0-9a-f]{64} (\d{1,9})x(\d{1,9})")
 
 
-def named_map(said: str) -> str:
+def named_map(source: str) -> str:
     """The name of the map that a user says: a name itself, an encoder, or a file, which is read.
 
     A .npy file, or an .npz file of one array.
     """
-    if _NAME.fullmatch(said):
-        return said
-    if said == ENCODER:
+    if _NAME.fullmatch(source):
+        return source
+    if source == ENCODER:
         from reticent.training.encoders.pretrained import EfficientNetLite0
 
         return register_map(EfficientNetLite0.last_layer())
-    path = Path(said)
+    path = Path(source)
     if path.suffix not in (".npy", ".npz"):
-        raise InputError(f"public_map must be {ENCODER} or a file .npy or .npz, got {said!r}")
+        raise InputError(f"public_map must be {ENCODER} or a file .npy or .npz, got {source!r}")
     if path.suffix == ".npy":
         return register_map(single_array(path, role="public_map"))
     arrays = archive(path)
@@ -64,10 +64,10 @@ def register_map(layer: object) -> str:
 
 def shape_of(name: str) -> tuple[int, int]:
     """Outputs and features of a map, by its name alone."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise InputError(f"public_map must be named by SHA-256 and shape, got {name!r}")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def leading_directions(name: str, width: int) -> Floats:
@@ -88,9 +88,9 @@ def _is_found(name: str) -> bool:
     folder = os.environ.get(VARIABLE)
     files = sorted(Path(folder).glob("*.np[yz]")) if folder else []
     encoder = [ENCODER] if shape_of(name) == _ENCODER_SHAPE else []
-    for said in (*encoder, *map(str, files)):
+    for source in (*encoder, *map(str, files)):
         try:
-            named_map(said)
+            named_map(source)
         except InputError:  # not a map, or not installed: what matters is whether one fits
             continue
         if name in _MAPS:

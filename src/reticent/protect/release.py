@@ -254,7 +254,7 @@ def released_by(  # noqa: PLR0913 - as above
     if training_progress.resumptions() != resumed:
         terms = dataclasses.replace(terms, resumed=True)
         claim = claim_of(recipe, terms, plan, stated)
-    found = Release(
+    release = Release(
         recipe=recipe,
         terms=terms,
         scales=noise_scales.scales_of(plan),
@@ -264,10 +264,10 @@ def released_by(  # noqa: PLR0913 - as above
         schema=schema,
     )
     if is_own(recipe) and not terms.inferred and not recipe.unproven:
-        object.__setattr__(found, "guarantee", minted(claim, since=before))
+        object.__setattr__(release, "guarantee", minted(claim, since=before))
     if charge is not None:
-        _CHARGED.add(found)
-    return found
+        _CHARGED.add(release)
+    return release
 
 
 def with_names(
@@ -290,11 +290,11 @@ def with_names(
     names = feature_names(columns) or release.columns
     if len(names) != release.features:  # never a reason to lose what was charged
         names = ()
-    found = Release(**values | {"classes_": typed, "columns": names})
-    object.__setattr__(found, "guarantee", release.guarantee)
+    named = Release(**values | {"classes_": typed, "columns": names})
+    object.__setattr__(named, "guarantee", release.guarantee)
     if was_charged(release):
-        _CHARGED.add(found)
-    return found
+        _CHARGED.add(named)
+    return named
 
 
 _CHARGED: WeakSet[Release] = WeakSet()
@@ -308,9 +308,9 @@ def was_charged(release: Release) -> bool:
 
 def _class_array(classes: ArrayLike) -> Array:
     """Classes as a release keeps them: what no file could tell apart again is refused."""
-    found = np.asarray(classes)
-    plain = plain_values.class_names(found.tolist())
-    return frozen(np.asarray(plain) if found.dtype == object else found)
+    class_array = np.asarray(classes)
+    plain = plain_values.class_names(class_array.tolist())
+    return frozen(np.asarray(plain) if class_array.dtype == object else class_array)
 
 
 def _refuse_other_numbers(recipe: Recipe, terms: Terms, plan: Plan, classes: int) -> None:

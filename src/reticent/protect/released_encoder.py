@@ -118,10 +118,10 @@ def encoder_from(text: str) -> Encoder:
     place = _released_at(text)
     if place is None:
         return encoder_of(text)
-    found = load(place)
-    if found.recipe.task != ENCODING:
-        raise InputError(f"{text} must hold a released encoder, got a {found.recipe.task}")
-    return ReleasedEncoder(found)
+    release = load(place)
+    if release.recipe.task != ENCODING:
+        raise InputError(f"{text} must hold a released encoder, got a {release.recipe.task}")
+    return ReleasedEncoder(release)
 
 
 def release_of(encoder: Encoder | Release | None) -> Release | None:
@@ -214,10 +214,10 @@ def _released_at(text: str) -> Path | None:
     """Where the release that a text names lies, if it names one."""
     path = Path(text).expanduser()
     if path.is_dir():
-        found = [one for one in sorted(path.glob("*.json")) if _is_certificate(one)]
-        if len(found) != 1:
-            raise InputError(f"{text} must be a folder with one release, got {len(found)}")
-        return found[0]
+        certificates = [one for one in sorted(path.glob("*.json")) if _is_certificate(one)]
+        if len(certificates) != 1:
+            raise InputError(f"{text} must be a folder with one release, got {len(certificates)}")
+        return certificates[0]
     try:
         certificate = paths_of(path).certificate
     except InputError:

@@ -149,8 +149,8 @@ def _signer(place: Path, document: bytes, content: bytes) -> Ed25519PublicKey | 
         return None
     except OSError as error:
         raise InputError(f"{place} must be readable, got: {error.strerror}") from None
-    found = signed_with(signature, document, content, place)
-    return "the signature is not one of these files" if found is None else found
+    signer = signed_with(signature, document, content, place)
+    return "the signature is not one of these files" if signer is None else signer
 
 
 def _unsigned(signer: Ed25519PublicKey | str | None, key: Ed25519PublicKey | None) -> list[str]:

@@ -43,16 +43,17 @@ class TaskAdvice:
             if self.task == registry.REGRESSION
             else "what is learnt beyond the commoner answers"
         )
-        told = f"noise to signal {self.ratio:.2g}"
+        noise_to_signal = f"noise to signal {self.ratio:.2g}"
         if self.loss is None:
             return (
-                f"loss: no prediction, for the {told} is above {task_loss.LARGEST_RATIO:g}, beyond"
-                f" what was measured; expect to lose most of {what}"
+                f"loss: no prediction, for the {noise_to_signal} is above"
+                f" {task_loss.LARGEST_RATIO:g}, beyond what was measured; expect to"
+                f" lose most of {what}"
             )
         inside, all_cells = task_loss.HELD[self.task]
         return (
-            f"loss: {self.loss} of {what}, at {told}; a range fitted without its own table held in"
-            f" {inside} of {all_cells} measured cells"
+            f"loss: {self.loss} of {what}, at {noise_to_signal}; a range fitted without its own"
+            f" table held in {inside} of {all_cells} measured cells"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -138,10 +138,10 @@ class Terms:
         inferred = tuple(
             f"{name}: read from the private data, not declared" for name in self.inferred
         )
-        told = (TELLS_RECORDS,) if RECORDS in self.inferred else ()
+        records_statement = (TELLS_RECORDS,) if RECORDS in self.inferred else ()
         persons = stated_of_persons(self.max_records_per_person)
         resumed = (RESUMED,) if self.resumed else ()
-        return (*inferred, *told, *persons, *self._used_stated, *resumed)
+        return (*inferred, *records_statement, *persons, *self._used_stated, *resumed)
 
     @property
     def _used_stated(self) -> tuple[str, ...]:

@@ -139,8 +139,10 @@ def _residual(evidence: Evidence, public: bool) -> str:
     if public:
         return uncovered
     leaks = [escaped(attack.name) for attack in evidence.attacks(protected=True) if attack.leaks]
-    found = [f"**A leak was found on the released model** by {', '.join(leaks)}."] if leaks else []
-    limits = [*found, *_smallest(evidence)]
+    leak_lines = (
+        [f"**A leak was found on the released model** by {', '.join(leaks)}."] if leaks else []
+    )
+    limits = [*leak_lines, *_smallest(evidence)]
     return "\n\n".join([*([bullets(limits)] if limits else []), uncovered])
 
 

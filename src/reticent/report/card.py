@@ -172,11 +172,11 @@ def attack_summary(evidence: Evidence) -> str:
     lines = ["Guessing has AUC 0.5, balanced accuracy 0.5 and TPR − FPR 0.", *_chosen(evidence)]
     for protected, model in ((False, "unprotected model"), (True, "released model")):
         attacks = evidence.attacks(protected=protected)
-        found = [escaped(attack.name) for attack in attacks if attack.leaks]
+        leaking = [escaped(attack.name) for attack in attacks if attack.leaks]
         if attacks:
             lines.append(
-                f"On the {model}, {len(found)} of {len(attacks)} attacks found a leak"
-                + (f": {', '.join(found)}." if found else ".")
+                f"On the {model}, {len(leaking)} of {len(attacks)} attacks found a leak"
+                + (f": {', '.join(leaking)}." if leaking else ".")
             )
     if not evidence.attacks(protected=True):
         lines.append("No attack was tried on the released model itself.")
@@ -213,7 +213,7 @@ def lower_bound(audit: Audit) -> str:
 
 def cost(evidence: Evidence, *, public: bool) -> list[str]:
     """Accuracies; on a public card the one that follows from what was released, or none."""
-    found = evidence.utility
+    utility = evidence.utility
     if public:
         shown = evidence.covered
         if evidence.covered_measures:
@@ -221,18 +221,18 @@ def cost(evidence: Evidence, *, public: bool) -> list[str]:
         if shown is None:
             return []
         return ["### Utility", bullets([covered(shown)]), *recall_lines.public_recalls(evidence)]
-    own = None if found is None else found.kept
+    own = None if utility is None else utility.kept
     lines = [] if own is None else [f"**Accuracy of the released model:** {measured(own)}"]
-    if found is not None:
-        if found.draws > 1:
+    if utility is not None:
+        if utility.draws > 1:
             lines.append(
-                f"**Mean accuracy over {found.draws:,} draws of the noise**, not that of the"
-                f" released file: {measured(found.after)}"
+                f"**Mean accuracy over {utility.draws:,} draws of the noise**, not that of the"
+                f" released file: {measured(utility.after)}"
             )
         lines += [
-            f"**Accuracy without protection:** {measured(found.before)}",
-            f"**Utility loss** (1 − accuracy/accuracy without protection): {measured(found.loss)},"
-            f" over {found.draws:,} draws of the noise",
+            f"**Accuracy without protection:** {measured(utility.before)}",
+            f"**Utility loss** (1 − accuracy/accuracy without protection): {measured(utility.loss)}"
+            f", over {utility.draws:,} draws of the noise",
         ]
     return ["### Utility", bullets(lines), *recall_lines.recalls(evidence)] if lines else []
 
@@ -249,18 +249,18 @@ def measured(figure: Interval) -> str:
 
 def how_to_use(evidence: Evidence) -> list[str]:
     """The columns and the formula of its certificate, for any program; and the command."""
-    found = evidence.certificate
-    if found is None:
+    certificate = evidence.certificate
+    if certificate is None:
         return []
-    names = ", ".join(map(escaped, found.columns[:_MOST_NAMES]))
-    rest = len(found.columns) - _MOST_NAMES
+    names = ", ".join(map(escaped, certificate.columns[:_MOST_NAMES]))
+    rest = len(certificate.columns) - _MOST_NAMES
     more = f" and {rest:,} more, in the certificate" if rest > 0 else ""
-    columns = [f"**x**, in this order: {names}{more}."] if found.columns else []
-    command = f"$ reticent predict {shlex.quote(found.file or 'PREFIX')} --queries FILE"
+    columns = [f"**x**, in this order: {names}{more}."] if certificate.columns else []
+    command = f"$ reticent predict {shlex.quote(certificate.file or 'PREFIX')} --queries FILE"
     return [
         "### How to use",
         "An answer comes of a row x and the tensors of the .safetensors file, in float64:",
-        bullets([*columns, *map(escaped, found.formula)]),
+        bullets([*columns, *map(escaped, certificate.formula)]),
         code(command),
     ]
 
@@ -271,10 +271,11 @@ def how_to_verify(evidence: Evidence) -> str:
     words = "Anybody with the two files of the release computes ε anew, without the data:"
     parts = [words, command]
     if evidence.certificate is not None:
-        found = evidence.certificate
+        certificate = evidence.certificate
         parts.append(
-            f"When this was written, it held: ε = {upper_text(found.epsilon)} ({found.claim.grade})"
-            f" follows from the public numbers at δ = {delta_of(found.claim)}."
+            f"When this was written, it held: ε = {upper_text(certificate.epsilon)}"
+            f" ({certificate.claim.grade}) follows from the public numbers at"
+            f" δ = {delta_of(certificate.claim)}."
         )
     made = ", ".join(f"{escaped(n)} {escaped(v)}" for n, v in sorted(evidence.versions.items()))
     return "\n\n".join([*parts, *([f"Made with {made}."] if made else [])])
@@ -320,10 +321,10 @@ def _below(trial: Trial) -> Iterable[str]:
     """What belongs to the table."""
     if trial.attacks:
         least, many = min(attack.auc.confidence for attack in trial.attacks), len(trial.attacks)
-        together = max(1 - many * (1 - least), 0.0)  # Bonferroni
+        simultaneous = max(1 - many * (1 - least), 0.0)  # Bonferroni
         yield (
             f"Intervals are of {percent(least)} % confidence each; those of one column hold"
-            f" together at {percent(together)} %."
+            f" together at {percent(simultaneous)} %."
         )
     for note in trial.notes:
         yield f"Note: {escaped(note)}."

@@ -116,8 +116,8 @@ def _recalls(one: Results, other: Results) -> Iterator[Row]:
         yield _maybe(f"lowest recall {name}", _lowest(first), _lowest(second))
 
 
-def _lowest(found: ByClass | None) -> tuple[str, Interval] | None:
-    return None if found is None else (f"class {found.lowest.label}:", found.lowest.recall)
+def _lowest(recalls: ByClass | None) -> tuple[str, Interval] | None:
+    return None if recalls is None else (f"class {recalls.lowest.label}:", recalls.lowest.recall)
 
 
 def _notes(one: Results, other: Results) -> Iterator[str]:

@@ -116,7 +116,7 @@ class Evidence:
 def of_results(results: Results, released: Release | str | Path | None = None) -> Evidence:
     """Of the recommended release of a run; with the release, ε is computed anew from it."""
     release = results.recommended
-    found = Evidence(
+    evidence = Evidence(
         title=results.title,
         claim=release.claim,
         learner=release.learner,
@@ -139,15 +139,15 @@ def of_results(results: Results, released: Release | str | Path | None = None) -
         versions=results.made.versions,
     )
     if released is None:
-        return found
+        return evidence
     own = checked(released)
-    if differing := _differing(found, own):
+    if differing := _differing(evidence, own):
         name = "the release" if isinstance(released, Release) else released
         raise InputError(
             f"{name} must be the release of this run: {release.graded_name}, got one with"
             f" another {differing[0]}"
         )
-    return replace(found, certificate=own, file=own.file or found.file, used=own.used)
+    return replace(evidence, certificate=own, file=own.file or evidence.file, used=own.used)
 
 
 def of_certificate(released: str | Path) -> Evidence:
@@ -172,30 +172,30 @@ def checked(released: Release | str | Path) -> Checked:
     One of this process keeps its grade: it was minted here, or it is declared.
     """
     if isinstance(released, Release):
-        model, found, file = released, verify_release(released), None
-        if not found.holds:
-            raise InputError(f"the release must be what it claims, got: {found.problems[0]}")
+        model, verified, file = released, verify_release(released), None
+        if not verified.holds:
+            raise InputError(f"the release must be what it claims, got: {verified.problems[0]}")
     else:
-        (model, found), file = (
+        (model, verified), file = (
             load_verified(released),
             sealed_pair.paths_of(released).certificate.stem,
         )
     return Checked(
-        epsilon=found.epsilon,
+        epsilon=verified.epsilon,
         claim=claim_of(model.guarantee),
         learner=model.recipe.name,
         mechanism=model.mechanism,
         scales=dict(model.scales),
         numbers=_numbers(model),
         inferred=model.terms.inferred,
-        version=found.version,
+        version=verified.version,
         formula=model.recipe.formula,
         columns=model.columns,
         classes=tuple(map(str, model.classes_)),
         unit=_unit(model),
         file=file,
         used=used_of(model),
-        signed_by=found.signed_by,
+        signed_by=verified.signed_by,
     )
 
 

@@ -18,10 +18,10 @@ def share(value: float) -> str:
     return f"{round(100 * value, 1) + 0.0:.1f} %"
 
 
-def share_range(found: Interval) -> str:
+def share_range(interval: Interval) -> str:
     """A share between its limits."""
-    low, high = (share(limit).removesuffix(" %") for limit in (found.low, found.high))
-    return f"{share(found.value)} [{low}, {high}]"
+    low, high = (share(limit).removesuffix(" %") for limit in (interval.low, interval.high))
+    return f"{share(interval.value)} [{low}, {high}]"
 
 
 def whole_share(value: float) -> str:
@@ -47,9 +47,9 @@ def decimals(value: float) -> str:
     return f"{round(value, 3) + 0.0:.3f}"
 
 
-def decimal_range(found: Interval) -> str:
+def decimal_range(interval: Interval) -> str:
     """A figure between its limits."""
-    return f"{decimals(found.value)} [{decimals(found.low)}, {decimals(found.high)}]"
+    return f"{decimals(interval.value)} [{decimals(interval.low)}, {decimals(interval.high)}]"
 
 
 def allowed_of(value: float) -> str:
@@ -124,16 +124,16 @@ def meter_place(value: float, least: float = 0.4) -> float:
     return round(100 * (min(max(value, least), 1.0) - least) / (1 - least), 2)
 
 
-def meter(found: Interval) -> Meter:
+def meter(interval: Interval) -> Meter:
     """An AUC with its limits, as it is drawn."""
-    low, high = meter_place(found.low), meter_place(found.high)
-    return Meter(meter_place(found.value), low, round(high - low, 2))
+    low, high = meter_place(interval.low), meter_place(interval.high)
+    return Meter(meter_place(interval.value), low, round(high - low, 2))
 
 
-def figure_text(found: Interval) -> str:
+def figure_text(interval: Interval) -> str:
     """A measure between its limits, in the label's units: four digits.
 
     >>> figure_text(Interval(value=54.4248, low=49.7199, high=59.4085, confidence=0.95))
     '54.42 [49.72, 59.41]'
     """
-    return f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"
+    return f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"

@@ -14,15 +14,15 @@ NAME: Final = "protections"
 _LABEL: Final = 22
 
 
-def draw_protections(found: Protections) -> Drawing:
+def draw_protections(protections: Protections) -> Drawing:
     """Accuracy against what the strongest attack finds: upper left is better."""
     canvas = Canvas(NAME, 380)
     axes = canvas.axes
     axes.axhline(
-        found.unprotected.value, color=LIGHT["muted"], linestyle=(0, (4, 3)), linewidth=1.2
+        protections.unprotected.value, color=LIGHT["muted"], linestyle=(0, (4, 3)), linewidth=1.2
     )
     axes.axvline(0.5, color=LIGHT["muted"], linestyle=(0, (1, 3)), linewidth=1.2)
-    for place, row in enumerate(found.by_accuracy):
+    for place, row in enumerate(protections.by_accuracy):
         look = SeriesStyle(
             colour=SERIES[place % len(SERIES)],
             marker=MARKERS[place % len(MARKERS)],
@@ -37,22 +37,22 @@ def draw_protections(found: Protections) -> Drawing:
     axes.set_xlabel("AUC of the strongest attack (0.5: guessing)")
     axes.set_ylabel("accuracy")
     canvas.figure.legend(loc="outside lower center", ncols=2)
-    best = found.by_accuracy[0] if found.rows else None
+    best = protections.by_accuracy[0] if protections.rows else None
     return canvas.done(
         title="Where the noise goes: accuracy and what an attack finds",
         caption=(
-            f"Every protection at ε = {found.epsilon:g}, hollow marks at δ = 0. Bars are 95 %"
+            f"Every protection at ε = {protections.epsilon:g}, hollow marks at δ = 0. Bars are 95 %"
             " intervals; the dashed line is the head without protection. A failed attack proves"
             " nothing: the guarantee is what holds against the others."
         ),
         alt=(
-            f"{len(found.rows)} protections; without protection {found.unprotected}."
+            f"{len(protections.rows)} protections; without protection {protections.unprotected}."
             + ("" if best is None else f" Most useful: {best.name}, accuracy {best.accuracy}.")
         ),
     )
 
 
-def protections_table(found: Protections) -> Table:
+def protections_table(protections: Protections) -> Table:
     """All rows, the most useful first."""
     interval = {"show": numbers.decimal_range, "numeric": True, "parts": INTERVAL}
     columns = (
@@ -86,41 +86,42 @@ def protections_table(found: Protections) -> Table:
             row.strongest.auc,
             f"{row.seconds:.2f}",
         )
-        for row in found.by_accuracy
+        for row in protections.by_accuracy
     )
     return Table(
         name=NAME,
-        caption=f"Protections of {found.private:,} records, scored on {found.test:,} others",
+        caption=f"Protections of {protections.private:,} records, scored on"
+        f" {protections.test:,} others",
         columns=columns,
         rows=rows,
     )
 
 
-def protections_page(found: Protections) -> str:
+def protections_page(protections: Protections) -> str:
     """The whole page as HTML: one text that loads and runs nothing."""
     with styled():
-        figures = {NAME: draw_protections(found)}
+        figures = {NAME: draw_protections(protections)}
         return (
             rendering.environment()
             .get_template("protections.html.j2")
             .render(
-                found=found,
+                found=protections,
                 figures=figures,
-                tables={NAME: protections_table(found)},
+                tables={NAME: protections_table(protections)},
                 light=declarations(LIGHT),
                 dark=declarations(DARK),
             )
         )
 
 
-def write_protections(found: Protections, folder: Path) -> list[Path]:
+def write_protections(protections: Protections, folder: Path) -> list[Path]:
     """``protections.html``, ``.json`` and ``.csv``; readable by their owner alone."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     contents = {
-        "protections.json": found.model_dump_json(indent=1) + "\n",
-        "protections.csv": protections_table(found).csv(),
-        "protections.html": protections_page(found),
+        "protections.json": protections.model_dump_json(indent=1) + "\n",
+        "protections.csv": protections_table(protections).csv(),
+        "protections.html": protections_page(protections),
     }
     for name, content in contents.items():
         write_atomic(folder / name, content.encode("utf-8"), private=True)
@@ -129,10 +130,10 @@ def write_protections(found: Protections, folder: Path) -> list[Path]:
 
 def _recalls(row: Protection) -> tuple[object, object, object]:
     """Balanced accuracy, the class that is found least often, and how often that is."""
-    found = row.by_class
-    if found is None:
+    by_class = row.by_class
+    if by_class is None:
         return None, None, None
-    return found.balanced_accuracy, found.lowest.label, found.lowest.recall
+    return by_class.balanced_accuracy, by_class.lowest.label, by_class.lowest.recall
 
 
 def _hover(row: Protection) -> str:

@@ -44,22 +44,22 @@ def publishable(evidence: Evidence) -> Evidence:
     )
 
 
-def _of_its_classes(found: ByClass | None, classes: tuple[str, ...]) -> ByClass | None:
+def _of_its_classes(by_class: ByClass | None, classes: tuple[str, ...]) -> ByClass | None:
     """Recalls of the certificate's own classes: no other word of a document becomes public."""
-    known = found is not None and all(one.label in classes for one in found.recalls)
-    return found if known else None
+    known = by_class is not None and all(one.label in classes for one in by_class.recalls)
+    return by_class if known else None
 
 
 def _of_its_labels(
-    found: tuple[task_results.Measure, ...], own: Checked
+    measures: tuple[task_results.Measure, ...], own: Checked
 ) -> tuple[task_results.Measure, ...]:
     """Measures of known names, of the certificate's own labels, in the unit of its schema."""
     known = all(
         one.name in task_results.MEASURES and (not one.label or one.label in own.classes)
-        for one in found
+        for one in measures
     )
-    units = all(one.unit in ("", own.unit) for one in found)
-    return found if known and units else ()
+    units = all(one.unit in ("", own.unit) for one in measures)
+    return measures if known and units else ()
 
 
 def signature_of(evidence: Evidence) -> str:
@@ -74,13 +74,13 @@ def release_beside(document: Path, results: Results | task_results.TaskResults) 
     """The release that a run wrote beside its document, by its name alone: no other folder."""
     kept = results.recommended.file
     name = "" if kept is None else Path(kept).name
-    found = document.parent / (name or "released")
-    if not name or not all(path.is_file() for path in sealed_pair.paths_of(found)):
+    prefix = document.parent / (name or "released")
+    if not name or not all(path.is_file() for path in sealed_pair.paths_of(prefix)):
         raise InputError(
-            f"{found} must be the release of {document}, with its certificate, got none: a public"
+            f"{prefix} must be the release of {document}, with its certificate, got none: a public"
             " text says what the certificate says (--released)"
         )
-    return found
+    return prefix
 
 
 @dataclass(frozen=True, kw_only=True)

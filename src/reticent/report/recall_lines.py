@@ -30,13 +30,13 @@ def recalls(evidence: Evidence) -> list[str]:
 
 def public_recalls(evidence: Evidence) -> list[str]:
     """Those of the released model alone, on public test records."""
-    found = evidence.covered_by_class
-    if found is None:
+    class_recalls = evidence.covered_by_class
+    if class_recalls is None:
         return []
-    rows = [(escaped(one.label), f"{one.test:,}", str(one.recall)) for one in found.recalls]
+    rows = [(escaped(one.label), f"{one.test:,}", str(one.recall)) for one in class_recalls.recalls]
     return [
-        f"**Balanced accuracy** (the mean recall of the classes): {found.balanced_accuracy},"
-        f" {wording.ON_PUBLIC_RECORDS}.",
+        f"**Balanced accuracy** (the mean recall of the classes): {class_recalls.balanced_accuracy}"
+        f", {wording.ON_PUBLIC_RECORDS}.",
         table(["class", "test records", "recall"], rows),
     ]
 

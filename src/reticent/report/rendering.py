@@ -76,7 +76,7 @@ def page_from(
 @cache
 def environment() -> Environment:
     """Templates of the package, in which all texts are escaped."""
-    found = Environment(
+    templates = Environment(
         loader=PackageLoader("reticent.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -84,9 +84,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {name: getattr(numbers, name) for name in _SAID}
-    found.filters["upper_text"] = upper_text
-    return found
+    templates.filters |= {name: getattr(numbers, name) for name in _SAID}
+    templates.filters["upper_text"] = upper_text
+    return templates
 
 
 def _shown(value: Any) -> Any:

@@ -195,7 +195,7 @@ def features(results: Results) -> Table:
 
 def exposed(results: Results) -> Table:
     """The most exposed records, with their chance to be found."""
-    found = results.exposure
+    exposure = results.exposure
     return Table(
         name="exposed",
         caption="The most exposed records, by their row in the private file; more are in the"
@@ -206,14 +206,14 @@ def exposed(results: Results) -> Table:
             Column(name="label"),
             Column(name="chance to be found", show=numbers.share, numeric=True),
         ),
-        rows=tuple((one.row, one.label, one.power) for one in (found.most if found else ())),
+        rows=tuple((one.row, one.label, one.power) for one in (exposure.most if exposure else ())),
     )
 
 
 def recalls(results: Results) -> Table:
     """Every class, before and after the recommended release; lost ones stand out."""
     before, after = results.unprotected.by_class, results.recommended.by_class
-    found = () if before is None or after is None else after.recalls
+    class_recalls = () if before is None or after is None else after.recalls
     return Table(
         name="recalls",
         caption="Recall of each class, before and after the recommended release; intervals hold for"
@@ -228,9 +228,9 @@ def recalls(results: Results) -> Table:
         ),
         rows=tuple(
             (one.label, one.test, _recall_of(before, one.label), one.recall, one.loss)
-            for one in found
+            for one in class_recalls
         ),
-        bad=places(one.lost for one in found),
+        bad=places(one.lost for one in class_recalls),
         most=MOST_CLASSES,
     )
 
@@ -296,7 +296,7 @@ def settings(results: Results) -> Table:
 
 def _worse(rows: tuple[Features, ...]) -> list[str]:
     """A sentence for each kind on which a head is less accurate than on the first, the plain."""
-    found = []
+    sentences = []
     for row in rows[1:]:
         pairs = {
             "without protection": (row.unprotected.value, rows[0].unprotected.value),
@@ -308,18 +308,18 @@ def _worse(rows: tuple[Features, ...]) -> list[str]:
             if own < plain
         ]
         if less:
-            found.append(
+            sentences.append(
                 f"{row.name} are worse than {rows[0].name} here: accuracy {', '.join(less)}."
             )
-    return found
+    return sentences
 
 
 def _auc(name: str) -> Column:
     return Column(name=name, show=numbers.decimal_range, numeric=True, parts=INTERVAL)
 
 
-def _recall_of(found: ByClass | None, label: str) -> Interval | None:
-    one = None if found is None else found.of(label)
+def _recall_of(by_class: ByClass | None, label: str) -> Interval | None:
+    one = None if by_class is None else by_class.of(label)
     return None if one is None else one.recall
 
 
@@ -328,14 +328,14 @@ def _share(name: str) -> Column:
 
 
 def _release_row(release: ReleaseRow, attack: str) -> tuple[Any, ...]:
-    found = series.attack_on(release.attacks, attack)
+    measured_attack = series.attack_on(release.attacks, attack)
     return (
         release.name,
         release.claim,
         numbers.delta_of(release.claim),
         release.accuracy,
         release.loss,
-        None if found is None else found.auc,
+        None if measured_attack is None else measured_attack.auc,
         "not audited" if release.audit is None else release.audit.verdict,
         release.learner,
         release.mechanism,

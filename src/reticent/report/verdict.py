@@ -25,14 +25,14 @@ class Verdict:
 
 def verdict(results: Results) -> Verdict:
     """From the figures of the document alone."""
-    found = results.conclusion
+    conclusion = results.conclusion
     before, after = (
-        series.attack_on(made.attacks, found.attack)
+        series.attack_on(made.attacks, conclusion.attack)
         for made in (results.unprotected, results.recommended)
     )
     return Verdict(
-        now=told_apart(before, found.before, enough=found.enough),
-        after=told_apart(after, found.after, enough=found.enough, still="still ")
+        now=told_apart(before, conclusion.before, enough=conclusion.enough),
+        after=told_apart(after, conclusion.after, enough=conclusion.enough, still="still ")
         + _others(results),
         cost=_cost(results),
         promise=_promise(results),
@@ -42,17 +42,17 @@ def verdict(results: Results) -> Verdict:
     )
 
 
-def told_apart(attack: Attack | None, found: Interval, *, enough: bool, still: str = "") -> str:
+def told_apart(attack: Attack | None, auc: Interval, *, enough: bool, still: str = "") -> str:
     """Whether a leak was found, and what its AUC means: how often the member of a pair is named."""
     often = (
         "shown a member and a stranger, the attack names the member"
-        f" {numbers.in_hundred(found.value)} times in 100 (between {numbers.in_hundred(found.low)}"
-        f" and {numbers.in_hundred(found.high)}); guessing names it 50 times"
+        f" {numbers.in_hundred(auc.value)} times in 100 (between {numbers.in_hundred(auc.low)}"
+        f" and {numbers.in_hundred(auc.high)}); guessing names it 50 times"
     )
     if attack is None:
         return f"The document does not hold this attack's verdict: {often}."
     if attack.leaks:  # found with few records is found
-        turned = ", by low scores" if found.high < 0.5 else ""
+        turned = ", by low scores" if auc.high < 0.5 else ""
         by = turned if attack.auc_excludes_guessing else f", if not by the AUC ({attack.verdict})"
         return f"Members are {still}told apart{by}: {often}."
     if attack.auc_excludes_guessing:
@@ -118,39 +118,39 @@ def _check(results: Results) -> str:
 
 def _warnings(results: Results) -> list[str]:
     """What must be read before anything is published."""
-    release, found = results.recommended, []
+    release, warnings = results.recommended, []
     if not results.conclusion.enough:
         needed = results.conclusion.records_needed
         size = "" if needed is None else f" At least {needed:,} are needed on each side."
         facts = results.facts
-        found.append(
+        warnings.append(
             f"Too few records: {facts.private:,} private and {facts.others:,} others leave open"
             f" what an attack finds.{size} A figure near guessing means nothing here."
         )
     lost = by_class.lost_classes(results.unprotected.by_class, release.by_class)
     if lost is not None:
-        found.append(f"{lost} The accuracy does not show it: see the recall of each class.")
+        warnings.append(f"{lost} The accuracy does not show it: see the recall of each class.")
     if results.conclusion.would_help is not None:
-        found.append(
+        warnings.append(
             f"The recommended release loses {numbers.share_range(release.loss)} of its accuracy."
             f" {results.conclusion.would_help}"
         )
     left = allowed.attack_allowance(release)
     if left.attack is not None and left.broken:
-        found.append(
+        warnings.append(
             "An attack gets more out of the recommended release than"
             f" {numbers.epsilon_of(release.claim)} allows: {left.attack.name} has AUC"
             f" {numbers.decimal_range(left.attack.auc)}, and at most {left.limit} is allowed."
             " Do not publish it."
         )
     if left.note is not None:
-        found.append(left.note)
+        warnings.append(left.note)
     if release.audit is not None and release.audit.verdict == "refuted":
-        found.append(
+        warnings.append(
             "The audit refuted the claim of the recommended release:"
             f" {numbers.measured_of(release.audit)}, and {numbers.epsilon_of(release.claim)} is"
             " claimed. Do not publish it under this ε."
         )
     if release.claim.grade in ("sampled", "published"):
-        found.append(f"Grade {numbers.grade_of(release.claim)}: {release.claim.grade.meaning}.")
-    return found
+        warnings.append(f"Grade {numbers.grade_of(release.claim)}: {release.claim.grade.meaning}.")
+    return warnings

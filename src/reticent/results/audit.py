@@ -28,9 +28,9 @@ class Claim(Value):
 
     @field_validator("text")
     @classmethod
-    def _computed(cls, typed: str, found: ValidationInfo) -> str:
+    def _computed(cls, typed: str, info: ValidationInfo) -> str:
         """A line beside its own figures could contradict them; where one is wrong, it is named."""
-        figures = {name: found.data[name] for name in _FIGURES if name in found.data}
+        figures = {name: info.data[name] for name in _FIGURES if name in info.data}
         return guarantee.claim_line(**figures) if len(figures) == len(_FIGURES) else typed
 
 

@@ -49,8 +49,8 @@ class ByClass(Value):
     @property
     def lost(self) -> tuple[Recall, ...]:
         """Lost classes, the one with the largest loss first."""
-        found = [one for one in self.recalls if one.lost]
-        return tuple(sorted(found, key=lambda one: -one.loss.value if one.loss else 0.0))
+        lost = [one for one in self.recalls if one.lost]
+        return tuple(sorted(lost, key=lambda one: -one.loss.value if one.loss else 0.0))
 
     @property
     def worst(self) -> Recall | None:
@@ -76,10 +76,10 @@ def lost_classes(before: ByClass | None, after: ByClass | None) -> str | None:
     """
     if before is None or after is None or not after.lost:
         return None
-    told = [_fallen(one, before.of(one.label)) for one in after.lost[:_NAMED]]
-    rest = len(after.lost) - len(told)
+    fallen = [_fallen(one, before.of(one.label)) for one in after.lost[:_NAMED]]
+    rest = len(after.lost) - len(fallen)
     more = f", and {rest} more" if rest else ""
-    return f"Protection costs more than half of the recall of {', '.join(told)}{more}."
+    return f"Protection costs more than half of the recall of {', '.join(fallen)}{more}."
 
 
 def _fallen(one: Recall, before: Recall | None) -> str:

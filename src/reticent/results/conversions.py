@@ -90,18 +90,23 @@ def audit_of(
     )
 
 
-def audit_steps(found: release.ClaimsAudit) -> AuditStep | AuditSteps:
+def audit_steps(claims_audit: release.ClaimsAudit) -> AuditStep | AuditSteps:
     """Audits of releases as ``audit --json`` prints them: one, or several with their β."""
-    steps = tuple(_audit_step(name, audit) for name, audit in found.audits.items())
+    steps = tuple(_audit_step(name, audit) for name, audit in claims_audit.audits.items())
     if len(steps) == 1:
         return steps[0]
-    return AuditSteps(audits=steps, beta=found.beta, beta_each=found.each, refuted=found.fallen)
+    return AuditSteps(
+        audits=steps,
+        beta=claims_audit.beta,
+        beta_each=claims_audit.each,
+        refuted=claims_audit.fallen,
+    )
 
 
 def _audit_step(name: str, audit: Any) -> AuditStep:
     figures = audit.to_dict()
-    for told in ("claim", "verdict", "refuted_by"):
-        figures.pop(told)
+    for field in ("claim", "verdict", "refuted_by"):
+        figures.pop(field)
     pair = getattr(audit, "pair", "the data, and a neighbour without what the model believes least")
     return AuditStep(
         release=name,
@@ -111,9 +116,11 @@ def _audit_step(name: str, audit: Any) -> AuditStep:
     )
 
 
-def interval_of(found: Measured | UtilityLoss) -> Interval:
+def interval_of(measured: Measured | UtilityLoss) -> Interval:
     """A measured figure with the limits of its interval."""
-    return Interval(value=found.value, low=found.low, high=found.high, confidence=found.confidence)
+    return Interval(
+        value=measured.value, low=measured.low, high=measured.high, confidence=measured.confidence
+    )
 
 
 def accuracy_of(hits: Sequence[Flags], *, confidence: float = CONFIDENCE) -> Interval:
@@ -148,11 +155,11 @@ def moved_by_draws(means: Floats, confidence: float) -> float:
     return wide * float(means.std(ddof=1)) / math.sqrt(draws)
 
 
-def attacks_of(found: Attacked) -> tuple[Attack, ...]:
+def attacks_of(attacked: Attacked) -> tuple[Attack, ...]:
     """One value for each attack."""
     return tuple(
-        attack_of(report, found.scores[name], found.inside, name)
-        for name, report in found.reports.items()
+        attack_of(report, attacked.scores[name], attacked.inside, name)
+        for name, report in attacked.reports.items()
     )
 
 
@@ -185,11 +192,11 @@ def attack_of(report: AttackReport, scores: Scores, inside: Flags, name: str) ->
 
 def _curve(values: Floats, inside: Flags) -> Curve:
     """Steps: with both corners of each, a line through the points is nowhere above the curve."""
-    found = roc(values[inside], values[~inside])
+    curve = roc(values[inside], values[~inside])
     wanted = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1.0, _RATES)]))
     # The last point at or below each rate: the most that this rate allows.
-    places = np.unique(np.searchsorted(found.fpr, wanted, side="right") - 1)
-    fpr, tpr = found.fpr[places], found.tpr[places]
+    places = np.unique(np.searchsorted(curve.fpr, wanted, side="right") - 1)
+    fpr, tpr = curve.fpr[places], curve.tpr[places]
     corners = np.stack([fpr[1:], tpr[:-1]]), np.stack([fpr[1:], tpr[1:]])
     steps = np.stack(corners, axis=2).reshape(2, -1)
     points = np.unique(np.column_stack([np.stack([fpr[:1], tpr[:1]]), steps]).round(6), axis=1)

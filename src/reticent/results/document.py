@@ -229,7 +229,7 @@ class Results(Value):
             if one.claim.epsilon != asked:
                 continue
             mark = " ← recommended" if one is self.recommended else ""
-            auc = next((found.auc for found in one.attacks if found.name == chosen), "–")
+            auc = next((attack.auc for attack in one.attacks if attack.name == chosen), "–")
             audit = "–" if one.audit is None else one.audit.verdict
             rows.append((one.name + mark, one.claim.delta, one.accuracy, auc, audit))
         columns = ("release", "δ", "accuracy", f"{chosen} AUC", "audit")
@@ -276,11 +276,11 @@ class Results(Value):
         if not self.facts.test_is_public:
             return None
         release = self.recommended
-        found = release.by_class if release.draws == 1 else release.kept_by_class
-        if found is None:
+        by_class = release.by_class if release.draws == 1 else release.kept_by_class
+        if by_class is None:
             return None
-        own = [one.model_copy(update={"loss": None}) for one in found.recalls]
-        return found.model_copy(update={"balanced_loss": None, "recalls": tuple(own)})
+        own = [one.model_copy(update={"loss": None}) for one in by_class.recalls]
+        return by_class.model_copy(update={"balanced_loss": None, "recalls": tuple(own)})
 
 
 def write_results(results: Results, path: Path) -> None:
@@ -290,7 +290,7 @@ def write_results(results: Results, path: Path) -> None:
 
 def read_results(path: Path) -> Results:
     """The document in a file, each grade declared at most; one line says what is wrong with it."""
-    found = read_value(Results, path, f"a {VERSION} document")
-    if "version" not in found.model_fields_set:
+    results = read_value(Results, path, f"a {VERSION} document")
+    if "version" not in results.model_fields_set:
         raise InputError(f"{path} must be a {VERSION} document, got one that names no version")
-    return found
+    return results

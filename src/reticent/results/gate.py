@@ -141,16 +141,16 @@ def exceeded(
         attack.name: _figures(attack, {rate.fpr: rate.tpr for rate in attack.rates})
         for attack in judged.attacks
     }
-    found: list[Excess] = []
+    excesses: list[Excess] = []
     for limit in limits:
         if limit.figure == EPSILON:
-            found += _above_epsilon(limit, judged)
+            excesses += _above_epsilon(limit, judged)
         elif limit.figure in _LOSSES:
             losses = _losses(limit.figure, judged, results.facts.classes)
-            found += _above(limit, losses) if losses else []
+            excesses += _above(limit, losses) if losses else []
         else:
-            found += _above(limit, attacks)
-    return tuple(found)
+            excesses += _above(limit, attacks)
+    return tuple(excesses)
 
 
 def exceeded_by_attacks(attacked: Attacked, limits: Iterable[Limit]) -> tuple[Excess, ...]:
@@ -211,30 +211,30 @@ def _losses(
     if figure == BALANCED_LOSS:
         lost = own.balanced_loss
         return {release.name: {} if lost is None else {BALANCED_LOSS: lost}}
-    found: dict[str, dict[str, Figure]] = {}
+    losses: dict[str, dict[str, Figure]] = {}
     for label in classes:
         recall = own.of(label)
         if recall is None:
-            found[f"class {label}"] = {}
+            losses[f"class {label}"] = {}
         elif recall.loss is not None:
-            found[f"class {label}"] = {RECALL_LOSS: recall.loss}
-    return found
+            losses[f"class {label}"] = {RECALL_LOSS: recall.loss}
+    return losses
 
 
 def _above(limit: Limit, figures: Mapping[str, Mapping[str, Figure]]) -> list[Excess]:
     """Those whose figure is above; with nobody to have one, nothing was measured."""
     if not figures:
         return [Excess(limit=limit, of="no attack", shown="measured it", measured=False)]
-    found = []
+    excesses = []
     for name, those in figures.items():
         figure = those.get(limit.name)
         if figure is None:
-            found.append(Excess(limit=limit, of=name, shown="not measured", measured=False))
+            excesses.append(Excess(limit=limit, of=name, shown="not measured", measured=False))
         elif figure.low > limit.most:
-            found.append(Excess(limit=limit, of=name, shown=str(figure)))
+            excesses.append(Excess(limit=limit, of=name, shown=str(figure)))
         elif limit.figure in _TURNED and _TURNED[limit.figure] - figure.high > limit.most:
-            found.append(Excess(limit=limit, of=name, shown=f"{figure}, turned round"))
-    return found
+            excesses.append(Excess(limit=limit, of=name, shown=f"{figure}, turned round"))
+    return excesses
 
 
 def _above_epsilon(limit: Limit, release: ReleaseRow) -> list[Excess]:

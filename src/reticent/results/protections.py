@@ -99,12 +99,12 @@ def _shown(row: Protection) -> tuple[str, ...]:
     )
 
 
-def _recalls(found: ByClass | None) -> tuple[str, str]:
+def _recalls(by_class: ByClass | None) -> tuple[str, str]:
     """Balanced accuracy, and the class that is found least often with its recall."""
-    if found is None:
+    if by_class is None:
         return "–", "–"
-    worst = found.lowest
-    return f"{found.balanced_accuracy.value:.3f}", f"{worst.label}: {worst.recall.value:.3f}"
+    worst = by_class.lowest
+    return f"{by_class.balanced_accuracy.value:.3f}", f"{worst.label}: {worst.recall.value:.3f}"
 
 
 def read_protections(path: Path) -> Protections:

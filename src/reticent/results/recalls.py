@@ -24,15 +24,15 @@ def by_class_of(
 
     Intervals of recalls hold together (Bonferroni): each is of 1 − 0.05/C confidence.
     """
-    right = np.stack(hits)
+    correct = np.stack(hits)
     places = {label: np.flatnonzero(labels == label) for label in classes}
-    found = {label: right[:, rows] for label, rows in places.items() if len(rows)}
-    each = 1 - (1 - CONFIDENCE) / len(found)
+    by_label = {label: correct[:, rows] for label, rows in places.items() if len(rows)}
+    each = 1 - (1 - CONFIDENCE) / len(by_label)
     recalls = tuple(
         _with_loss(label, accuracy_of(list(own), confidence=each), own.shape[1], before)
-        for label, own in found.items()
+        for label, own in by_label.items()
     )
-    balanced = _balanced(list(found.values()))
+    balanced = _balanced(list(by_label.values()))
     return ByClass(
         balanced_accuracy=balanced,
         balanced_loss=None if before is None else relative_loss(before.balanced_accuracy, balanced),
@@ -40,12 +40,14 @@ def by_class_of(
     )
 
 
-def with_losses(found: ByClass, before: ByClass) -> ByClass:
+def with_losses(by_class: ByClass, before: ByClass) -> ByClass:
     """The same recalls, with what each loses against the unprotected model."""
     return ByClass(
-        balanced_accuracy=found.balanced_accuracy,
-        balanced_loss=relative_loss(before.balanced_accuracy, found.balanced_accuracy),
-        recalls=tuple(_with_loss(one.label, one.recall, one.test, before) for one in found.recalls),
+        balanced_accuracy=by_class.balanced_accuracy,
+        balanced_loss=relative_loss(before.balanced_accuracy, by_class.balanced_accuracy),
+        recalls=tuple(
+            _with_loss(one.label, one.recall, one.test, before) for one in by_class.recalls
+        ),
     )
 
 
@@ -79,16 +81,16 @@ def _with_loss(label: str, recall: Interval, records: int, before: ByClass | Non
     return Recall(label=label, test=records, recall=recall, loss=lost)
 
 
-def _balanced(found: Sequence[Flags]) -> Interval:
+def _balanced(class_hits: Sequence[Flags]) -> Interval:
     """The mean recall: Wilson's limits of each class joined by their squares, and the draws'."""
-    draws = np.mean([own.mean(axis=1) for own in found], axis=0)
+    draws = np.mean([own.mean(axis=1) for own in class_hits], axis=0)
     value = float(draws.mean())
     moved, gaps = moved_by_draws(draws, CONFIDENCE), []
-    for own in found:
+    for own in class_hits:
         share = float(own.mean())
         gaps.append([share - limit for limit in wilson_limits(share, own.shape[1], CONFIDENCE)])
     below, above = (
-        math.hypot(math.hypot(*side) / len(found), moved) for side in zip(*gaps, strict=True)
+        math.hypot(math.hypot(*side) / len(class_hits), moved) for side in zip(*gaps, strict=True)
     )
     low, high = max(value - below, 0.0), min(value + above, 1.0)
     return Interval(value=value, low=low, high=high, confidence=CONFIDENCE)

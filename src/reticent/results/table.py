@@ -44,8 +44,8 @@ def figure_of(cell: str) -> Limits:
     >>> figure_of("0.855 [0.833, 0.877]").low, figure_of("5.48").high
     (0.833, 5.48)
     """
-    found = _FIGURE.fullmatch(cell)
-    if found is None:
+    match = _FIGURE.fullmatch(cell)
+    if match is None:
         raise InputError(f"a cell must be a figure, or one with its limits, got {cell!r}")
-    value, low, high = found.groups()
+    value, low, high = match.groups()
     return Limits(float(value), float(low or value), float(high or value))

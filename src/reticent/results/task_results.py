@@ -178,10 +178,10 @@ def write_task_results(results: TaskResults, path: Path) -> None:
 
 def read_task_results(path: Path) -> TaskResults:
     """The document in a file, each grade declared at most; one line says what is wrong with it."""
-    found = read_value(TaskResults, path, f"a {TASK_VERSION} document")
-    if "version" not in found.model_fields_set:
+    results = read_value(TaskResults, path, f"a {TASK_VERSION} document")
+    if "version" not in results.model_fields_set:
         raise InputError(f"{path} must be a {TASK_VERSION} document, got one that names no version")
-    return found
+    return results
 
 
 def read_any_results(path: Path) -> Results | TaskResults:
@@ -192,7 +192,7 @@ def read_any_results(path: Path) -> Results | TaskResults:
 def _names_task_version(path: Path) -> bool:
     """By a loose look: what follows reads the file strictly."""
     try:
-        found = json.loads(bounded_bytes(Path(path), most=MOST_BYTES))
+        document = json.loads(bounded_bytes(Path(path), most=MOST_BYTES))
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and found.get("version") == TASK_VERSION
+    return isinstance(document, dict) and document.get("version") == TASK_VERSION

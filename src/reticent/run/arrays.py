@@ -72,11 +72,13 @@ def run(  # noqa: PLR0913 - the model, its data, and one argument for each publi
     spelled = dict(zip(names.astype(str).tolist(), names.tolist(), strict=True))
     data = _dataset(name, X, own, tuple(spelled), persons)
     data = dataclasses.replace(data, public_classes=classes is not None)
-    around = None if public is None else _dataset("public", public)
+    public_data = None if public is None else _dataset("public", public)
     if public is not None and is_fitted(model):
         raise InputError("public must not be given with a fitted model, which saw other rows")
     each = table.kept_each(data, settings.pop("max_records_per_person", None))
-    roles = RunData.of(data, _test(test, data.classes), public=around, seed=settings.get("seed", 0))
+    roles = RunData.of(
+        data, _test(test, data.classes), public=public_data, seed=settings.get("seed", 0)
+    )
     given = {"classes": classes, "bound": bound, "records": records}
     spec = RunSpec(
         epsilon=epsilon,
@@ -109,16 +111,16 @@ def _test(test: tuple[ArrayLike, ArrayLike], classes: tuple[str, ...]) -> Datase
 
 def _labels(name: str, value: ArrayLike) -> Array:
     """One row of whole numbers, truth values or texts; a NaN is no class."""
-    found = np.asarray(value)
-    if found.dtype.kind == "O" and all(isinstance(one, str) for one in found.flat):
-        found = found.astype(np.str_)
-    if found.ndim != 1 or found.dtype.kind not in "biufU":
+    labels = np.asarray(value)
+    if labels.dtype.kind == "O" and all(isinstance(one, str) for one in labels.flat):
+        labels = labels.astype(np.str_)
+    if labels.ndim != 1 or labels.dtype.kind not in "biufU":
         raise InputError(
-            f"{name} must be a list of numbers or texts, got {found.dtype} of shape {found.shape}"
+            f"{name} must be a list of numbers or texts, got {labels.dtype} of shape {labels.shape}"
         )
-    if found.dtype.kind == "f" and not np.isfinite(found).all():
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError(f"{name} must be finite, got NaN or infinity")
-    return found
+    return labels
 
 
 def _dataset(

@@ -33,7 +33,7 @@ def audits(
     data: RunData,
     spec: RunSpec,
     estimates: Sensitivities,
-    tell: context.ProgressCallback,
+    progress: context.ProgressCallback,
 ) -> dict[str, Audit]:
     """Of each release by name, each at its share of β."""
     auditor = _Auditor(
@@ -42,13 +42,13 @@ def audits(
         fresh=estimates.fresh,
         beta=lower_bound.divided(spec.beta, len(releases)),
     )
-    found = map_tasks(
+    audit_results = map_tasks(
         auditor,
         [release.first for release in releases.values()],
         jobs=spec.jobs,
-        on_done=lambda ready: tell("audits", ready, len(releases)),
+        on_done=lambda ready: progress("audits", ready, len(releases)),
     )
-    return dict(zip(releases, found, strict=True))
+    return dict(zip(releases, audit_results, strict=True))
 
 
 def audited_by_record(spec: RunSpec) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class _Auditor:
         if shadow_models.is_convex(released):
             sampled = released.guarantee.grade is Grade.SAMPLED
             by_record = released.terms.max_records_per_person is None
-            found = audit_release(
+            audit = audit_release(
                 released,
                 *self.data.rows("private"),
                 beta=self.beta,
@@ -82,9 +82,9 @@ class _Auditor:
                 persons=None if by_record else self.data.private.persons,
             )
             # The theorem's sensitivity is not what a sampled or published release claims.
-            proven = found.claim.grade in (Grade.PROVEN, Grade.DECLARED)
+            proven = audit.claim.grade in (Grade.PROVEN, Grade.DECLARED)
             return conversions.audit_of(
-                found, pair=found.pair, tightness=found.tightness if proven else None
+                audit, pair=audit.pair, tightness=audit.tightness if proven else None
             )
         pair = pair_in_words(released.terms.max_records_per_person)
         return conversions.audit_of(self._transcripts(released), pair=pair)

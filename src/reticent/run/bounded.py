@@ -139,5 +139,5 @@ def _fewer(spec: RunSpec) -> tuple[RunSpec, tuple[str, ...]]:
         "epsilons": f"ε = {spec.epsilon:g} alone",
         "mechanisms": f"{MECHANISM} noise alone",
     }
-    said = ", ".join(words[name] for name in changed)
-    return replace(spec, **changed), (f"Fewer repetitions: {said}.",)  # type: ignore[arg-type]
+    reduced = ", ".join(words[name] for name in changed)
+    return replace(spec, **changed), (f"Fewer repetitions: {reduced}.",)  # type: ignore[arg-type]

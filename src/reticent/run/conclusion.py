@@ -96,8 +96,8 @@ def records_needed(after: Attack) -> int | None:
     return records_for(HALF_WIDTH, after.auc.confidence)
 
 
-def _half(found: Interval) -> float:
-    return (found.high - found.low) / 2
+def _half(interval: Interval) -> float:
+    return (interval.high - interval.low) / 2
 
 
 class Verdict(NamedTuple):
@@ -133,14 +133,14 @@ def _verdict(
     """The first sentence that is true; any attack's leak is a leak, not the chosen one's alone."""
     promise = promise_of(release)
     left = attack_allowance(release)
-    told, still = (any(one.leaks for one in attacks) for attacks in (before, release.attacks))
+    leaked, still = (any(one.leaks for one in attacks) for attacks in (before, release.attacks))
     if still:
         less = attack_named(release.attacks, chosen).auc.high < attack_named(before, chosen).auc.low
-        rest = f"tells {WHO}" if not told else "tells less" if less else "tells it too"
+        rest = f"tells {WHO}" if not leaked else "tells less" if less else "tells it too"
         rest = f"{promise} {rest}, within what its guarantee allows (AUC {left.limit})."
     elif not enough:
         rest = f"too few records to say what {promise} tells."
-    elif told:
+    elif leaked:
         rest = f"from {promise} no attack that was tried could tell."
     else:
         rest = (
@@ -148,7 +148,7 @@ def _verdict(
             " that were not tried, too."
         )
     first = f"Published as it is, this model tells {WHO}; {rest}"
-    return Verdict(first if told else capitalised(rest))
+    return Verdict(first if leaked else capitalised(rest))
 
 
 def promise_of(release: ReleaseRow | TaskRelease) -> str:

@@ -106,16 +106,18 @@ def demonstrate(
     spec: DemoSpec, *, cache: Path | None = None, stage: ProgressCallback | None = None
 ) -> Finished:
     """All of it; nothing is fetched from a network. ``cache`` keeps the trained encoder."""
-    tell = stage or (lambda *_: None)
+    progress = stage or (lambda *_: None)
     demo = Prepared(spec=spec, images=parts_of(load(spec.data), spec), cache=cache)
     # Training an encoder keeps one core busy; what does not need it has the other one.
     rest = PIXELS if spec.kind == ENCODED else ENCODED
     compared = begun(demo.in_short, rest, jobs=spec.run.jobs)
     outlier = begun(_outlier, spec, jobs=spec.run.jobs)
-    finished = run_job(demo.data(spec.kind, tell), spec.run, command=spec.command, stage=tell)
-    tell(f"the same on {rest}", 0, 1)
+    finished = run_job(
+        demo.data(spec.kind, progress), spec.run, command=spec.command, stage=progress
+    )
+    progress(f"the same on {rest}", 0, 1)
     rows = {spec.kind: row_of(finished.results), rest: compared()}
-    tell(f"the same on {rest}", 1, 1)
+    progress(f"the same on {rest}", 1, 1)
     results = finished.results.model_copy(
         update={"features": (rows[PIXELS], rows[ENCODED]), "outlier": outlier()}
     )
@@ -130,11 +132,11 @@ class Prepared:
     images: dict[str, Dataset]
     cache: Path | None = None
 
-    def data(self, kind: str, tell: ProgressCallback) -> RunData:
+    def data(self, kind: str, progress: ProgressCallback) -> RunData:
         """The parts of a run on features of this kind."""
         parts = self.images
         if kind == ENCODED:
-            parts = _encoded(parts, self.spec, self.cache, tell)
+            parts = _encoded(parts, self.spec, self.cache, progress)
         return _roles(kind, self.spec, parts)
 
     def in_short(self, kind: str) -> Features:
@@ -154,7 +156,7 @@ def parts_of(data: Dataset, spec: DemoSpec) -> dict[str, Dataset]:
 
 
 def _encoded(
-    images: dict[str, Dataset], spec: DemoSpec, cache: Path | None, tell: ProgressCallback
+    images: dict[str, Dataset], spec: DemoSpec, cache: Path | None, progress: ProgressCallback
 ) -> dict[str, Dataset]:
     """SimCLR on the public images, then features of all."""
     from reticent.training.contrastive import pretrain
@@ -167,12 +169,12 @@ def _encoded(
         images["public"].images,
         spec.encoder,
         state=state,
-        progress=lambda record: tell("SimCLR epochs", record.epoch, spec.encoder.epochs),
+        progress=lambda record: progress("SimCLR epochs", record.epoch, spec.encoder.epochs),
     )
     rows = {}
     for number, (role, data) in enumerate(images.items()):
         rows[role] = replace(data, inputs=encoder.encode(data.images))
-        tell("encoding", number + 1, len(images))
+        progress("encoding", number + 1, len(images))
     return rows
 
 
@@ -209,21 +211,21 @@ def _together(one: Dataset, other: Dataset) -> Dataset:
 
 def _outlier(spec: DemoSpec) -> Outlier:
     """Where the published sensitivity falls."""
-    found = one_outlier(records=spec.outlier, epsilon=spec.run.epsilon, delta=spec.run.delta)
-    audit = found.audit
+    outlier = one_outlier(records=spec.outlier, epsilon=spec.run.epsilon, delta=spec.run.delta)
+    audit = outlier.audit
     return Outlier(
-        title=f"{found.records:,} digits, one of them a negative: Algorithm 2 misses it",
+        title=f"{outlier.records:,} digits, one of them a negative: Algorithm 2 misses it",
         claim=conversions.claim_of(audit.claim),
         audit=conversions.audit_of(audit, pair=audit.pair),
-        text=found.words,
+        text=outlier.words,
     )
 
 
-def feature_row(data: RunData, spec: RunSpec, tell: ProgressCallback) -> Features:
+def feature_row(data: RunData, spec: RunSpec, progress: ProgressCallback) -> Features:
     """The same job in short, so that two kinds of features stand side by side."""
     head = heads.unprotected_head(data, spec)
     few = replace(spec, shadows=max(spec.shadows // 2, 10))
-    found, strengths = attacking.Adversaries(data=data, spec=few, tell=tell).on_unprotected(
+    attacked, strengths = attacking.Adversaries(data=data, spec=few, tell=progress).on_unprotected(
         head, ("lira-online", "rmia-online")
     )
     (release,) = releases.drawn(
@@ -237,7 +239,7 @@ def feature_row(data: RunData, spec: RunSpec, tell: ProgressCallback) -> Feature
         ),
         released=release.accuracy,
         loss=conversions.interval_of(release.loss),
-        strongest=conversions.interval_of(found.reports[next(iter(strengths))].auc),
+        strongest=conversions.interval_of(attacked.reports[next(iter(strengths))].auc),
     )
 
 

@@ -45,13 +45,13 @@ def command(arguments: list[str], *, out: io.StringIO | None = None) -> str:
         raise InputError(err.getvalue().strip())
     if code not in (0, 1):  # 1: the whole job found that a claim is refuted
         raise RuntimeError(f"the command ended with {code}: {err.getvalue().strip()}")
-    told = [line for line in err.getvalue().splitlines() if not _PROGRESS.search(line)]
-    return "\n".join((out.getvalue(), *told))
+    error_lines = [line for line in err.getvalue().splitlines() if not _PROGRESS.search(line)]
+    return "\n".join((out.getvalue(), *error_lines))
 
 
 def table_words(settings: Settings, path: Path, *, but: tuple[str, ...] = ()) -> list[str]:
     """The options about a private table and its budget that commands share, ``but`` for some."""
-    said: dict[str, Any] = {
+    options: dict[str, Any] = {
         "--private": path,
         "--label": LABEL,
         "--classes": ",".join(settings.shape.classes),
@@ -60,15 +60,15 @@ def table_words(settings: Settings, path: Path, *, but: tuple[str, ...] = ()) ->
         "--records": settings.records,
     }
     if settings.shape.persons:
-        said |= {"--person": PERSON, "--max-records-per-person": settings.max_records_per_person}
+        options |= {"--person": PERSON, "--max-records-per-person": settings.max_records_per_person}
     if settings.shape.embedded:
-        said |= {"--embedding": settings.shape.features[0]}
-    return as_words({option: value for option, value in said.items() if option not in but})
+        options |= {"--embedding": settings.shape.features[0]}
+    return as_words({option: value for option, value in options.items() if option not in but})
 
 
-def as_words(said: Mapping[str, object]) -> list[str]:
+def as_words(options: Mapping[str, object]) -> list[str]:
     """Options and their values as they are typed."""
-    return [text for option, value in said.items() for text in (option, str(value))]
+    return [text for option, value in options.items() for text in (option, str(value))]
 
 
 def protect_command(arguments: list[str]) -> Published:

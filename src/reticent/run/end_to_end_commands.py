@@ -39,8 +39,12 @@ def _protect(learner: str) -> Callable[[Settings], Release]:
             spoken += ["--delta", str(covered.delta)] if covered.delta else ["--pure"]
             spoken += ["--mechanism", covered.mechanism]
             taken = RECIPES[learner].options
-            said = {"bound": settings.bound, "penalty": settings.penalty, "norms": settings.norms}
-            for name, value in said.items():
+            option_values = {
+                "bound": settings.bound,
+                "penalty": settings.penalty,
+                "norms": settings.norms,
+            }
+            for name, value in option_values.items():
                 spoken += [f"--{name}", str(value)] if name in taken else []
             if settings.centred and "mean_bound" in taken:
                 spoken += ["--centre", "mean"]
@@ -104,7 +108,7 @@ def _train_from_a_released_head(settings: Settings) -> Release:
 
 
 def _train(settings: Settings, path: Path) -> list[str]:
-    said: dict[str, Any] = {
+    options: dict[str, Any] = {
         "--text": TEXT,
         "--model": head_starts.architecture_of(settings),
         "--shape": settings.shape.width,
@@ -113,7 +117,7 @@ def _train(settings: Settings, path: Path) -> list[str]:
         "--batch": settings.options("network")["batch"],
         **{f"--{name}": value for name, value in head_starts.SHORT.items()},
     }
-    return ["train", *calls.table_words(settings, path), *calls.as_words(said)]
+    return ["train", *calls.table_words(settings, path), *calls.as_words(options)]
 
 
 def _whole_job(settings: Settings) -> Release:
@@ -178,9 +182,9 @@ def _run_command(settings: Settings) -> Release:
             spoken += ["--bound", str(settings.bound), "--norms", settings.norms, "--jobs", "1"]
             spoken += ["--draws", "2", "--shadows", "10", "--epsilons", str(settings.epsilon)]
             calls.command([*spoken, "--out", str(out)])
-            found = calls.written(out / "released", "")
+            written = calls.written(out / "released", "")
         # The job draws many releases, each a release by itself: ε covers one of them.
-        return found._replace(claims=(Covered(found.claims[0].guarantee, ()),))
+        return written._replace(claims=(Covered(written.claims[0].guarantee, ()),))
 
     return release
 

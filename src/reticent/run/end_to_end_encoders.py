@@ -59,7 +59,7 @@ def _gaussian(settings: Settings) -> Settings:
 
 
 def _pretrain_words(method: str, settings: Settings, path: Path, more: dict[str, Any]) -> list[str]:
-    said: dict[str, Any] = {
+    options: dict[str, Any] = {
         "--private": path,
         "--method": method,
         "--privacy": "proven",
@@ -68,10 +68,10 @@ def _pretrain_words(method: str, settings: Settings, path: Path, more: dict[str,
         "--relation": settings.relation,
         "--records": settings.records,
     }
-    said |= {f"--{name}": value for name, value in (settings.options(method) | more).items()}
-    said |= {"--person": PERSON} if settings.shape.persons else {}
-    said |= {"--embedding": settings.shape.features[0]} if settings.shape.embedded else {}
-    return ["pretrain", *calls.as_words(said)]
+    options |= {f"--{name}": value for name, value in (settings.options(method) | more).items()}
+    options |= {"--person": PERSON} if settings.shape.persons else {}
+    options |= {"--embedding": settings.shape.features[0]} if settings.shape.embedded else {}
+    return ["pretrain", *calls.as_words(options)]
 
 
 def _pretrain(

@@ -121,10 +121,10 @@ def _compare(settings: Settings) -> Release:
             few = ["--protections", chosen, "--draws", "1", "--attacks", "loss", "--json"]
             out = io.StringIO()
             calls.command(["compare-protections", *words, *few], out=out)
-        found = json.loads(out.getvalue())
-        for why in found["skipped"].values():
+        comparison = json.loads(out.getvalue())
+        for why in comparison["skipped"].values():
             raise InputError(why)
-        (row,) = found["rows"]
+        (row,) = comparison["rows"]
         claim = row["claim"]
         known = {name: value for name, value in claim.items() if name != "text"}
         return Published(claims=(Covered(Guarantee.from_dict(known)),), outputs=b"")

@@ -53,15 +53,15 @@ def _served(settings: Settings) -> Release:
             key = command(["client", "key", ledger, _READER]).split()[0]
             words = ["serve", *_table(settings, path), "--fit", str(fit), "--answers", str(plan)]
             words += ["--ledger", ledger, "--data-set", _PEOPLE, "--port", "0"]
-            printed, told = _while_served(words, key, settings.shape.width)
-        return _published(printed, told)
+            printed, replies = _while_served(words, key, settings.shape.width)
+        return _published(printed, replies)
 
     return release
 
 
 def _plan_words(settings: Settings, fit: Path) -> list[str]:
     gaussian = "gdp" if settings.mechanism == "gaussian" else "zcdp"
-    said: dict[str, Any] = {
+    options: dict[str, Any] = {
         "--fit": fit,
         "--queries": QUERIES,
         "--epsilon": settings.epsilon,
@@ -71,15 +71,15 @@ def _plan_words(settings: Settings, fit: Path) -> list[str]:
         "--data-set": _PEOPLE,
     }
     if settings.shape.persons:
-        said |= {"--max-records-per-person": settings.max_records_per_person}
-    return ["plan-answers", *as_words(said), *delta_words(settings)]
+        options |= {"--max-records-per-person": settings.max_records_per_person}
+    return ["plan-answers", *as_words(options), *delta_words(settings)]
 
 
 def _table(settings: Settings, path: Path) -> list[str]:
-    said: dict[str, Any] = {"--private": path, "--label": LABEL}
-    said |= {"--person": PERSON} if settings.shape.persons else {}
-    said |= {"--embedding": settings.shape.features[0]} if settings.shape.embedded else {}
-    return as_words(said)
+    options: dict[str, Any] = {"--private": path, "--label": LABEL}
+    options |= {"--person": PERSON} if settings.shape.persons else {}
+    options |= {"--embedding": settings.shape.features[0]} if settings.shape.embedded else {}
+    return as_words(options)
 
 
 def _while_served(words: list[str], key: str, width: int) -> tuple[str, dict[str, Any]]:
@@ -87,11 +87,11 @@ def _while_served(words: list[str], key: str, width: int) -> tuple[str, dict[str
     out, ended = io.StringIO(), threading.Event()
 
     def ask() -> dict[str, Any]:
-        while not (found := _ADDRESS.search(out.getvalue())):
+        while not (address := _ADDRESS.search(out.getvalue())):
             if ended.wait(0.01):
                 return {}  # refused, or broken before it listened
         try:
-            return _told(found[0], key, width, ended)
+            return _told(address[0], key, width, ended)
         finally:
             if not ended.is_set():
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -158,17 +158,17 @@ def handlers_kept() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _published(printed: str, told: dict[str, Any]) -> Published:
+def _published(printed: str, replies: dict[str, Any]) -> Published:
     """What all answers promise together and each by itself; the words of command and replies."""
-    promised, reply = told["promised"], told["reply"]
+    promised, reply = replies["promised"], replies["reply"]
     each = Guarantee.from_dict(promised["each"])
-    said = json.dumps([promised, {name: reply.get(name) for name in _SAID}], sort_keys=True)
+    reply_text = json.dumps([promised, {name: reply.get(name) for name in _SAID}], sort_keys=True)
     return Published(
         claims=(
             Covered(Guarantee.from_dict(promised["guarantee"])),
             *(Covered(each, (place,)) for place in range(QUERIES)),
         ),
-        outputs=(printed + said).encode(),
+        outputs=(printed + reply_text).encode(),
     )
 
 

@@ -45,7 +45,7 @@ def unprotected_head(
     data: RunData,
     spec: RunSpec,
     *,
-    tell: ProgressCallback = lambda *_: None,
+    progress: ProgressCallback = lambda *_: None,
     chosen_on: RunData | None = None,
 ) -> SoftmaxHead:
     """The best head without protection, on all private records.
@@ -57,11 +57,11 @@ def unprotected_head(
     scores = {}
     for number, penalty in enumerate(spec.penalties, start=1):
         scores[penalty] = _validated(some, spec, penalty)
-        tell("penalty of the unprotected head", number, len(spec.penalties))
+        progress("penalty of the unprotected head", number, len(spec.penalties))
     best = max(scores, key=lambda penalty: scores[penalty])
-    tell("unprotected head", 0, 1)
+    progress("unprotected head", 0, 1)
     head = fitted(data.private, head_spec(spec, best))
-    tell("unprotected head", 1, 1)
+    progress("unprotected head", 1, 1)
     return head
 
 
@@ -93,14 +93,14 @@ class Sensitivities:
         return tuple(
             SensitivityRow(
                 grade=grade,
-                l1=found.l1,
-                l2=found.l2,
-                relation=str(found.relation),
-                source=found.source,
-                gamma=found.gamma,
+                l1=sensitivity.l1,
+                l2=sensitivity.l2,
+                relation=str(sensitivity.relation),
+                source=sensitivity.source,
+                gamma=sensitivity.gamma,
                 verdict=VERDICTS[grade],
             )
-            for grade, found in self.found.items()
+            for grade, sensitivity in self.found.items()
         )
 
 
@@ -114,20 +114,20 @@ def sensitivities(data: RunData, spec: RunSpec, *, published: bool = True) -> Se
     recipe = weights_recipe(head.planned(data.features), terms, "gaussian")
     theorem = recipe.head_sensitivity(terms.relation, terms.records_touched)
     grade = Grade.DECLARED if spec.inferred_from_data else Grade.PROVEN
-    found, notes, fresh = {grade: theorem}, [], None
+    by_grade, notes, fresh = {grade: theorem}, [], None
     if data.pool is not None or published:
         head = fitted(data.private, head_spec(spec, spec.penalty))
     if data.pool is None:
         notes.append("No sensitivity was sampled: that needs public records with labels.")
     else:
-        found[Grade.SAMPLED] = _sampled(head, data, spec, seed=2 * spec.seed).sensitivity
+        by_grade[Grade.SAMPLED] = _sampled(head, data, spec, seed=2 * spec.seed).sensitivity
         fresh = _sampled(head, data, spec, seed=2 * spec.seed + 1)
     if published:
         rows, labels = private_rows(data.private, spec.max_records_per_person)
-        found[Grade.PUBLISHED] = published_head_sensitivity(
+        by_grade[Grade.PUBLISHED] = published_head_sensitivity(
             head, rows, labels, pairs=spec.pairs, seed=spec.seed, measured="coordinates"
         )
-    return Sensitivities(head=head, found=found, fresh=fresh, notes=tuple(notes))
+    return Sensitivities(head=head, found=by_grade, fresh=fresh, notes=tuple(notes))
 
 
 def _sampled(head: SoftmaxHead, data: RunData, spec: RunSpec, *, seed: int) -> SampledPairs:

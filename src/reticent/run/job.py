@@ -177,7 +177,7 @@ class Job:
         if self.model is not None:
             return self.model
         return heads.unprotected_head(
-            self.data, self.spec, tell=self.tell, chosen_on=self.plan.measured
+            self.data, self.spec, progress=self.tell, chosen_on=self.plan.measured
         )
 
     @cached_property
@@ -210,17 +210,17 @@ class Job:
     def estimates(self) -> heads.Sensitivities:
         """Three ways to say how far one record moves a head."""
         self.tell("sensitivities", 0, 1)
-        found = heads.sensitivities(self.data, self.spec, published=self.plan.published)
+        estimates = heads.sensitivities(self.data, self.spec, published=self.plan.published)
         self.tell("sensitivities", 1, 1)
-        return found
+        return estimates
 
     @cached_property
     def releases(self) -> dict[str, Drawn]:
         """All releases that were drawn, by name."""
         asked = list(kinds(self.data, self.spec, self.estimates))
         first = {self.chosen: self.kept}
-        found = drawn(asked, self.data, self.spec, self.head, self.tell, first)
-        return {release.name: release for release in found}
+        releases = drawn(asked, self.data, self.spec, self.head, self.tell, first)
+        return {release.name: release for release in releases}
 
     @cached_property
     def _recommended_kind(self) -> Kind:
@@ -268,11 +268,11 @@ class Job:
     @cached_property
     def rows(self) -> dict[str, ReleaseRow]:
         """What stands in the document of each release."""
-        tasks = [(found.first, self._attacks(name)) for name, found in self.releases.items()]
+        tasks = [(release.first, self._attacks(name)) for name, release in self.releases.items()]
         attacks = self.adversaries.on_releases(tasks)
         return {
-            name: _row(found, attacked, self.audited.get(name), kept=name == self.chosen)
-            for (name, found), attacked in zip(self.releases.items(), attacks, strict=True)
+            name: _row(release, attacked, self.audited.get(name), kept=name == self.chosen)
+            for (name, release), attacked in zip(self.releases.items(), attacks, strict=True)
         }
 
     @property
@@ -334,31 +334,31 @@ class Job:
         return (*candidates(), *exact) if name == self.chosen else (strongest, *exact)
 
 
-def _is_gaussian(found: Drawn) -> bool:
-    return shadow_models.is_convex(found.first) and found.first.mechanism == "gaussian"
+def _is_gaussian(release: Drawn) -> bool:
+    return shadow_models.is_convex(release.first) and release.first.mechanism == "gaussian"
 
 
-def _graded(found: Drawn, *grades: Grade) -> bool:
-    return found.claim.grade in grades
+def _graded(release: Drawn, *grades: Grade) -> bool:
+    return release.claim.grade in grades
 
 
 def _row(
-    found: Drawn, attacks: tuple[Attack, ...], audit: Audit | None, *, kept: bool
+    release: Drawn, attacks: tuple[Attack, ...], audit: Audit | None, *, kept: bool
 ) -> ReleaseRow:
     return ReleaseRow(
-        name=found.name,
-        learner=found.learner,
-        mechanism=found.first.mechanism,
-        claim=conversions.claim_of(found.claim),
-        used=conversions.used_of(found.first),
-        scales=dict(found.first.scales),
-        accuracy=found.accuracy,
-        loss=conversions.interval_of(found.loss),
-        draws=len(found.draws),
+        name=release.name,
+        learner=release.learner,
+        mechanism=release.first.mechanism,
+        claim=conversions.claim_of(release.claim),
+        used=conversions.used_of(release.first),
+        scales=dict(release.first.scales),
+        accuracy=release.accuracy,
+        loss=conversions.interval_of(release.loss),
+        draws=len(release.draws),
         attacks=attacks,
         audit=audit,
         file=KEPT if kept else None,
-        kept_accuracy=found.first_accuracy if kept else None,
-        by_class=found.by_class,
-        kept_by_class=found.first_by_class if kept else None,
+        kept_accuracy=release.first_accuracy if kept else None,
+        by_class=release.by_class,
+        kept_by_class=release.first_by_class if kept else None,
     )

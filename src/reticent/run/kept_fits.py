@@ -38,10 +38,10 @@ class KeptFits:
 
     def start(self, key: str, shape: tuple[int, ...]) -> Floats | None:
         """Where an earlier fit ended; None where there was none."""
-        found = self._kept.get(key)
-        if found is None or found.shape != shape or found.dtype != np.float64:
+        kept = self._kept.get(key)
+        if kept is None or kept.shape != shape or kept.dtype != np.float64:
             return None
-        return found if np.isfinite(found).all() else None
+        return kept if np.isfinite(kept).all() else None
 
     def keep(self, key: str, coordinates: Floats) -> None:
         """Write it beside the others."""

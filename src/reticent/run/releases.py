@@ -165,14 +165,14 @@ def drawn(
     data: RunData,
     spec: RunSpec,
     unprotected: Any,
-    tell: ProgressCallback,
+    progress: ProgressCallback,
     first: Mapping[str, Release] | None = None,
 ) -> list[Drawn]:
     """All kinds, drawn and judged on the test records; ``first`` holds draws made before."""
     rows, labels = data.rows("test")
     recalls = partial(by_class_of, labels=labels, classes=data.private.classes)
     before = recalls([correct_predictions(unprotected, rows, labels)])
-    found = []
+    released = []
     for number, kind in enumerate(asked):
         draws = [first[kind.name]] if first is not None and kind.name in first else []
         draws += [kind.draw() for _ in range(spec.draws - len(draws))]
@@ -180,7 +180,7 @@ def drawn(
         loss = utility_loss(
             draws, unprotected, rows, labels, rng=seeded(spec.seed, "utility", kind.name)
         )
-        found.append(
+        released.append(
             Drawn(
                 name=kind.name,
                 learner=kind.learner,
@@ -192,8 +192,8 @@ def drawn(
                 first_by_class=recalls(hits[:1], before=before),
             )
         )
-        tell("releases", number + 1, len(asked))
-    return found
+        progress("releases", number + 1, len(asked))
+    return released
 
 
 def _request(spec: RunSpec, recipe: str, mechanism: str, epsilon: float) -> ReleaseRequest:

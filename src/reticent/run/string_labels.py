@@ -30,14 +30,14 @@ def with_string_labels(
             "model must be a classifier with predict_proba, and fitted (have classes_) or an"
             f" estimator of scikit-learn's to be fitted, got {type(model).__name__}"
         )
-    found = (
+    classifier = (
         StringLabelClassifier(model, dict(spelled)) if copied else FixedClassifier(model, spelled)
     )
     if not is_fitted(model):
-        assert isinstance(found, StringLabelClassifier)
-        return found.fit(*private)
-    found.estimator_ = model
-    return found
+        assert isinstance(classifier, StringLabelClassifier)
+        return classifier.fit(*private)
+    classifier.estimator_ = model
+    return classifier
 
 
 def _can_be_fitted(model: Any) -> bool:
@@ -84,9 +84,9 @@ class FixedClassifier:
                 f"model must answer with one column for each of its classes, all of them among the"
                 f" {len(places)} of the run, got {answers.shape[1:]} for {len(own)} classes"
             )
-        found = np.zeros((len(answers), len(places)))
-        found[:, [places[name] for name in own]] = answers
-        return found
+        probabilities = np.zeros((len(answers), len(places)))
+        probabilities[:, [places[name] for name in own]] = answers
+        return probabilities
 
 
 class StringLabelClassifier(FixedClassifier, ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -93,12 +93,12 @@ class RequestHandler(NamedTuple):
         key = bodies.idempotency_key(request)
         inputs = inputs_of(await bodies.read_object(request, self.model))
         rows, names = await self._prepared(inputs)
-        found = await self.model.answer(caller, rows, key=key, names=names)
-        self.metrics.answers(found.charged, len(rows) - found.charged)
+        answer = await self.model.answer(caller, rows, key=key, names=names)
+        self.metrics.answers(answer.charged, len(rows) - answer.charged)
         if self.detector is not None and caller.client is not None:
             # After the reply has left: how long that takes does not tell what the detector found.
             asyncio.get_running_loop().call_soon(self._watched, caller.client.name, rows)
-        return found
+        return answer
 
     async def _prepared(self, inputs: bodies.Inputs) -> tuple[Floats, list[bytes] | None]:
         """Rows of numbers as they were sent, or of raw inputs by the model's schema or encoder.
@@ -223,15 +223,15 @@ def _inference_protocol(app: FastAPI, handler: RequestHandler) -> None:
     )
     async def infer(request: Request) -> Response:
         """One answer for each row of the tensors, all or none of them."""
-        found: list[tensors.InferRequest] = []
+        requests: list[tensors.InferRequest] = []
 
         def inputs_of(document: dict[str, Any]) -> bodies.Inputs:
-            found.append(tensors.infer_request(document, model))
-            return found[0].inputs
+            requests.append(tensors.infer_request(document, model))
+            return requests[0].inputs
 
         answer = await handler.answer(request, inputs_of)
-        named = {} if found[0].id is None else {"id": found[0].id}
-        outputs = _outputs(answer, found[0].outputs or model.gives)
+        named = {} if requests[0].id is None else {"id": requests[0].id}
+        outputs = _outputs(answer, requests[0].outputs or model.gives)
         return json_response(
             {
                 "model_name": model.name, **named, "outputs": outputs,
@@ -273,22 +273,22 @@ def _metadata(model: Model) -> dict[str, Any]:
 
 
 def _outputs(answer: Answer, names: frozenset[str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    outputs: list[dict[str, Any]] = []
     if "labels" in names and answer.labels is not None:
         if isinstance(answer.labels[0], list):  # several labels, 0 or 1 each
             flat = [label for row in answer.labels for label in row]
             shape = [len(answer.labels), len(answer.labels[0])]
-            found.append(_output("labels", "INT64", shape, flat))
+            outputs.append(_output("labels", "INT64", shape, flat))
         else:
             data = [str(label) for label in answer.labels]
-            found.append(_output("labels", "BYTES", [len(data)], data))
+            outputs.append(_output("labels", "BYTES", [len(data)], data))
     if "values" in names and answer.values is not None:
-        found.append(_output("values", "FP64", [len(answer.values)], answer.values))
+        outputs.append(_output("values", "FP64", [len(answer.values)], answer.values))
     if "logits" in names and answer.logits is not None:
         flat = [value for row in answer.logits for value in row]
         shape = [len(answer.logits), len(answer.logits[0])]
-        found.append(_output("logits", "FP64", shape, flat))
-    return found
+        outputs.append(_output("logits", "FP64", shape, flat))
+    return outputs
 
 
 def _output(name: str, datatype: str, shape: list[int], data: list[Any]) -> dict[str, Any]:
@@ -297,12 +297,12 @@ def _output(name: str, datatype: str, shape: list[int], data: list[Any]) -> dict
 
 def _parameters(answer: Answer) -> dict[str, Any]:
     """The protocol takes texts, numbers and truth values here."""
-    found: dict[str, Any] = {"charged": answer.charged, "replayed": answer.replayed}
+    parameters: dict[str, Any] = {"charged": answer.charged, "replayed": answer.replayed}
     if answer.receipt is not None:
-        found |= {"receipt_number": answer.receipt[0], "receipt_hash": answer.receipt[1]}
+        parameters |= {"receipt_number": answer.receipt[0], "receipt_hash": answer.receipt[1]}
     if answer.left is not None:
-        found["left"] = answer.left
-    return found
+        parameters["left"] = answer.left
+    return parameters
 
 
 async def _refused(_: Request, refusal: Exception) -> Response:

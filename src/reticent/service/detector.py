@@ -94,21 +94,21 @@ class Reference:
         random = np.random.default_rng(key)
         fitted, chosen, held = np.array_split(rows[random.permutation(len(rows))], 3)
         directions = np.vstack([_projection(rows.shape[1], random), _whitening(fitted).T])
-        found = cls(fitted.mean(axis=0), directions, 0.0, math.inf, (0.0, 0.0), 0)
-        points, distances = found.seen(chosen)
+        reference = cls(fitted.mean(axis=0), directions, 0.0, math.inf, (0.0, 0.0), 0)
+        points, distances = reference.seen(chosen)
         near = float(np.quantile(_nearest(points[: WINDOW + 1]), _QUANTILE))
         far = float(np.quantile(distances, 1 - _QUANTILE))
         held = held[: WINDOW + 1]
-        points, distances = found.seen(held)
+        points, distances = reference.seen(held)
         flagged = int((_nearest(points) < near).sum()), int((distances > far).sum())
         rates = _upper_rate(flagged[0], len(held)), _upper_rate(flagged[1], len(held))
         window = min(WINDOW, len(held) - 1)
-        return cls(found.mean, directions, near, far, rates, window)
+        return cls(reference.mean, directions, near, far, rates, window)
 
     def seen(self, rows: Floats) -> tuple[Floats, Floats]:
         """Rows in a few random directions, and their squared Mahalanobis distances from public."""
-        found: Floats = (rows - self.mean) @ self.directions.T
-        points, whitened = found[:, :PROJECTED], found[:, PROJECTED:]
+        projected: Floats = (rows - self.mean) @ self.directions.T
+        points, whitened = projected[:, :PROJECTED], projected[:, PROJECTED:]
         return points, np.einsum("ij,ij->i", whitened, whitened)
 
 
@@ -221,12 +221,12 @@ class Detector:
         mean, directions = reference.mean, reference.directions
         looked_at(rows, mean, directions, watch.points, watch.queries, gaps)
         limit, mine = reference.near**2, client in self._augmenting
-        found = []
+        flags = []
         for row, (gap, distance) in zip(rows, gaps.tolist(), strict=True):
             exact = self._seen(watch, row)
             unusual = not distance <= reference.far  # true of NaN
-            found.append((exact, gap < limit and not exact and not mine, unusual))
-        return found
+            flags.append((exact, gap < limit and not exact and not mine, unusual))
+        return flags
 
     def _seen(self, watch: _Watch, row: Floats) -> bool:
         digest = hashlib.blake2b(row.tobytes(), key=self._key, digest_size=16).digest()
@@ -269,8 +269,8 @@ def _upper_rate(flagged: int, rows: int) -> float:
 
 
 def _projection(features: int, random: np.random.Generator) -> Floats:
-    found: Floats = random.normal(size=(PROJECTED, features)) / math.sqrt(PROJECTED)
-    return found
+    projection: Floats = random.normal(size=(PROJECTED, features)) / math.sqrt(PROJECTED)
+    return projection
 
 
 def _whitening(rows: Floats) -> Floats:
@@ -281,8 +281,8 @@ def _whitening(rows: Floats) -> Floats:
     features = rows.shape[1]
     spread = np.atleast_2d(np.cov(rows.T))
     ridge = max(float(np.trace(spread)) / features, np.finfo(float).tiny) * _RIDGE
-    found: Floats = np.linalg.cholesky(np.linalg.inv(spread + ridge * np.eye(features)))
-    return found
+    whitening: Floats = np.linalg.cholesky(np.linalg.inv(spread + ridge * np.eye(features)))
+    return whitening
 
 
 def _nearest(points: Floats) -> Floats:
@@ -290,5 +290,5 @@ def _nearest(points: Floats) -> Floats:
     norms = np.einsum("ij,ij->i", points, points)
     gaps = norms[:, None] + norms - 2 * (points @ points.T)
     np.fill_diagonal(gaps, np.inf)
-    found: Floats = np.sqrt(np.maximum(gaps.min(axis=1), 0.0))
-    return found
+    distances: Floats = np.sqrt(np.maximum(gaps.min(axis=1), 0.0))
+    return distances

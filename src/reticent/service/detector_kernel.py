@@ -23,7 +23,7 @@ def _compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 @_compiled
 def looked_at(
-    rows: Floats, mean: Floats, directions: Floats, last: Floats32, asked: int, found: Floats
+    rows: Floats, mean: Floats, directions: Floats, last: Floats32, asked: int, distances: Floats
 ) -> None:
     """Two squared distances of each row: to the nearest of the last ones, and from public rows.
 
@@ -51,4 +51,4 @@ def looked_at(
             if gap < least:  # not where it is NaN
                 least = float(gap)
         last[(asked + row) % last.shape[0]] = point
-        found[row, 0], found[row, 1] = least, distance
+        distances[row, 0], distances[row, 1] = least, distance

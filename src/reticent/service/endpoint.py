@@ -43,21 +43,21 @@ class EndpointTarget(Target):
 
     def _asked(self, rows: Floats) -> Floats:
         try:
-            told = self._service.ask(rows)
+            reply = self._service.ask(rows)
         except ServiceError as refusal:
             raise InputError(f"the service must answer, got {refusal}") from None
         except OSError as fault:
             raise InputError(f"the service must be reachable, got {type(fault).__name__}") from None
-        self.charged += int(told.get("charged", 0))
-        if told.get("logits") is not None and not self._labels_only:
-            found = np.asarray(told["logits"], dtype=np.float64)
-            if found.shape != (len(rows), len(self.classes)):
+        self.charged += int(reply.get("charged", 0))
+        if reply.get("logits") is not None and not self._labels_only:
+            logits = np.asarray(reply["logits"], dtype=np.float64)
+            if logits.shape != (len(rows), len(self.classes)):
                 raise InputError("--classes must be those of the service, got another number")
-            return found
+            return logits
         if not self._labels_only:
             raise InputError("--labels-only must be said of a service that tells labels alone")
         try:
-            places = [self._places[str(label)] for label in told["labels"]]
+            places = [self._places[str(label)] for label in reply["labels"]]
         except (KeyError, TypeError):
             raise InputError("--classes must be those of the service, got others") from None
         return np.where(np.eye(len(self.classes))[places] > 0, 0.0, _NOT_CHOSEN)

@@ -72,20 +72,20 @@ class Listen:
             family, kind, number, _, address = socket.getaddrinfo(
                 self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
-            found = socket.socket(family, kind, number)
+            listener = socket.socket(family, kind, number)
             try:
-                found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                found.bind(address)
-                found.listen(BACKLOG)  # whoever connects before the workers are there waits
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind(address)
+                listener.listen(BACKLOG)  # whoever connects before the workers are there waits
             except BaseException:
-                found.close()
+                listener.close()
                 raise
         except OSError as error:
             raise InputError(
                 f"{self.host} port {self.port} must be free to listen on, got: {error}"
             ) from None
-        found.set_inheritable(True)
-        return found
+        listener.set_inheritable(True)
+        return listener
 
 
 def run(made: "Callable[[], ASGI]", listen: Listen, listening: socket.socket) -> None:

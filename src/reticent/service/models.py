@@ -230,11 +230,11 @@ class ProtectedModel(Model):
     def _budget(self, caller: Caller, answers: int | None) -> dict[str, Any]:
         book = self._served.book
         client = next(one for one in book.clients.all() if one.id == caller.number)
-        found = {"used": client.used, "limit": client.limit, "left": client.left}
+        budget = {"used": client.used, "limit": client.limit, "left": client.left}
         if answers is None:
-            return found
+            return budget
         own = client.left is None or answers <= client.left
-        return {**found, "fits": own and book.fits(book.require_current(), answers)}
+        return {**budget, "fits": own and book.fits(book.require_current(), answers)}
 
     async def overview(self) -> dict[str, Any]:
         """From the ledger: all processes and machines together."""

@@ -40,10 +40,10 @@ def operators_routes(
     async def prometheus(request: Request) -> Response:
         """Counts and times for Prometheus."""
         await door.caller(request, Scope.ADMIN)
-        found = await model.overview()
+        usage = await model.overview()
         gauges = {}
-        if found["queries"] is not None:
-            gauges = {"budget_answers": found["queries"], "budget_answers_used": found["used"]}
+        if usage["queries"] is not None:
+            gauges = {"budget_answers": usage["queries"], "budget_answers_used": usage["used"]}
         return Response(metrics.text(gauges), media_type=CONTENT_TYPE)
 
     @app.get("/v1/overview", include_in_schema=False)

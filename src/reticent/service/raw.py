@@ -41,12 +41,12 @@ class RawKind:
         """From "texts", or height x width x channels such as "28x28x1"."""
         if text == TEXTS:
             return cls(None)
-        found = _SHAPE.fullmatch(text)
-        if found is None:
+        match = _SHAPE.fullmatch(text)
+        if match is None:
             raise InputError(
                 f"--raw must be texts, or the shape of images such as 28x28x1, got {text!r}"
             )
-        height, width, channels = map(int, found.groups())
+        height, width, channels = map(int, match.groups())
         return cls(ImageShape(height=height, width=width, channels=channels))
 
     def __str__(self) -> str:
@@ -141,10 +141,10 @@ class RawInputs:
             rows = [self._encoder.encode(inputs[one : one + 1]) for one in range(len(inputs))]
         except InputError:  # its text may hold what was sent
             raise problems.Refused(problems.WRONG_RAW) from None
-        found = np.ascontiguousarray(np.concatenate(rows), dtype=np.float64)
-        if found.ndim != 2 or not np.isfinite(found).all():
+        features = np.ascontiguousarray(np.concatenate(rows), dtype=np.float64)
+        if features.ndim != 2 or not np.isfinite(features).all():
             raise problems.Refused(problems.WRONG_RAW)
-        return found
+        return features
 
     def names(self, inputs: Array) -> list[bytes]:
         """What each input is told apart by."""

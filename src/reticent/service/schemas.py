@@ -152,7 +152,7 @@ def _tensor(slot: tensors.Slot) -> Schema:
     if slot.form == raw.TEXTS:
         kinds["BYTES"] = {"type": "string", "minLength": 1, "maxLength": raw.MOST_TEXT}
     rows: Schema = {"type": "integer", "minimum": 1, "maximum": MOST_ROWS}
-    found = [
+    variants = [
         object_of(
             ["name", "shape", "datatype", "data"],
             name={"const": slot.name},
@@ -169,7 +169,7 @@ def _tensor(slot: tensors.Slot) -> Schema:
         for datatype in slot.datatypes
         for row in slot.rows_of(datatype)
     ]
-    return found[0] if len(found) == 1 else {"anyOf": found}
+    return variants[0] if len(variants) == 1 else {"anyOf": variants}
 
 
 def infer_answer() -> Schema:

@@ -150,14 +150,14 @@ def _outputs(asked: Any, known: frozenset[str]) -> frozenset[str] | None:
 
 def _inputs(tensors: dict[str, dict[str, Any]], model: Model) -> Inputs:
     """Of the one form whose tensors these are."""
-    found = [
+    matching = [
         (form, slots)
         for form, slots in forms_of(model).items()
         if {slot.name for slot in slots} == set(tensors)
     ]
-    if not found:
+    if not matching:
         raise problems.Refused(problems.WRONG_FIELDS)
-    ((form, slots),) = found
+    ((form, slots),) = matching
     if form == "record":
         return Inputs(records=_records(slots, tensors))
     (slot,) = slots

@@ -92,16 +92,16 @@ def _cell(spec: Fig2, seed: int, run: Run) -> Cell:
     run.steps.step()
     attack = AlmAttack(shadows=shadows, recipe=shadow_network.ALM, seed=seed)
     sensitivity = _sensitivity(spec, victim, inside, run)
-    found: Cell = {NONE: [[*_judged(victim, attack, scored, member), 0.0]]}
-    exact = found[NONE][0][1]
+    cell: Cell = {NONE: [[*_judged(victim, attack, scored, member), 0.0]]}
+    exact = cell[NONE][0][1]
     for kind in KINDS:
-        found[kind.name] = [
+        cell[kind.name] = [
             _noisy(
                 spec, (victim, attack, scored, member), _noise(kind, sensitivity, spec, e), exact
             )
             for e in spec.epsilons
         ]
-    return found
+    return cell
 
 
 def _sensitivity(spec: Fig2, victim: MLPHead, inside: Records, run: Run) -> Sensitivity:
@@ -136,8 +136,8 @@ def _noisy(spec: Fig2, attacked: Attacked, noise: AdditiveMechanism, exact: floa
         _judged(victim.with_flat_weights(source.release(weights)), attack, scored, member)
         for _ in range(spec.draws)
     ]
-    accuracy, right = np.mean(judged, axis=0).tolist()
-    return [accuracy, right, 1 - right / exact]
+    accuracy, model_accuracy = np.mean(judged, axis=0).tolist()
+    return [accuracy, model_accuracy, 1 - model_accuracy / exact]
 
 
 def _judged(
@@ -145,8 +145,8 @@ def _judged(
 ) -> tuple[float, float]:
     """Balanced accuracy of the attack, and the model's accuracy on records that it never saw."""
     report = measured_attack(attack.scores(model, scored), member)
-    right = model.predict(scored.inputs) == scored.labels
-    return report.balanced_accuracy.value, float(right[~member].mean())
+    correct = model.predict(scored.inputs) == scored.labels
+    return report.balanced_accuracy.value, float(correct[~member].mean())
 
 
 def _table(spec: Fig2, cells: list[Cell]) -> Table:
@@ -186,8 +186,8 @@ def claims(spec: Fig2, cells: list[Cell]) -> tuple[str, ...]:
     places = {epsilon: place for place, epsilon in enumerate(spec.epsilons)}
 
     def near(epsilon: float) -> bool:
-        found = _over(cells, Logistic.name, places[epsilon], 0)
-        return abs(found.value - GUESSING) <= CLOSE
+        attack_accuracy = _over(cells, Logistic.name, places[epsilon], 0)
+        return abs(attack_accuracy.value - GUESSING) <= CLOSE
 
     def highest(epsilon: float) -> bool:
         laplace, others = _apart(cells, places[epsilon])

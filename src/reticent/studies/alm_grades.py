@@ -137,16 +137,16 @@ class Scene:
 
     def judged(self, models: list[Model]) -> list[float]:
         """Attack accuracy, accuracy on others and utility loss, each the mean over models."""
-        found = [_judged(model, self.attack, self.scored, self.member) for model in models]
-        attacked, right = np.mean(found, axis=0).tolist()
-        return [attacked, right, 1 - right / self.exact]
+        scores = [_judged(model, self.attack, self.scored, self.member) for model in models]
+        attacked, model_accuracy = np.mean(scores, axis=0).tolist()
+        return [attacked, model_accuracy, 1 - model_accuracy / self.exact]
 
 
 def _judged(model: Model, attack: AlmAttack, scored: Records, member: Flags) -> tuple[float, float]:
     """Balanced accuracy of the attack, and the model's accuracy on records that it never saw."""
     report = measured_attack(attack.scores(model, scored), member)
-    right = model.predict(scored.inputs) == scored.labels
-    return report.balanced_accuracy.value, float(right[~member].mean())
+    correct = model.predict(scored.inputs) == scored.labels
+    return report.balanced_accuracy.value, float(correct[~member].mean())
 
 
 def _cell(spec: Grades, seed: int, run: Run) -> Cell:
@@ -162,21 +162,21 @@ def _cell(spec: Grades, seed: int, run: Run) -> Cell:
     head = clone(unfitted).fit(inside.inputs, inside.labels)
     shadows = train_shadows(unfitted, outside, count=1, seed=seed)
     attack = AlmAttack(shadows=shadows, recipe=shadow_network.ALM, seed=seed)
-    attacked, right = _judged(head, attack, scored, member)
-    scene = Scene(attack=attack, scored=scored, member=member, exact=right)
+    attacked, model_accuracy = _judged(head, attack, scored, member)
+    scene = Scene(attack=attack, scored=scored, member=member, exact=model_accuracy)
     run.steps.step()
     drawn = _heads(spec, head, sensitivities(spec, unfitted, head, (inside, outside), seed, run))
     run.steps.step()
-    found: Cell = {NONE: [[attacked, right, 0.0]]}
+    cell: Cell = {NONE: [[attacked, model_accuracy, 0.0]]}
     for row, at in drawn:
-        found["/".join(row)] = [scene.judged(at(epsilon)) for epsilon in spec.epsilons]
+        cell["/".join(row)] = [scene.judged(at(epsilon)) for epsilon in spec.epsilons]
     run.steps.step()
     private = data.private.take(parts["members"])
-    found["/".join(PURE)] = [
+    cell["/".join(PURE)] = [
         scene.judged(_learnt(spec, private, epsilon)) for epsilon in spec.epsilons
     ]
     run.steps.step()
-    return found
+    return cell
 
 
 def head_of(spec: Grades, classes: Sequence[Any]) -> SoftmaxHead:
@@ -341,11 +341,11 @@ def claims(spec: Grades, cells: list[Cell]) -> tuple[str, ...]:
     def below(name: str, epsilon: float) -> bool:
         return _over(cells, name, places[epsilon], 2).high < 0.1
 
-    found: list[str] = []
+    verdicts: list[str] = []
     for row in rows_in(cells):
         if row[1] in (Logistic.name, MATRIX):
             words, name = " ".join(row), "/".join(row)
-            found += [
+            verdicts += [
                 losses.verdict(
                     f"{words}: “the attack falls to approximately 50 %”",
                     spec.epsilons,
@@ -353,4 +353,4 @@ def claims(spec: Grades, cells: list[Cell]) -> tuple[str, ...]:
                 ),
                 losses.verdict(f"{words}: “loss < 10 % at ε < 1”", small, partial(below, name)),
             ]
-    return tuple(found)
+    return tuple(verdicts)

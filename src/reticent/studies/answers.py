@@ -160,13 +160,13 @@ def _stds(spec: ServedQueries, head: SoftmaxHead, queries: int) -> list[float]:
     """On one logit of this head: by weights, by answers with logits, by labels."""
     public = numbers_of(head)
     released = release_weights(head, mechanism=spec.weights, **spec.budget)
-    moved = math.sqrt(public.shape[0] * public.shape[1] + 1) if spec.delta == 0 else 1.0
+    std_factor = math.sqrt(public.shape[0] * public.shape[1] + 1) if spec.delta == 0 else 1.0
     plans = (
         calibrated_answers(public, queries=queries, mechanism=name, **spec.budget)
         for name in (spec.logits, spec.labels)
     )
     return [
-        released.scales["coordinates"] * moved * public.radius,
+        released.scales["coordinates"] * std_factor * public.radius,
         *(plan.logit_noise for plan in plans),
     ]
 

@@ -38,11 +38,11 @@ def study(spec: AttributeStudy, run: Run) -> Outcome:
     """Attribute inference on an encoder without privacy, and on one that is proven."""
     encoders = spec.encoders
     run.steps.plan(2 * encoders.seeds)
-    found: dict[str, list[dict[str, float]]] = {"none": [], "proven": []}
+    cells: dict[str, list[dict[str, float]]] = {"none": [], "proven": []}
     for seed in range(encoders.seeds):
-        for privacy, values in found.items():
+        for privacy, values in cells.items():
             values.append(run.cell((spec, privacy, seed), _attacked, encoders, privacy, seed))
-    return Outcome(specifications=(spec,), tables=(_shown(encoders, found),))
+    return Outcome(specifications=(spec,), tables=(_shown(encoders, cells),))
 
 
 def _attacked(
@@ -54,9 +54,11 @@ def _attacked(
     encoder = attacked_encoders.trained_encoder(spec, parts["members"], privacy, seed)
     known, members, others = (_records(parts[name]) for name in ("known", "members", "others"))
     attack = AttributeInference(encoder=encoder, known=known)
-    right = [float(attack.correct_guesses(one).mean()) for one in (members, others)]
+    correct_shares = [float(attack.correct_guesses(one).mean()) for one in (members, others)]
     common = float((others.labels == attack.most_common).mean())
-    return dict(zip(_FOUND, (*right, right[0] - right[1], common), strict=True))
+    return dict(
+        zip(_FOUND, (*correct_shares, correct_shares[0] - correct_shares[1], common), strict=True)
+    )
 
 
 def _records(data: Dataset) -> Records:
@@ -64,7 +66,7 @@ def _records(data: Dataset) -> Records:
 
 
 def _shown(
-    spec: attacked_encoders.AttackedEncoders, found: Mapping[str, list[dict[str, float]]]
+    spec: attacked_encoders.AttackedEncoders, cells: Mapping[str, list[dict[str, float]]]
 ) -> Table:
     words: dict[str, tuple[Any, ...]] = {
         "none": ("SimCLR", "–", "–", "none"),
@@ -79,7 +81,7 @@ def _shown(
                 *(attacked_encoders.interval([one[name] for one in values]) for name in _FOUND),
                 str(len(values)),
             )
-            for privacy, values in found.items()
+            for privacy, values in cells.items()
         ),
         notes=(
             f"{spec}.",

@@ -263,7 +263,7 @@ def _network(trial: Trial) -> TranscriptAudit:
 
 def _place(trial: Trial) -> TranscriptAudit:
     """A recipe of another place for noise; PATE with few teachers, so that each record counts."""
-    found, records = _place_worlds(trial)
+    worlds, records = _place_worlds(trial)
     numbers = dict(trial.terms)
     mechanism, terms = numbers.pop("mechanism"), protect.Terms(**numbers)
     recipe = protect.RECIPES[trial.kind.what].planned(
@@ -276,7 +276,7 @@ def _place(trial: Trial) -> TranscriptAudit:
     )
     one, other = (
         Prepared(recipe=recipe, terms=terms, rows=rows, labels=labels, classes=np.arange(3))
-        for rows, labels in found
+        for rows, labels in worlds
     )
     return transcripts.audit_prepared((one, other), draw=_drawn(trial.share), **trial.effort)
 
@@ -286,15 +286,15 @@ def _place_worlds(trial: Trial) -> tuple[tuple[World, World], int]:
     replaced, records = trial.relation == RELATIONS[1], 8 + trial.place % 25
     what = trial.kind.what if trial.built else ""
     if what == "objective":
-        found = place_worlds.objective_worlds(trial.place, replaced=replaced)
-        return found, len(found[1][0])
+        worlds = place_worlds.objective_worlds(trial.place, replaced=replaced)
+        return worlds, len(worlds[1][0])
     if what == "pate":
         return place_worlds.vote_worlds(trial.place, replaced=replaced), records
     if what == "input":
         lines = place_worlds.line_worlds(trial.place, lines=records, replaced=replaced)
         return lines, records
-    found = learner_worlds(trial.place, built=trial.built, replaced=replaced, targets=False)
-    return found, records
+    worlds = learner_worlds(trial.place, built=trial.built, replaced=replaced, targets=False)
+    return worlds, records
 
 
 _AUDITS: Mapping[str, Callable[[Trial], ReleaseAudit | TranscriptAudit]] = {

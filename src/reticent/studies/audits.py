@@ -138,10 +138,10 @@ def _longer_of_places() -> Iterator[Planted]:
     """
     for kind in _places(2_000):
         if kind.what == "objective":
-            found = {0.25: replace(kind, delta=1e-2, runs=1_000)}
+            by_share = {0.25: replace(kind, delta=1e-2, runs=1_000)}
         else:
-            found = {0.25: replace(kind, runs=600), 0.5: replace(kind, delta=1e-2)}
-        yield from (Planted(kind=of, share=share, audits=10) for share, of in found.items())
+            by_share = {0.25: replace(kind, runs=600), 0.5: replace(kind, delta=1e-2)}
+        yield from (Planted(kind=of, share=share, audits=10) for share, of in by_share.items())
 
 
 SPECS: Mapping[str, Audits] = {
@@ -273,7 +273,7 @@ def _terms(kind: audit_trials.Kind) -> tuple[str, ...]:
     return kind.what, kind.mechanism, epsilons, upper_text(kind.delta), kind.relation
 
 
-def _proven_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table:
+def _proven_table(spec: Audits, cells: Sequence[list[dict[str, Any]]]) -> Table:
     return Table(
         title="Proven releases, audited over and over",
         columns=(*_TERMS, "runs", "audits", "able", "refuted", "allowed", "bound/ε", "tightness"),
@@ -288,7 +288,7 @@ def _proven_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table:
                 lower_text(max(audit["bound"] for audit in audits), 3),
                 f"{np.median([audit['tightness'] for audit in audits]):.3f}",
             )
-            for kind, audits in zip(spec.kinds, found, strict=True)
+            for kind, audits in zip(spec.kinds, cells, strict=True)
         ),
         notes=(
             f"An audit refutes a true claim with probability β = {spec.beta:g} at most. Allowed is "
@@ -308,7 +308,7 @@ def _proven_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table:
     )
 
 
-def _planted_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table:
+def _planted_table(spec: Audits, cells: Sequence[list[dict[str, Any]]]) -> Table:
     return Table(
         title="Audits where the code adds too little noise",
         columns=(*_TERMS, "runs", "noise left", "audits", "refuted", "conditional"),
@@ -321,7 +321,7 @@ def _planted_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table
                 str(_count(audits, "refuted")),
                 "–" if audits[0]["above"] is None else str(_count(audits, "above")),
             )
-            for part, audits in zip(spec.planted, found, strict=True)
+            for part, audits in zip(spec.planted, cells, strict=True)
         ),
         notes=(
             "Certificate and theorem are as above; the code under audit draws noise of a share of "
@@ -338,7 +338,7 @@ def _planted_table(spec: Audits, found: Sequence[list[dict[str, Any]]]) -> Table
     )
 
 
-def _tight_table(spec: Audits, found: Sequence[dict[str, Any]]) -> Table:
+def _tight_table(spec: Audits, cells: Sequence[dict[str, Any]]) -> Table:
     return Table(
         title="How near data come to the worst case: a Gaussian head",
         columns=(
@@ -366,7 +366,7 @@ def _tight_table(spec: Audits, found: Sequence[dict[str, Any]]) -> Table:
                 lower_text(audit["measured"]["epsilon"], 4),
                 str(part.runs),
             )
-            for part, audit in zip(spec.tight, found, strict=True)
+            for part, audit in zip(spec.tight, cells, strict=True)
         ),
         notes=(
             "Analytic is the exact ε of the worst pair of neighbours found: it checks the theorem. "

@@ -176,8 +176,10 @@ def _fixed(spec: ClosedForm, data: Labelled) -> dict[str, Any]:
     whitening = whitened_bank(spec.bank, shape, spec.augmentation).whitening.double().numpy()
 
     def undone(rows: Floats) -> Floats:
-        found = np.linalg.solve(whitening, _plain(rows).T).T
-        unit: Floats = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-30)
+        unwhitened = np.linalg.solve(whitening, _plain(rows).T).T
+        unit: Floats = unwhitened / np.maximum(
+            np.linalg.norm(unwhitened, axis=1, keepdims=True), 1e-30
+        )
         return unit
 
     return probed((undone(data.rows), undone(data.queries)), data, spec.probing)

@@ -56,13 +56,13 @@ class Plan:
         low, high = least, 2 * least
         while high - low > 1e-4 * high:
             middle = (low + high) / 2
-            found = account(
+            cost = account(
                 self.event("gaussian", middle),
                 relation=_RELATION,
                 delta=self.delta,
                 methods=("rdp",),
             )
-            low, high = (low, middle) if found.epsilon <= self.epsilon else (middle, high)
+            low, high = (low, middle) if cost.epsilon <= self.epsilon else (middle, high)
         return high
 
 
@@ -70,18 +70,18 @@ def accountants() -> Table:
     """DP-SGD by PLD, RDP, zCDP, advanced and naive composition: one plan, every ε holds."""
     plan = Plan()
     multipliers = {kind: plan.noise(kind) for kind in _KINDS}
-    found = {
+    compared = {
         kind: side_by_side(plan.event(kind, noise), relation=_RELATION, delta=plan.delta)
         for kind, noise in multipliers.items()
     }
-    least = {kind: _tightest(found[kind]) for kind in _KINDS}
+    least = {kind: _tightest(compared[kind]) for kind in _KINDS}
     rows = [
         (
             _NAMES.get(name, name),
-            *(_shown(found[kind][name].epsilon, least[kind] == name) for kind in _KINDS),
-            found["gaussian"][name].note or "amplified by sampling",
+            *(_shown(compared[kind][name].epsilon, least[kind] == name) for kind in _KINDS),
+            compared["gaussian"][name].note or "amplified by sampling",
         )
-        for name in sorted(found["gaussian"], key=lambda name: _size(found["gaussian"][name]))
+        for name in sorted(compared["gaussian"], key=lambda name: _size(compared["gaussian"][name]))
     ]
     return Table(
         title=f"ε of one plan at δ = {upper_text(plan.delta)}: batch {plan.batch} of "
@@ -150,8 +150,8 @@ def logistic_noise() -> Table:
 _ONE = Sensitivity(l2=1.0, relation=_RELATION, source="the clip")
 
 
-def _tightest(found: Mapping[str, comparison.Compared]) -> str:
-    return min(found, key=lambda name: _size(found[name]))
+def _tightest(compared: Mapping[str, comparison.Compared]) -> str:
+    return min(compared, key=lambda name: _size(compared[name]))
 
 
 def _size(one: comparison.Compared) -> float:

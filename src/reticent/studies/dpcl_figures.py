@@ -107,15 +107,15 @@ def study(spec: Figures, run: Run) -> Outcome:
     """
     run.steps.plan(len(spec.losses) * len(spec.ways) * spec.seeds * spec.training.steps)
     images = _images(spec, run)
-    found: dict[tuple[str, dpcl_training.Way], list[list[dict[str, float]]]] = {}
+    curves: dict[tuple[str, dpcl_training.Way], list[list[dict[str, float]]]] = {}
     for seed in range(spec.first_seed, spec.first_seed + spec.seeds):
         for loss in spec.losses:
             for way in spec.ways:
                 cell = _cell(spec, images, (loss, way, seed), run)
-                found.setdefault((loss, way), []).append(cell)
+                curves.setdefault((loss, way), []).append(cell)
     timed = run.cell((spec.on, "timed", spec.large), _timed, spec, steps=0)
-    along = _along(spec, found, timed)
-    sentences = with_orderings(verdicts(spec, found), along, spec.queries)
+    along = _along(spec, curves, timed)
+    sentences = with_orderings(verdicts(spec, curves), along, spec.queries)
     return Outcome(specifications=(spec,), tables=(along, sentences))
 
 
@@ -167,7 +167,7 @@ def _timed(spec: Figures) -> dict[str, float]:
     asked = [(spec.training.architecture, shape, augmentation, spec.training.batch)]
     if spec.large:
         asked.append((spec.large, "32x32x3", "natural", PART))
-    found = {}
+    seconds = {}
     for name, size, views, batch in asked:
         features = math.prod(int(part) for part in size.split("x"))
         rows = seeded("timed").random((batch, features))
@@ -184,11 +184,11 @@ def _timed(spec: Figures) -> dict[str, float]:
         one.step(np.arange(batch), 0)
         before = time.process_time()
         one.step(np.arange(batch), 1)
-        found[name] = (time.process_time() - before) * spec.training.batch / batch
-    return found
+        seconds[name] = (time.process_time() - before) * spec.training.batch / batch
+    return seconds
 
 
-def _along(spec: Figures, found: Found, timed: Mapping[str, float]) -> Table:
+def _along(spec: Figures, curves: Found, timed: Mapping[str, float]) -> Table:
     rows = [
         (
             loss,
@@ -199,7 +199,7 @@ def _along(spec: Figures, found: Found, timed: Mapping[str, float]) -> Table:
                 for metric in METRICS
             ),
         )
-        for (loss, way), seeds in found.items()
+        for (loss, way), seeds in curves.items()
         for place, step in enumerate(spec.marks)
     ]
     return Table(
@@ -259,8 +259,8 @@ def _cost(timed: Mapping[str, float]) -> tuple[str, ...]:
 def _shown(values: Sequence[float], places: int) -> str:
     if len(values) < 2:
         return f"{values[0]:.{places}f}"
-    found = over_repeats(values)
-    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"
+    interval = over_repeats(values)
+    return f"{interval.value:.{places}f} [{interval.low:.{places}f}, {interval.high:.{places}f}]"
 
 
 # ------------------------------------------------------------------------- the paper's sentences
@@ -296,8 +296,8 @@ def _sentences(loss: str, figures: tuple[str, str]) -> list[Sentence]:
         ("–", "proven ends above naive", "probe", ("proven", "naive"), 1),
     ]
     return [
-        Sentence(figure=figure, said=said, loss=loss, metric=metric, ways=ways, sign=sign)  # type: ignore[arg-type]
-        for figure, said, metric, ways, sign in made
+        Sentence(figure=figure, said=words, loss=loss, metric=metric, ways=ways, sign=sign)  # type: ignore[arg-type]
+        for figure, words, metric, ways, sign in made
     ]
 
 
@@ -308,11 +308,11 @@ SENTENCES: Final = (
 _STEADY_WAYS: Final[tuple[dpcl_training.Way, ...]] = ("published", "naive")
 
 
-def verdicts(spec: Figures, found: Found) -> Table:
+def verdicts(spec: Figures, curves: Found) -> Table:
     """Each sentence with the difference that decides it."""
-    rows = [_judged(sentence, found) for sentence in SENTENCES if _is_there(sentence, found)]
-    steady = [way for way in _STEADY_WAYS if ("SimCLR", way) in found]
-    rows += [_steady(way, found, spec) for way in steady]
+    rows = [_judged(sentence, curves) for sentence in SENTENCES if _is_there(sentence, curves)]
+    steady = [way for way in _STEADY_WAYS if ("SimCLR", way) in curves]
+    rows += [_steady(way, curves, spec) for way in steady]
     pairing = "by seed" if spec.seeds > 1 else f"by part ({ONE_SEED})"
     return Table(
         title=f"DPCL, the sentences about Figs. 1–5 on {spec.on}",
@@ -329,18 +329,18 @@ def verdicts(spec: Figures, found: Found) -> Table:
     )
 
 
-def _is_there(sentence: Sentence, found: Found) -> bool:
-    return all((sentence.loss, way) in found for way in sentence.ways if way is not None)
+def _is_there(sentence: Sentence, curves: Found) -> bool:
+    return all((sentence.loss, way) in curves for way in sentence.ways if way is not None)
 
 
-def difference(sentence: Sentence, found: Found) -> Measured | None:
+def difference(sentence: Sentence, curves: Found) -> Measured | None:
     """At the end, paired by seed; of one seed alone paired by parts of what it is judged by."""
     first, second = sentence.ways
-    ends = [seed[-1] for seed in found[sentence.loss, first]]
+    ends = [seed[-1] for seed in curves[sentence.loss, first]]
     base = (
-        [seed[0] for seed in found[sentence.loss, first]]
+        [seed[0] for seed in curves[sentence.loss, first]]
         if second is None
-        else [seed[-1] for seed in found[sentence.loss, second]]
+        else [seed[-1] for seed in curves[sentence.loss, second]]
     )
     pairs = [
         (end[sentence.metric], own[sentence.metric]) for end, own in zip(ends, base, strict=True)
@@ -362,18 +362,18 @@ def judged(sentence: Sentence, apart: Measured) -> str:
     return "does not hold" if signed[1] < 0 else "cannot be told"
 
 
-def _judged(sentence: Sentence, found: Found) -> tuple[str, ...]:
-    apart = difference(sentence, found)
+def _judged(sentence: Sentence, curves: Found) -> tuple[str, ...]:
+    apart = difference(sentence, curves)
     words = (sentence.figure, sentence.loss, sentence.said, sentence.metric)
     if apart is None:
         return (*words, "one figure", "cannot be told")
     return (*words, str(apart), judged(sentence, apart))
 
 
-def _steady(way: dpcl_training.Way, found: Found, spec: Figures) -> tuple[str, ...]:
+def _steady(way: dpcl_training.Way, curves: Found, spec: Figures) -> tuple[str, ...]:
     """Largest over smallest norm from the second mark on, the worst seed."""
     ratios = []
-    for seed in found["SimCLR", way]:
+    for seed in curves["SimCLR", way]:
         norms = [mark["gradient norm"] for mark in seed[1 if len(spec.marks) > 1 else 0 :]]
         ratios.append(max(norms) / max(min(norms), 1e-300))
     verdict = "holds" if max(ratios) <= STEADY else "does not hold"

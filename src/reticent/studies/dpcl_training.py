@@ -139,15 +139,15 @@ class Judge:
 
     def _parts(self, model: networks.ContrastiveNetwork, memory: Memory) -> dict[str, float]:
         """The same of parts of the queries, and the loss of as many fixed batches."""
-        found: dict[str, float] = {}
+        figures: dict[str, float] = {}
         for part, queries in enumerate(np.array_split(np.arange(len(memory.queries)), PARTS)):
             asked = replace(memory, queries=memory.queries[queries], truth=memory.truth[queries])
-            found |= {part_of(name, part): one for name, one in self._accuracies(asked).items()}
+            figures |= {part_of(name, part): one for name, one in self._accuracies(asked).items()}
         for part in range(min(PARTS, len(self.images.private) // self.job.training.batch)):
             with torch.no_grad():
                 loss = self._loss(*model(self._pairs_of(part)).chunk(2))
-            found[part_of("loss", part)] = float(loss)
-        return found
+            figures[part_of("loss", part)] = float(loss)
+        return figures
 
     @cached_property
     def _pairs(self) -> torch.Tensor:
@@ -199,8 +199,8 @@ class Judge:
             for start in range(0, len(data), _ENCODED):
                 inputs = self._inputs(data.features[start : start + _ENCODED])
                 parts.append(model.encoder(inputs).numpy().astype(np.float64))
-        found: Floats = np.nan_to_num(np.concatenate(parts), posinf=0.0, neginf=0.0)
-        return found
+        features: Floats = np.nan_to_num(np.concatenate(parts), posinf=0.0, neginf=0.0)
+        return features
 
     def _inputs(self, rows: Any) -> torch.Tensor:
         return self.views.inputs(torch.from_numpy(np.array(rows, dtype=np.float32)))
@@ -217,19 +217,21 @@ def in_parts(figures: Mapping[str, float], metric: str) -> list[float]:
     return [figures[name] for name in names if name in figures]
 
 
-def trained(way: Way, job: Job, images: Images, tell: Callable[[], None]) -> list[dict[str, float]]:
+def trained(
+    way: Way, job: Job, images: Images, advance: Callable[[], None]
+) -> list[dict[str, float]]:
     """The figures at each mark of one training."""
     judge = Judge(job, images)
     if way == "proven":
-        return _proven(job, images, judge, tell)
-    return _by_the_paper(way, job, images, (judge, tell))
+        return _proven(job, images, judge, advance)
+    return _by_the_paper(way, job, images, (judge, advance))
 
 
 def _by_the_paper(
-    way: Way, job: Job, images: Images, told: tuple[Judge, Callable[[], None]]
+    way: Way, job: Job, images: Images, judge_and_advance: tuple[Judge, Callable[[], None]]
 ) -> list[dict[str, float]]:
     """The paper's own steps: each takes |B| records without replacement."""
-    training, loss, (judge, tell) = job.training, job.loss, told
+    training, loss, (judge, advance) = job.training, job.loss, judge_and_advance
     rows = images.private.features.astype(np.float64)
     multiplier = loss.coupling if way == "published" else loss.naive
     network = networks.NetworkChoice(
@@ -238,13 +240,13 @@ def _by_the_paper(
     spec = paper_spec(way, job, len(rows))
     run = DPCLRun(spec, multiplier, rows, network)
     run.noise = spec.gradient_noise(_gradient_multiplier(way, loss))
-    found = [judge(run.model)] if 0 in training.marks else []
+    figures = [judge(run.model)] if 0 in training.marks else []
     for step in range(training.steps):
         run.step(_sample(len(rows), training.batch), step)
-        tell()
+        advance()
         if step + 1 in training.marks:
-            found.append(judge(run.model))
-    return found
+            figures.append(judge(run.model))
+    return figures
 
 
 def paper_spec(way: Way, job: Job, records: int) -> DPCL:
@@ -312,22 +314,22 @@ def proven_request(job: Job, images: Images) -> ReleaseRequest:
 
 
 def _proven(
-    job: Job, images: Images, judge: Judge, tell: Callable[[], None]
+    job: Job, images: Images, judge: Judge, advance: Callable[[], None]
 ) -> list[dict[str, float]]:
     """A real release; its network at a mark is read from the checkpoint that it saves there."""
     request = proven_request(job, images)
     model = job.training.network(images.private.features.shape[1], job.seed)
-    found = [judge(model)] if 0 in job.training.marks else []
+    figures = [judge(model)] if 0 in job.training.marks else []
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Path(folder) / "training"
 
         def judged() -> None:
             _, tensors = read_sealed(checkpoint, format=FORMAT)
             model.load_state_dict(_weights(tensors))
-            found.append(judge(model))
+            figures.append(judge(model))
 
         def progress(taken: int, planned: int) -> None:
-            tell()
+            advance()
             if taken - 1 in job.training.marks and taken > 1 and taken <= planned:
                 judged()
 
@@ -335,7 +337,7 @@ def _proven(
             released = release_encoder(images.private, request)
         judged()
     assert str(released.guarantee.grade) == "proven", released.guarantee
-    return found
+    return figures
 
 
 def _weights(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

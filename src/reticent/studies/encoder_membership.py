@@ -151,7 +151,7 @@ def attacked(spec: EncoderMembership, data: Dataset, row: tuple[Attacked, int]) 
     (target, grade), (shadow, _) = (
         encoder_of(spec, parts[name], row[0]) for name in ("members", "shadow members")
     )
-    found: dict[str, Any] = {"grade": grade, "kNN": _knn(spec, target, parts)}
+    figures: dict[str, Any] = {"grade": grade, "kNN": _knn(spec, target, parts)}
     width = data.features.shape[1] // (1 + VIEWS + spec.fresh)
     spans = (slice(width, width * (1 + VIEWS)), slice(width * (1 + VIEWS), None))
     for seen, number, span in zip(SEEN, (VIEWS, spec.fresh), spans, strict=True):
@@ -165,8 +165,8 @@ def attacked(spec: EncoderMembership, data: Dataset, row: tuple[Attacked, int]) 
             views = StackedViews(number=number)
             attack = EncoderMI(shadows=shadows, views=views, classifier=name, seed=row[1])
             scores = [attack.scores(target, records[side]).values for side in _PARTS[:2]]
-            found[f"AUC, {seen}, {name}"] = float(auc(*scores).value)
-    return found
+            figures[f"AUC, {seen}, {name}"] = float(auc(*scores).value)
+    return figures
 
 
 def encoder_of(spec: EncoderMembership, data: Dataset, row: Attacked) -> tuple[Encoder, str]:

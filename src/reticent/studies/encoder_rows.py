@@ -82,12 +82,12 @@ def gains(runs: Sequence[Mapping[str, Any]], base: Mapping[str, Any]) -> dict[st
     The variance of a mean gain is that between runs over their number plus that between label draws
     over theirs, at Student's quantile for the fewer of both.
     """
-    found = {
+    paired_gains = {
         number: _gain(np.array([run["probes"][number] for run in runs]), np.array(values))
         for number, values in base["probes"].items()
     }
-    found["kNN"] = _gain(np.array([[run["knn"]] for run in runs]), np.array([base["knn"]]))
-    return found
+    paired_gains["kNN"] = _gain(np.array([[run["knn"]] for run in runs]), np.array([base["knn"]]))
+    return paired_gains
 
 
 def _gain(values: Floats, base: Floats) -> Gain:
@@ -117,6 +117,8 @@ def gains_table(
     return Table(
         title=title,
         columns=(*columns, *named),
-        rows=tuple((*words, *(found[name].text() for name in numbers)) for words, found in rows),
+        rows=tuple(
+            (*words, *(row_gains[name].text() for name in numbers)) for words, row_gains in rows
+        ),
         notes=notes,
     )

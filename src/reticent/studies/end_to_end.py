@@ -114,10 +114,12 @@ def _audited(task: tuple[Combination, int, float]) -> dict[str, Any]:
 Cells = dict[Combination, dict[str, Any]]
 
 
-def _table(found: Cells) -> Table:
-    names = list(dict.fromkeys(one.release for one in found))
-    rows = [_row(name, [found[one] for one in found if one.release == name]) for name in names]
-    total = _row("all", list(found.values()))
+def _table(outcomes: Cells) -> Table:
+    names = list(dict.fromkeys(one.release for one in outcomes))
+    rows = [
+        _row(name, [outcomes[one] for one in outcomes if one.release == name]) for name in names
+    ]
+    total = _row("all", list(outcomes.values()))
     return Table(
         title="Neighbouring files through every release: the furthest that a noisy query moved",
         columns=(
@@ -144,23 +146,24 @@ def _table(found: Cells) -> Table:
             "under stated that it is not published that a job failed.",
             *(
                 f"Found in {one.release}, {one.format}, {one.relation}, {one.unit}: {problem}."
-                for one, cell in found.items()
+                for one, cell in outcomes.items()
                 for problem in cell["problems"]
             ),
         ),
     )
 
 
-def _formats(found: Cells) -> Table:
-    keys = list(dict.fromkeys((one.format, str(one.relation), one.unit) for one in found))
+def _formats(outcomes: Cells) -> Table:
+    keys = list(dict.fromkeys((one.format, str(one.relation), one.unit) for one in outcomes))
     cells = {
-        key: [found[o] for o in found if (o.format, str(o.relation), o.unit) == key] for key in keys
+        key: [outcomes[o] for o in outcomes if (o.format, str(o.relation), o.unit) == key]
+        for key in keys
     }
     fewest = {
         key: min(
             (
                 cell["pairs"]
-                for one, cell in found.items()
+                for one, cell in outcomes.items()
                 if (one.format, str(one.relation), one.unit) == key and one.release not in WHOLE_JOB
             ),
             default=0,

@@ -138,9 +138,9 @@ def attack_rows(cells: list[dict[str, Any]], figures: tuple[str, ...]) -> list[t
     ]
 
 
-def shown(found: Measured | None) -> str:
+def shown(measured: Measured | None) -> str:
     """A figure as text, with its interval."""
-    return "–" if found is None else str(found)
+    return "–" if measured is None else str(measured)
 
 
 def seeds_above(cells: list[dict[str, Any]], figures: tuple[str, ...]) -> str:
@@ -180,10 +180,10 @@ def _trial(spec: Membership, records: Records, seed: int, run: Run) -> dict[str,
     attacks = [spec.built(_shadows(head, own, spec.shadows, seed, run), seed)]
     if spec.around:
         attacks.append(Lira(shadows=_shadows(head, scored, spec.around, seed, run)))
-    right = victim.predict(scored.inputs) == scored.labels
+    correct = victim.predict(scored.inputs) == scored.labels
     return {
-        "training": float(right[member].mean()),
-        "test": float(right[~member].mean()),
+        "training": float(correct[member].mean()),
+        "test": float(correct[~member].mean()),
         "attacks": {attack.name: _figures(attack, victim, scored, member) for attack in attacks},
     }
 

@@ -40,7 +40,7 @@ class Network:
 
 def table_of(spec: Network, seeds: int, run: Run) -> Table:
     """One row without privacy, one that is proven."""
-    found = {
+    by_kind = {
         kind: [run.cell((spec, kind, seed), _attacked, spec, kind, seed) for seed in range(seeds)]
         for kind in KINDS
     }
@@ -56,7 +56,7 @@ def table_of(spec: Network, seeds: int, run: Run) -> Table:
                 interval([cell["AUC"] for cell in cells]),
                 str(len(cells)),
             )
-            for kind, cells in found.items()
+            for kind, cells in by_kind.items()
         ),
         notes=(
             f"{spec}.",

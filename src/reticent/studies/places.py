@@ -126,8 +126,8 @@ def _table(spec: Places, run: Run) -> Table:
             skipped[row_name(name, pure)] = cell["skipped"]
         else:
             rows.append(protections.Protection.model_validate(cell))
-    found = bench.compared(rows, skipped, Unprotected.model_validate(free))
-    return _with_seen(found.table(), spec.on, data.private.name)
+    comparison = bench.compared(rows, skipped, Unprotected.model_validate(free))
+    return _with_seen(comparison.table(), spec.on, data.private.name)
 
 
 def _with_seen(table: Table, on: str, name: str) -> Table:

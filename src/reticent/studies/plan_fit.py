@@ -225,8 +225,8 @@ def clustered(cells: Sequence[Cell]) -> list[Cell]:
 def curves_of(cells: Sequence[Cell]) -> dict[str, plan.LossCurve]:
     """The curves of noisy gradients, on all cells, and of class means, where they are chosen."""
     means = clustered(cells)
-    found = {plan.NOISY_GRADIENT: fitted(cells)}
-    return found | ({plan.CLASS_MEANS: fitted(means, plan.CLASS_MEANS)} if means else {})
+    curves = {plan.NOISY_GRADIENT: fitted(cells)}
+    return curves | ({plan.CLASS_MEANS: fitted(means, plan.CLASS_MEANS)} if means else {})
 
 
 def left_out_ranges(cells: Sequence[Cell]) -> dict[str, dict[str, plan.LossCurve]]:

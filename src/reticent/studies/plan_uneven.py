@@ -129,13 +129,13 @@ def protected_accuracies(
 
 def _scores(answers: Array, data: tasks.Task) -> tuple[float, float]:
     """Accuracy and balanced accuracy; a class that no query has does not count."""
-    right = answers == data.truth
+    correct = answers == data.truth
     recalls = [
-        right[data.truth == label].mean()
+        correct[data.truth == label].mean()
         for label in data.private.classes
         if (data.truth == label).any()
     ]
-    return float(right.mean()), float(np.mean(recalls))
+    return float(correct.mean()), float(np.mean(recalls))
 
 
 def uneven_cells(result: Mapping[str, Any]) -> list[plan_fit.Cell]:

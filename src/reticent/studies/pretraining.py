@@ -199,8 +199,8 @@ def study(spec: Pretraining, run: Run) -> Outcome:
 
 
 def _inputs(spec: Pretraining) -> tuple[object, ...]:
-    said = () if spec.learning_rate is None else (spec.learning_rate,)
-    return spec.on, spec.standardised, spec.fixed_head, *said
+    rates = () if spec.learning_rate is None else (spec.learning_rate,)
+    return spec.on, spec.standardised, spec.fixed_head, *rates
 
 
 def images_of(spec: Pretraining, run: Run) -> tuple[Dataset, Dataset]:
@@ -235,9 +235,9 @@ def trained(
     released = release_encoder(private, spec.request(*row))
     recipe = released.recipe
     assert isinstance(recipe, ContrastiveRecipe)
-    found = _judged(spec, recipe, released.tensors, private, test)
+    figures = _judged(spec, recipe, released.tensors, private, test)
     scales = {name: float(scale) for name, scale in released.scales.items()}
-    return found | {"grade": str(released.guarantee.grade), "scales": scales}
+    return figures | {"grade": str(released.guarantee.grade), "scales": scales}
 
 
 def _twin(
@@ -299,9 +299,9 @@ def _shown(
 ) -> Table:
     first = tuple(f"{np.mean([one[name] for one in starts]):.4f}" for name in METRICS)
     rows = [("first weights", "–", "–", "–", "–", *first, str(len(starts)))]
-    for row, found in drawn.items():
-        gains = tuple(gain(found, starts, name) for name in METRICS)
-        rows.append((*_words(row, found[0], spec), *gains, str(len(found))))
+    for row, repeats in drawn.items():
+        gains = tuple(gain(repeats, starts, name) for name in METRICS)
+        rows.append((*_words(row, repeats[0], spec), *gains, str(len(repeats))))
     return Table(
         title=f"Pre-training on {spec.records:,} private images of {spec.on}, without labels",
         columns=(
@@ -320,17 +320,19 @@ def _shown(
     )
 
 
-def _words(row: Row, found: Mapping[str, Any], spec: Pretraining) -> tuple[str, ...]:
+def _words(row: Row, measured: Mapping[str, Any], spec: Pretraining) -> tuple[str, ...]:
     share = "–" if row.share is None else f"{row.share:.3f}"
     if not row.has_noise:
         return f"{row.method}, no noise", "–", "∞", "–", share
     claim = (upper_text(row.epsilon), upper_text(spec.delta))
-    return row.method, str(found["grade"]), *claim, share
+    return row.method, str(measured["grade"]), *claim, share
 
 
-def gain(found: Sequence[Mapping[str, Any]], starts: Sequence[Mapping[str, Any]], name: str) -> str:
+def gain(
+    repeats: Sequence[Mapping[str, Any]], starts: Sequence[Mapping[str, Any]], name: str
+) -> str:
     """The mean of a metric, with its gain over the first weights of the same seeds."""
-    values = np.array([one[name] for one in found])
+    values = np.array([one[name] for one in repeats])
     gains = values - np.array([one[name] for one in starts[: len(values)]])
     if len(gains) < 2:
         return f"{values.mean():.4f} ({gains.mean():+.4f})"

@@ -75,10 +75,10 @@ def _table(spec: Rates, starts: list[dict[str, Any]], cells: Cells) -> Table:
         (
             row.method,
             f"{rate:g}",
-            *(pretraining.gain(found, starts, name) for name in JUDGED),
+            *(pretraining.gain(repeats, starts, name) for name in JUDGED),
             "yes" if best[row] == rate else "–",
         )
-        for (row, rate), found in cells.items()
+        for (row, rate), repeats in cells.items()
     ]
     base = spec.base
     return Table(
@@ -96,5 +96,5 @@ def _table(spec: Rates, starts: list[dict[str, Any]], cells: Cells) -> Table:
     )
 
 
-def _worth(found: list[dict[str, Any]]) -> float:
-    return float(np.mean([one[name] for one in found for name in JUDGED]))
+def _worth(repeats: list[dict[str, Any]]) -> float:
+    return float(np.mean([one[name] for one in repeats for name in JUDGED]))

@@ -64,9 +64,9 @@ class PureLearners:
         return self.cells[0].records
 
 
-def _cells(records: int, *ways: tuple[str, float], **said: Any) -> tuple[PureCell, ...]:
+def _cells(records: int, *ways: tuple[str, float], **options: Any) -> tuple[PureCell, ...]:
     return tuple(
-        PureCell(learner=learner, epsilon=epsilon, records=records, **said)
+        PureCell(learner=learner, epsilon=epsilon, records=records, **options)
         for learner, epsilon in ways
     )
 

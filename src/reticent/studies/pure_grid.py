@@ -82,7 +82,7 @@ def _rows(spec: PureGrid, place: int, run: Run) -> list[tuple[str, ...]]:
     rows = []
     for epsilon in spec.epsilons:
         each = records * epsilon / ((classes - 1) * features)
-        reached = [
+        accuracies = [
             UNTRIED
             if name == WEIGHTS and each < FEWEST_FOR_WEIGHTS
             else losses.bare(
@@ -98,7 +98,7 @@ def _rows(spec: PureGrid, place: int, run: Run) -> list[tuple[str, ...]]:
             for name in LEARNERS
         ]
         public = (str(records), str(features), str(classes), f"{epsilon:g}")
-        rows.append((*public, losses.bare(before, 4), *reached))
+        rows.append((*public, losses.bare(before, 4), *accuracies))
     return rows
 
 
@@ -108,8 +108,8 @@ def _source(spec: PureGrid) -> str:
 
 def _before(spec: PureGrid, records: int, data: tasks.Task, run: Run) -> float:
     grid = plan_fit.PlanGrid(on=spec.on, sizes=spec.sizes, seed=spec.seed)
-    found: float = run.cell((grid, records), plan_fit.unprotected_accuracy, grid, records, data)
-    return found
+    accuracy: float = run.cell((grid, records), plan_fit.unprotected_accuracy, grid, records, data)
+    return accuracy
 
 
 def protected_accuracy(spec: PureGrid, data: tasks.Task, request: ReleaseRequest) -> float:

@@ -168,15 +168,16 @@ def _rule(cells: Sequence[PureGridCell]) -> plan_pure.PureRule:
     """
     ratios = np.array([cell.signals.ratio for cell in cells])
     signals = np.array([cell.signals.means for cell in cells])
-    told = np.array([cell.situation.prototypes for cell in cells])
+    clustered = np.array([cell.situation.prototypes for cell in cells])
     matrix, means = (
         np.array([cell.regret_of(learner) ** 2 for cell in cells])
         for learner in (plan_pure.MATRIX_LDA, plan_pure.PURE_MEANS)
     )
     smallest = _between(ratios)
     rules = []
-    for signal, cluster in itertools.product(_between(signals), _between(ratios[told])):
-        chosen = (ratios >= smallest[:, None]) & (signals <= signal) | told & (ratios >= cluster)
+    for signal, cluster in itertools.product(_between(signals), _between(ratios[clustered])):
+        by_clusters = clustered & (ratios >= cluster)
+        chosen = (ratios >= smallest[:, None]) & (signals <= signal) | by_clusters
         best = np.round(chosen @ (matrix - means), 9)
         rules.append((-float(best.max()), signal, smallest[int(best.argmax())], cluster))
     _, largest, ratio, cluster = min(rules)  # of equally good ones the smallest signal

@@ -144,13 +144,13 @@ def exact_row(paper: str) -> entry.Row:
 def quick_rows(papers: tuple[str, ...], run: Run) -> list[entry.Row]:
     """Both rows of each paper."""
     run.steps.plan(2 * len(papers))
-    found = []
+    rows = []
     for place, paper in enumerate(papers):
-        found.append(exact_row(paper))
+        rows.append(exact_row(paper))
         run.steps.reach(2 * place + 1)
-        found.append(quick_row(paper, Run(jobs=run.jobs)))
+        rows.append(quick_row(paper, Run(jobs=run.jobs)))
         run.steps.reach(2 * place + 2)
-    return found
+    return rows
 
 
 def quick_papers() -> tuple[str, ...]:

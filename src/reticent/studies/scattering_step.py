@@ -110,8 +110,12 @@ def _table(spec: StepLimits, shares: Mapping[float, tuple[float, ...]]) -> Table
         title=f"Step limits on {spec.on}: {sizes}",
         columns=("longest step", *(f"ε = {epsilon:g}" for epsilon in spec.epsilons), "chosen"),
         rows=tuple(
-            (f"{limit:g}", *(losses.bare(one, 4) for one in right), "yes" if limit == best else "–")
-            for limit, right in shares.items()
+            (
+                f"{limit:g}",
+                *(losses.bare(one, 4) for one in accuracies),
+                "yes" if limit == best else "–",
+            )
+            for limit, accuracies in shares.items()
         ),
         notes=NOTES,
     )

@@ -159,10 +159,12 @@ def _attack_table(spec: membership.Membership, cells: list[dict[str, Any]]) -> T
     )
 
 
-def _with_ends(found: Measured | None) -> tuple[str, str, str]:
-    if found is None:
+def _with_ends(measured: Measured | None) -> tuple[str, str, str]:
+    if measured is None:
         return "–", "–", "–"
-    value, low, high = (losses.bare(number, 4) for number in (found.value, found.low, found.high))
+    value, low, high = (
+        losses.bare(number, 4) for number in (measured.value, measured.low, measured.high)
+    )
     return value, low, high
 
 

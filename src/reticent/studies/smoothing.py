@@ -73,10 +73,10 @@ def _certified(spec: Smoothing, data: Task, sigma: float) -> list[str]:
     smooth = SmoothedClassifier(
         model=head, sigma=sigma, choose=spec.choose, draws=spec.draws, alpha=spec.alpha
     )
-    found = smooth.certify(queries)
+    certified = smooth.certify(queries)
     plain = float(np.mean(head.predict(queries) == truth))
-    abstains = float(np.mean([one.label is None for one in found]))
-    shares = [_share(certified_accuracy(found, truth, radius)) for radius in spec.radii]
+    abstains = float(np.mean([one.label is None for one in certified]))
+    shares = [_share(certified_accuracy(certified, truth, radius)) for radius in spec.radii]
     return [f"{sigma:g}", bare(plain, 3), bare(abstains, 3), *shares]
 
 
@@ -97,6 +97,6 @@ def _trained(spec: Smoothing, data: Task, sigma: float) -> Any:
     return head.fit(rows, labels)
 
 
-def _share(right: Any) -> str:
-    share = Share(hits=float(right.sum()), of=float(len(right)))
+def _share(correct: Any) -> str:
+    share = Share(hits=float(correct.sum()), of=float(len(correct)))
     return f"{bare(share.value, 3)} [{bare(share.low(_TAIL), 3)}, {bare(share.high(_TAIL), 3)}]"

@@ -95,7 +95,7 @@ def _measured(spec: TaskGrid, name: str, share: float) -> list[list[str]]:
     score = _explained if numbers else _right
     free = _unprotected(schema, data, spec.run(records, schema.bound, 1.0))
     before = score(np.asarray(free.model.predict(rows)), truth)
-    found = []
+    table_rows = []
     for epsilon in spec.epsilons:
         request = _request(schema, spec.run(records, schema.bound, epsilon))
         draw = drawing(data, request)
@@ -103,8 +103,8 @@ def _measured(spec: TaskGrid, name: str, share: float) -> list[list[str]]:
         ratio = ratio_of(schema, request)
         public = (name, records, rows.shape[1], 1 if numbers else len(schema.classes))
         figures = (epsilon, ratio, 0.0 if numbers else _commoner(truth), before, np.mean(after))
-        found.append([*map(str, public), *(f"{value:.4g}" for value in figures)])
-    return found
+        table_rows.append([*map(str, public), *(f"{value:.4g}" for value in figures)])
+    return table_rows
 
 
 def _unprotected(schema: Schema, data: Dataset, spec: RunSpec) -> Any:
@@ -162,13 +162,13 @@ class Cell(NamedTuple):
 
 def cells_of(rows: Sequence[Sequence[str]]) -> list[Cell]:
     """From rows of the study."""
-    found = []
+    cells = []
     for row in rows:
         values = dict(zip(COLUMNS, row, strict=True))
         constant, before, after = (float(values[name]) for name in COLUMNS[-3:])
         loss = 1 - (after - constant) / (before - constant)
         loss = min(max(loss, _LEAST), _MOST)
-        found.append(
+        cells.append(
             Cell(
                 table=values["table"].partition(",")[0],
                 numbers=values["labels"] == "1",
@@ -176,7 +176,7 @@ def cells_of(rows: Sequence[Sequence[str]]) -> list[Cell]:
                 loss=float(np.log(loss / (1 - loss))),
             )
         )
-    return found
+    return cells
 
 
 def fitted(cells: Sequence[Cell]) -> plan.LossCurve:
@@ -206,8 +206,8 @@ def _half(cells: Sequence[Cell]) -> float:
 
 def _line(cells: Sequence[Cell]) -> tuple[float, float]:
     rows = np.array([[1.0, cell.signal] for cell in cells])
-    found = np.linalg.lstsq(rows, np.array([cell.loss for cell in cells]), rcond=None)[0]
-    return float(found[0]), float(found[1])
+    coefficients = np.linalg.lstsq(rows, np.array([cell.loss for cell in cells]), rcond=None)[0]
+    return float(coefficients[0]), float(coefficients[1])
 
 
 def _residual(cell: Cell, line: tuple[float, float]) -> float:
@@ -221,8 +221,8 @@ def _number(rows: Floats, target: Floats, seed: int) -> Loaded:
 
 def _several(rows: Floats, labels: Mapping[str, Array], seed: int) -> Loaded:
     kind = {"role": "label", "type": "true-false"}
-    told = {name: (kind, np.asarray(flags, dtype=bool)) for name, flags in labels.items()}
-    return _table(rows, told, seed)
+    label_columns = {name: (kind, np.asarray(flags, dtype=bool)) for name, flags in labels.items()}
+    return _table(rows, label_columns, seed)
 
 
 def _table(rows: Floats, labels: Mapping[str, tuple[dict[str, Any], Array]], seed: int) -> Loaded:
@@ -235,8 +235,8 @@ def _table(rows: Floats, labels: Mapping[str, tuple[dict[str, Any], Array]], see
         )
     }
     columns |= {name: label for name, (label, _) in labels.items()}
-    told = [values.tolist() for _, values in labels.values()]
-    written = [[*row, *own] for row, *own in zip(kept.tolist(), *told, strict=True)]
+    label_values = [values.tolist() for _, values in labels.values()]
+    written = [[*row, *own] for row, *own in zip(kept.tolist(), *label_values, strict=True)]
     third = len(written) // 3
     facts = {
         "source": "private table: smallest and largest values",

@@ -109,10 +109,10 @@ def _measured(spec: TaskTables, name: str, epsilon: float, folder: Path | None) 
     return [[*lead, *row] for row in _rows(job.run_task(roles, chosen, asked).results)]
 
 
-def _rows(found: task_results.TaskResults) -> list[list[str]]:
-    release, verdict = found.recommended, found.conclusion
+def _rows(results: task_results.TaskResults) -> list[list[str]]:
+    release, verdict = results.recommended, results.conclusion
     audit = "–" if release.audit is None else release.audit.verdict
-    pairs = zip(found.unprotected.measures, release.measures, strict=True)
+    pairs = zip(results.unprotected.measures, release.measures, strict=True)
     return [
         [
             str(release.claim.grade),
@@ -138,8 +138,8 @@ def _classes(roles: RunData, spec: RunSpec) -> list[list[str]]:
     head.fit(labels, np.asarray(roles.private.classes)[truth])
     free = np.asarray(head.predict(rows))
     draws = [kind.draw() for _ in range(spec.draws)]
-    told = [np.asarray(one.predict(rows)) for one in draws]
-    found = []
+    predictions = [np.asarray(one.predict(rows)) for one in draws]
+    table_rows = []
     for what, chosen in [
         ("accuracy", np.ones(len(names), dtype=bool)),
         *((f"recall of {name}", names == name) for name in roles.private.classes),
@@ -149,9 +149,11 @@ def _classes(roles: RunData, spec: RunSpec) -> list[list[str]]:
             kinds=measures.kinds_of(("hit",), numbers=False)[:1],
             truth=np.ones(one_label, dtype=np.int64),
         )
-        hits = [(answers == names)[chosen].astype(np.int64)[:, None] for answers in (free, *told)]
+        hits = [
+            (answers == names)[chosen].astype(np.int64)[:, None] for answers in (free, *predictions)
+        ]
         (before,), (after,) = measured.of(hits[:1]), measured.of(hits[1:])
-        found.append(
+        table_rows.append(
             [
                 str(draws[0].guarantee.grade),
                 what,
@@ -159,7 +161,7 @@ def _classes(roles: RunData, spec: RunSpec) -> list[list[str]]:
                 *("–", "–", "–"),
             ]
         )
-    return found
+    return table_rows
 
 
 Loaded = tuple[Schema, Dataset, Dataset]
@@ -172,15 +174,15 @@ def read_written(
     """Records written as CSV files, in a random order, and read by the schema as a user's are."""
     order = np.random.default_rng(seed).permutation(len(rows))
     with partial_folder("reticent-") as folder:
-        found = []
+        parts = []
         for name, places in (("private", order[held_out:]), ("test", order[:held_out])):
             path = Path(folder) / f"{name}.csv"
             with path.open("w", encoding="utf-8", newline="") as file:
                 table = csv.writer(file)
                 table.writerow(header)
                 table.writerows(rows[place] for place in places.tolist())
-            found.append(read_by_schema(path, schema))
-    return schema, found[0], found[1]
+            parts.append(read_by_schema(path, schema))
+    return schema, parts[0], parts[1]
 
 
 DIABETES: Final[dict[str, Any]] = {
@@ -213,9 +215,9 @@ def _diabetes(folder: Path | None, seed: int) -> Loaded:
     del folder
     from sklearn.datasets import load_diabetes
 
-    found = load_diabetes(scaled=False)
-    rows = [[*map(float, row), float(y)] for row, y in zip(found.data, found.target, strict=True)]
-    header = [*found.feature_names, "progression"]
+    bunch = load_diabetes(scaled=False)
+    rows = [[*map(float, row), float(y)] for row, y in zip(bunch.data, bunch.target, strict=True)]
+    header = [*bunch.feature_names, "progression"]
     return read_written(Schema.from_dict(DIABETES), header, rows, 142, seed)
 
 
@@ -236,13 +238,17 @@ def _digits(folder: Path | None, seed: int) -> Loaded:
     from sklearn.datasets import load_digits
 
     pixels, digits = load_digits(return_X_y=True)
-    told = {"even": digits % 2 == 0, "above 4": digits > 4, "loop": np.isin(digits, (0, 6, 8, 9))}
+    label_flags = {
+        "even": digits % 2 == 0,
+        "above 4": digits > 4,
+        "loop": np.isin(digits, (0, 6, 8, 9)),
+    }
     schema = digits_schema(
-        {name: {"role": "label", "type": "true-false"} for name in told}, records=1200
+        {name: {"role": "label", "type": "true-false"} for name in label_flags}, records=1200
     )
-    flags = np.column_stack(list(told.values())).tolist()
+    flags = np.column_stack(list(label_flags.values())).tolist()
     rows = [[*row, *labels] for row, labels in zip(pixels.tolist(), flags, strict=True)]
-    return read_written(schema, [*(f"p{i}" for i in range(64)), *told], rows, 597, seed)
+    return read_written(schema, [*(f"p{i}" for i in range(64)), *label_flags], rows, 597, seed)
 
 
 def _imbalanced(folder: Path | None, seed: int) -> Loaded:

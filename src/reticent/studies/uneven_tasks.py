@@ -76,8 +76,8 @@ def _adult(attribute: str, groups: Mapping[str, str], folder: Path | None) -> Da
     own = [place for place, name in enumerate(data.columns) if name.startswith(f"{attribute}=")]
     values = [data.columns[place].partition("=")[2] for place in own]
     places = {label: place for place, label in enumerate(dict.fromkeys(groups.values()))}
-    found = np.array([places.get(groups.get(value, ""), -1) for value in values])
-    labels = found[np.argmax(data.features[:, own], axis=1)]
+    group_places = np.array([places.get(groups.get(value, ""), -1) for value in values])
+    labels = group_places[np.argmax(data.features[:, own], axis=1)]
     dropped = {"relationship", attribute} if attribute == "marital-status" else {attribute}
     kept = [p for p, name in enumerate(data.columns) if name.partition("=")[0] not in dropped]
     known = np.flatnonzero(labels >= 0)
@@ -93,9 +93,9 @@ def _clusters(folder: Path | None) -> Dataset:
     data = load("mnist-train", folder).take(np.arange(_CLUSTERED))
     rows: Floats = data.features.astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    found = KMeans(CLUSTERS, n_init=1, random_state=0, max_iter=30).fit_predict(rows)
+    clusters = KMeans(CLUSTERS, n_init=1, random_state=0, max_iter=30).fit_predict(rows)
     names = [str(number) for number in range(CLUSTERS)]
-    return _labelled(data, np.arange(len(data)), found.astype(np.int64), names)
+    return _labelled(data, np.arange(len(data)), clusters.astype(np.int64), names)
 
 
 _MARITAL = {

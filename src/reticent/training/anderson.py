@@ -74,12 +74,12 @@ def _least_squares(columns: list[Floats32], target: Floats32) -> list[Floats32]:
     """Per head, the factors with which the columns come nearest to the target."""
     k = len(columns)
     gram = np.empty((target.shape[1], k, k))
-    right = np.empty((target.shape[1], k, 1))
+    rhs = np.empty((target.shape[1], k, 1))
     for i, one in enumerate(columns):
-        right[:, i, 0] = np.einsum("pm,pm->m", one, target)
+        rhs[:, i, 0] = np.einsum("pm,pm->m", one, target)
         for j in range(i + 1):
             gram[:, i, j] = gram[:, j, i] = np.einsum("pm,pm->m", one, columns[j])
     ridge = 1e-7 * np.trace(gram, axis1=1, axis2=2) + 1e-300
     gram += ridge[:, None, None] * np.eye(k)
-    factors = np.linalg.solve(np.nan_to_num(gram) + 1e-300 * np.eye(k), np.nan_to_num(right))
+    factors = np.linalg.solve(np.nan_to_num(gram) + 1e-300 * np.eye(k), np.nan_to_num(rhs))
     return [factors[:, i, 0].astype(np.float32) for i in range(k)]

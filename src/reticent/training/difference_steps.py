@@ -317,8 +317,8 @@ class DifferenceSteps:
     def _sizes(self, gradient: Floats32) -> Floats:
         """Norms in coordinates V, whose gradient is Tᵀ times this one; TTᵀ = I + 11ᵀ."""
         squares = np.einsum("mkd,mkd->m", gradient, gradient)
-        together = gradient.sum(axis=1)
-        squares += np.einsum("md,md->m", together, together)
+        class_sum = gradient.sum(axis=1)
+        squares += np.einsum("md,md->m", class_sum, class_sum)
         scale = self._reference.objective.radius / self._records
         return np.asarray(np.sqrt(squares) * scale)
 

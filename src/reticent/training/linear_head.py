@@ -116,7 +116,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
 
         ``start`` are coordinates near the optimum, as an earlier fit found them.
         """
-        around = enclosing(self)
+        context = enclosing(self)
         choices = self._choices()
         objective = self._loss_on(X, y, choices, largest_copy=LARGEST_COPY)
         numbers = self._numbers(objective, choices)
@@ -129,7 +129,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
             coordinates=optimum.point.tobytes(),
             classes=tuple(self.classes_.tolist()),
             numbers=numbers,
-            around=around,
+            around=context,
         )
         return self
 

@@ -57,14 +57,14 @@ def changes_by_head(
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
 def _grow(
-    moved: Floats32, probabilities: Floats32, total: Floats32, start: int, stop: int, first: int
+    changes: Floats32, probabilities: Floats32, total: Floats32, start: int, stop: int, first: int
 ) -> None:
     """expm1 of the changes in place, and their mean under the probabilities in ``total``."""
-    halvings = _halvings(moved, start, stop)
+    halvings = _halvings(changes, start, stop)
     scale = np.float32(2.0**-halvings)
     total[:] = 0
-    for c in range(moved.shape[0]):
-        part = moved[c, start:stop]
+    for c in range(changes.shape[0]):
+        part = changes[c, start:stop]
         p = probabilities[c, first + start : first + stop]
         for i in range(stop - start):
             part[i] = small_expm1(part[i] * scale)
@@ -76,15 +76,15 @@ def _grow(
 
 
 @numba.njit(nogil=True, cache=True)
-def _halvings(moved: Floats32, start: int, stop: int) -> int:
+def _halvings(changes: Floats32, start: int, stop: int) -> int:
     """How often the largest entry is halved until it lies inside.
 
     The bits of positive floats are ordered as whole numbers, NaN last, and one doubling is one
     more in the exponent.
     """
     largest = np.int32(0)
-    for c in range(moved.shape[0]):
-        for bits in moved[c, start:stop].view(np.int32):
+    for c in range(changes.shape[0]):
+        for bits in changes[c, start:stop].view(np.int32):
             largest = max(largest, bits & np.int32(0x7FFFFFFF))
     over = int(largest) - _INSIDE_BITS
     return min((over - 1 >> 23) + 1, HALVINGS) if over > 0 else 0

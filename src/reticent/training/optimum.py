@@ -301,9 +301,9 @@ def _factored(matrix: Floats, penalty: float) -> tuple[Floats, bool] | None:
     return None
 
 
-def _solved(factor: tuple[Floats, bool], right: Floats) -> Floats:
+def _solved(factor: tuple[Floats, bool], rhs: Floats) -> Floats:
     """What is not finite stays so, and fails the tests of a step; it is no error here."""
-    solution: Floats = linalg.cho_solve(factor, right, check_finite=False)
+    solution: Floats = linalg.cho_solve(factor, rhs, check_finite=False)
     return solution
 
 

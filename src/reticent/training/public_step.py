@@ -277,13 +277,13 @@ def is_public_step(line: str) -> bool:
 def _cross_validation() -> str | None:
     """The function of scikit-learn (cross_val_score and its like) that this fit runs in, if any."""
     frame: FrameType | None = sys._getframe(1)
-    found = None
+    function_name = None
     while frame is not None:
         name = frame.f_code.co_name
         if frame.f_globals.get("__name__") == _VALIDATION and not name.startswith(("_", "<")):
-            found = name  # the outermost: cross_val_score calls cross_validate
+            function_name = name  # the outermost: cross_val_score calls cross_validate
         frame = frame.f_back
-    return found
+    return function_name
 
 
 def _callers(estimator: BaseEstimator | None) -> Iterator[BaseEstimator]:

@@ -90,9 +90,9 @@ class SoftmaxObjective(LinearObjective):
 
     def curvature_product(self, block: slice, probabilities: Floats, change: Floats) -> Floats:
         """w·Uᵀ(diag p − ppᵀ)U·change, the curvature times a change."""
-        moved = change @ self.basis.T
-        mean = np.einsum("ij,ij->i", probabilities, moved)[:, None]
-        return self._folded(block, probabilities * (moved - mean))
+        logit_change = change @ self.basis.T
+        mean = np.einsum("ij,ij->i", probabilities, logit_change)[:, None]
+        return self._folded(block, probabilities * (logit_change - mean))
 
     def swing(self, changes: Floats) -> Floats:
         """The range of U·change: derivatives along it are cumulants of it under p."""

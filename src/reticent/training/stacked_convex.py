@@ -129,15 +129,15 @@ class _Problem:
             )
         ]
 
-    def _placed(self, found: Optimum, tolerance: float, rows: Flags) -> SoftmaxHead:
+    def _placed(self, optimum: Optimum, tolerance: float, rows: Flags) -> SoftmaxHead:
         model = clone(self.head)
-        if not found.gradient_bound <= tolerance:
-            start = found.point if np.isfinite(found.point).all() else None
+        if not optimum.gradient_bound <= tolerance:
+            start = optimum.point if np.isfinite(optimum.point).all() else None
             alone: SoftmaxHead = model.fit(self.X[rows], self.y[rows], start=start)
             return alone
         model.classes_ = self.head.classes_
         model.n_features_in_ = self.X.shape[1]
-        placed: SoftmaxHead = model.set_solution(found, tolerance=tolerance)
+        placed: SoftmaxHead = model.set_solution(optimum, tolerance=tolerance)
         return placed
 
 

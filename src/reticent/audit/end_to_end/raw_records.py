@@ -144,9 +144,9 @@ def read_raw(path: Path, schema: Schema) -> Table:
     cells = file_cells.open_cells(path, schema.dialect, names)
     columns = {}
     for name in cells.names:
-        found = cells.read(name, 0)
-        assert isinstance(found, file_cells.Texts)
-        columns[name] = [found.distinct[place] for place in found.places.tolist()]
+        texts = cells.read(name, 0)
+        assert isinstance(texts, file_cells.Texts)
+        columns[name] = [texts.distinct[place] for place in texts.places.tolist()]
     return Table(columns)
 
 

@@ -61,12 +61,12 @@ class Movement(NamedTuple):
             for name, distance in self.distances.items()
             if getattr(claimed, name) is not None
         }
-        moved = Sensitivity(
+        sensitivity = Sensitivity(
             **norms,  # type: ignore[arg-type]
             relation=claimed.relation,
             blocks=claimed.blocks if "l21" in norms else None,
         )
-        return replace(self.noise, sensitivity=moved)
+        return replace(self.noise, sensitivity=sensitivity)
 
 
 def movement(
@@ -141,12 +141,12 @@ def _singular_values(triangle: list[fmpq]) -> list[arb]:
     return [abs(root.real) for root, multiplicity in roots for _ in range(multiplicity)]
 
 
-def epsilon_of(moved: Iterable[Movement], *, delta: float, relation: Relation) -> float:
+def epsilon_of(movements: Iterable[Movement], *, delta: float, relation: Relation) -> float:
     """The ε at δ of queries that move so far, all of them seen; rounded up.
 
     Exact for Gaussian noise and for pure noise at δ = 0; else what the composition theorems give.
     """
-    moving = [one for one in moved if one.moves]
+    moving = [one for one in movements if one.moves]
     noises, rates = [one.at_distance() for one in moving], [one.rate for one in moving]
     if not noises:
         return 0.0
@@ -345,12 +345,12 @@ def _compared(first: Run, second: Run) -> PairOutcome:
     assert second.published is not None
     if len(first.queries) != len(second.queries):
         return PairOutcome(problems=("neighbours ask different numbers of queries",))
-    moved = [
+    movements = [
         movement(one.noise, one.value, other.value, rate=one.rate, sample=one.sample)
         for one, other in zip(first.queries, second.queries, strict=True)
     ]
-    ratio = max((one.ratio for one in moved), default=0.0)
-    worth = max((_epsilon_ratio(claim, moved) for claim in first.published.claims), default=0.0)
+    ratio = max((one.ratio for one in movements), default=0.0)
+    worth = max((_epsilon_ratio(claim, movements) for claim in first.published.claims), default=0.0)
     problems = []
     if not ratio <= 1:
         problems.append(f"a query moved by {ratio:.12g} of its claimed sensitivity")
@@ -361,15 +361,15 @@ def _compared(first: Run, second: Run) -> PairOutcome:
     if first.published.outputs != second.published.outputs:
         problems.append("equal answers lead to different outputs: something passes by the noise")
     return PairOutcome(
-        problems=tuple(problems), queries=len(moved), ratio=ratio, epsilon_ratio=worth
+        problems=tuple(problems), queries=len(movements), ratio=ratio, epsilon_ratio=worth
     )
 
 
-def _epsilon_ratio(covered: Covered, moved: list[Movement]) -> float:
+def _epsilon_ratio(covered: Covered, movements: list[Movement]) -> float:
     claim = covered.guarantee
-    places = range(len(moved)) if covered.queries is None else covered.queries
+    places = range(len(movements)) if covered.queries is None else covered.queries
     worth = epsilon_of(
-        [moved[place] for place in places], delta=claim.delta, relation=claim.relation
+        [movements[place] for place in places], delta=claim.delta, relation=claim.relation
     )
     return worth / claim.epsilon
 

@@ -185,9 +185,9 @@ class Column:
         values, gaps, valid = self._parsed(cells.distinct, form)
         valid &= ~gaps
         kind = np.float64 if isinstance(self.kind, Number) else np.int64
-        found = np.zeros(len(cells.distinct), dtype=kind)
-        found[valid] = np.asarray(values, dtype=kind)
-        return found[cells.places], valid[cells.places]
+        labels = np.zeros(len(cells.distinct), dtype=kind)
+        labels[valid] = np.asarray(values, dtype=kind)
+        return labels[cells.places], valid[cells.places]
 
     def words(self) -> str:
         """What a cell becomes, in words for ``reticent schema``: its fact, features and gaps."""

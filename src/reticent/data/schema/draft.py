@@ -114,10 +114,10 @@ def _decodes(path: Path, encoding: str) -> bool:
 
 
 def _texts_of(cells: FileCells, name: str) -> Texts:
-    found = cells.read(name, 0)
-    if isinstance(found, Numbers):
-        return Texts.of(map(text_of, found.values.tolist()))
-    return found
+    column = cells.read(name, 0)
+    if isinstance(column, Numbers):
+        return Texts.of(map(text_of, column.values.tolist()))
+    return column
 
 
 def _column(
@@ -266,18 +266,18 @@ def _written_form(form: FileForm, columns: list[_Drafted]) -> Iterator[str]:
         for name in ("separator", "decimal", "encoding")
         if getattr(form, name) != getattr(FileForm(), name)
     }
-    said = {
+    spellings = {
         side: sorted({text for column in columns for text in column.spellings[place]})
         for place, side in enumerate(("true", "false"))
     }
-    if changed or gaps or any(said.values()):
+    if changed or gaps or any(spellings.values()):
         yield ""
         yield "[file]"
         for name, value in changed.items():
             yield f"{name} = {_written(value)}"
         if gaps:
             yield f"gaps = {_written(gaps)}"
-        for side, more in said.items():
+        for side, more in spellings.items():
             if more:
                 yield f"{side} = {_written([*getattr(form, side), *more])}"
 

@@ -97,7 +97,7 @@ def open_cells(path: Path, dialect: Dialect, names: tuple[str, ...]) -> FileCell
 
 def _text_table(path: Path, dialect: Dialect, names: tuple[str, ...]) -> FileCells:
     arrow = arrow_of(path)
-    file = CsvFile.open(path, said=frozenset(names), dialect=dialect)
+    file = CsvFile.open(path, named_columns=frozenset(names), dialect=dialect)
     table = cache(lambda: file.table(dict.fromkeys(file.names, arrow.string())))
 
     def read(name: str, numbers: int) -> Texts:  # noqa: ARG001 - a text file has no numbers

@@ -54,22 +54,22 @@ def inspect_table(path: Path, schema: Schema) -> Inspected:
     invalid = None
     for column in schema.columns:
         if column.name in cells.names and column.role is not Role.IGNORED:
-            found, wrong = _of_column(cells, column, schema)
-            notes += found
+            column_notes, wrong = _of_column(cells, column, schema)
+            notes += column_notes
             invalid = wrong if invalid is None else invalid | wrong
     number = 0 if invalid is None else int(invalid.sum())
     return Inspected(notes=tuple(notes), invalid=number, problems=tuple(problems))
 
 
 def _of_column(cells: FileCells, column: Column, schema: Schema) -> tuple[list[str], Flags]:
-    found = prepare.cells_of(cells, column, numbers=True)
-    if isinstance(found, Numbers):
-        texts = Texts.of(map(repr, found.values.tolist())) if found.values.ndim == 1 else None
-        gaps, wrong = found.gaps, ~(found.valid & found.finite) & ~found.gaps
-        outside = _outside(column, found.values)
+    content = prepare.cells_of(cells, column, numbers=True)
+    if isinstance(content, Numbers):
+        texts = Texts.of(map(repr, content.values.tolist())) if content.values.ndim == 1 else None
+        gaps, wrong = content.gaps, ~(content.valid & content.finite) & ~content.gaps
+        outside = _outside(column, content.values)
     else:
-        texts = found
-        gaps, wrong, outside = _of_texts(found, column, schema, typed=cells.typed)
+        texts = content
+        gaps, wrong, outside = _of_texts(content, column, schema, typed=cells.typed)
     if column.gap.refused or column.role is not Role.FEATURE:
         wrong = wrong | gaps
     notes = []
@@ -79,19 +79,19 @@ def _of_column(cells: FileCells, column: Column, schema: Schema) -> tuple[list[s
         (outside, "out of the range, and cut to it"),
     ):
         if number:
-            notes.append(f"column {column.name!r}: {number} of {len(found)} cells are {what}")
+            notes.append(f"column {column.name!r}: {number} of {len(content)} cells are {what}")
     if texts is not None and column.role is Role.FEATURE:
         notes += _odd(column, texts)
     return notes, wrong
 
 
 def _of_texts(
-    found: Texts, column: Column, schema: Schema, *, typed: bool
+    texts: Texts, column: Column, schema: Schema, *, typed: bool
 ) -> tuple[Flags, Flags, int]:
     form = schema.form.of_typed_files if typed else schema.form
-    gaps = np.zeros(len(found.distinct), dtype=bool)
+    gaps = np.zeros(len(texts.distinct), dtype=bool)
     wrong, outside = gaps.copy(), gaps.copy()
-    for place, text in enumerate(found.distinct):
+    for place, text in enumerate(texts.distinct):
         cell = "" if text is None else text.strip()
         gaps[place] = form.is_gap(cell)
         if gaps[place] or column.kind is None:
@@ -104,7 +104,7 @@ def _of_texts(
             outside[place] = (
                 isinstance(column.kind, kinds.Number) and _outside(column, np.array([value])) > 0
             )
-    return gaps[found.places], wrong[found.places], int(outside[found.places].sum())
+    return gaps[texts.places], wrong[texts.places], int(outside[texts.places].sum())
 
 
 def _outside(column: Column, values: Array) -> int:

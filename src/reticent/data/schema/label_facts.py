@@ -52,8 +52,12 @@ class LabelFacts:
         """Plain values: empty where nothing is said, as in schemas before there were such facts."""
         if not self.is_stated:
             return {}
-        told = {"rarest_share": self.rarest_share, "clusters": self.clusters, "source": self.source}
-        return {"labels": {name: one for name, one in told.items() if one is not None}}
+        facts = {
+            "rarest_share": self.rarest_share,
+            "clusters": self.clusters,
+            "source": self.source,
+        }
+        return {"labels": {name: one for name, one in facts.items() if one is not None}}
 
 
 def label_facts_of(values: Mapping[str, Any], usual: str) -> LabelFacts:

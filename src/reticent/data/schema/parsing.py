@@ -233,9 +233,9 @@ def _form(values: Values) -> form.FileForm:
 
 def _spellings(values: Values) -> tuple[tuple[str, str], ...]:
     """Pairs of (text, value), from { value = ["text", …] }."""
-    found = _mapping("spellings", values.get("spellings", {}))
+    spellings = _mapping("spellings", values.get("spellings", {}))
     return tuple(
-        (text, value) for value, others in found.items() for text in _texts("spellings", others)
+        (text, value) for value, others in spellings.items() for text in _texts("spellings", others)
     )
 
 
@@ -271,10 +271,10 @@ def _plain_kind(kind: Kind) -> dict[str, Any]:
 
 
 def _spelled(kind: Category) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_value: dict[str, list[str]] = {}
     for text, value in kind.spellings:
-        found.setdefault(value, []).append(text)
-    return found
+        by_value.setdefault(value, []).append(text)
+    return by_value
 
 
 def _plain_fields(value: Any) -> dict[str, Any]:

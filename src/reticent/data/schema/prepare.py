@@ -58,15 +58,15 @@ def prepared_cells(
 ) -> Dataset:
     """``read_by_schema`` of cells that are there already: of a file, a frame, a request."""
     columns = _columns(cells, schema, purpose)
-    found = _Prepared(cells, schema, len(cells_of(cells, columns[0], numbers=True)))
-    found.fill(encode)
-    labels = found.labels() if schema.labels and set(schema.labels) <= set(columns) else None
-    persons = None if schema.person not in columns else found.persons()
-    keep = found.kept(leave_out=schema.invalid == "leave-out" and purpose == "records")
+    prepared = _Prepared(cells, schema, len(cells_of(cells, columns[0], numbers=True)))
+    prepared.fill(encode)
+    labels = prepared.labels() if schema.labels and set(schema.labels) <= set(columns) else None
+    persons = None if schema.person not in columns else prepared.persons()
+    keep = prepared.kept(leave_out=schema.invalid == "leave-out" and purpose == "records")
     return Dataset(
         name=cells.file,
         source=f"the user's file {cells.file}, by a schema",
-        inputs=found.features[keep],
+        inputs=prepared.features[keep],
         labels=None if labels is None else labels[keep],
         classes=schema.classes,
         persons=None if persons is None else persons[keep],
@@ -121,20 +121,20 @@ class _Prepared:
             cells = cells_of(self._cells, column, numbers=True)
             if len(cells) != len(self.features):
                 raise InputError(f"{self._cells.file} must have columns of one length, got others")
-            found = column.encoded(cells, self._form, encode)
+            encoded = column.encoded(cells, self._form, encode)
             stop = start + len(column.names)
-            self.features[:, start:stop] = found.rows
-            self._note(column, found.valid)
+            self.features[:, start:stop] = encoded.rows
+            self._note(column, encoded.valid)
             start = stop
 
     def labels(self) -> Array:
         """The place of each label among the classes, its number, or 0 and 1, a column each."""
-        found = []
+        label_columns = []
         for column in self._schema.labels:
             labels, valid = column.labels(cells_of(self._cells, column), self._form)
             self._note(column, valid)
-            found.append(labels)
-        return found[0] if len(found) == 1 else np.column_stack(found)
+            label_columns.append(labels)
+        return label_columns[0] if len(label_columns) == 1 else np.column_stack(label_columns)
 
     def persons(self) -> Array:
         """Whose each record is: the text of the cell, without spaces around it."""

@@ -220,16 +220,16 @@ class Schema:
     @property
     def facts(self) -> tuple[Fact, ...]:
         """All that it says about the table, fact by fact."""
-        found = [
+        facts = [
             Fact(f"{column.name} ({column.kind.fact()})", column.source)
             for column in self.columns
             if column.kind is not None and column.role is Role.FEATURE
         ]
-        found += [self._label_fact(column) for column in self.labels]
+        facts += [self._label_fact(column) for column in self.labels]
         if self.records is not None:
-            found.append(Fact(f"about {self.records} records", self.records_source))
-        found += [Fact(what, self.label_facts.source) for what in self.label_facts.facts]
-        return tuple(found)
+            facts.append(Fact(f"about {self.records} records", self.records_source))
+        facts += [Fact(what, self.label_facts.source) for what in self.label_facts.facts]
+        return tuple(facts)
 
     def _label_fact(self, column: Column) -> Fact:
         assert column.kind is not None

@@ -118,7 +118,7 @@ def logit_noise(noise: mechanisms.Mechanism) -> float:
 
 def _multiplied(kind: Any, **fixed: str) -> Callable[[float], events.Event]:
     def event(multiplier: float) -> events.Event:
-        found: events.Event = kind(noise_multiplier=multiplier, **fixed)
-        return found
+        answer_event: events.Event = kind(noise_multiplier=multiplier, **fixed)
+        return answer_event
 
     return event

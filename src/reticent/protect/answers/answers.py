@@ -327,12 +327,12 @@ def claims_of(plan: AnswerPlan, steps: tuple[str, ...]) -> tuple[Guarantee, Guar
     if plan.before is not None:  # the head was centred by it: an answer tells of the mean too
         checked = (*checked, EXACT_SUM, MEAN_COVERED)
     each = dataclasses.replace(alone, epsilon=plan.reached_by_one, checked=checked, stated=stated)
-    together = checked_by(
+    composition = checked_by(
         f"{plan.queries} answers at most, together by {plan.theorem}: it holds for queries that "
         "are chosen after seeing earlier answers",
         "protect.answers.plan.AnswerPlan.require_enough",
     )
-    whole = dataclasses.replace(each, epsilon=plan.epsilon, checked=(*checked, together))
+    whole = dataclasses.replace(each, epsilon=plan.epsilon, checked=(*checked, composition))
     return each, whole
 
 

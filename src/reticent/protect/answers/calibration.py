@@ -87,8 +87,8 @@ def least_scale(kind: Kind, sensitivity: Sensitivity, asked: Asked) -> float:
     """The smallest scale that any composition theorem allows."""
     if asked.delta == 0 and not is_pure(kind):
         raise InputError(f"delta must be > 0 for {kind.name} noise, got 0; use a pure mechanism")
-    found = _by_filter if asked.filter is not None else _by_accountants
-    scales = list(found(kind, sensitivity, asked))
+    candidate_scales = _by_filter if asked.filter is not None else _by_accountants
+    scales = list(candidate_scales(kind, sensitivity, asked))
     if not scales:
         raise NotCoveredError(
             f"{kind.name} noise must be covered by the filter, got {asked.filter}: take another"

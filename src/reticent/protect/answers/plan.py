@@ -74,11 +74,11 @@ class AnswerPlan:
     @cached_property
     def event(self) -> Event:
         """One answer as an accountant sees it, by the bound that makes the whole cheapest."""
-        found = answer_mechanisms.events_of(self.noise)
+        events = answer_mechanisms.events_of(self.noise)
         if self.filter is not None:
-            fitting = [event for event in found if self._asked.fits(event)]
-            return (fitting or [found[0]])[0]
-        return min(found, key=self._cost)
+            fitting = [event for event in events if self._asked.fits(event)]
+            return (fitting or [events[0]])[0]
+        return min(events, key=self._cost)
 
     @property
     def whole(self) -> Event:
@@ -154,10 +154,10 @@ class AnswerPlan:
     def _together(self, events: tuple[Event, ...]) -> float:
         """The ε of these releases; infinite where no method covers them."""
         try:
-            found = account(Composed(events=events), relation=self.relation, delta=self.delta)
+            cost = account(Composed(events=events), relation=self.relation, delta=self.delta)
         except NotCoveredError:
             return math.inf
-        return found.epsilon
+        return cost.epsilon
 
     def _account(self, event: Event) -> PrivacyCost:
         return account(

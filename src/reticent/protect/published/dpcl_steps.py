@@ -67,10 +67,10 @@ class DPCLRun:
         both = torch.cat([self.views.view(inputs, torch.from_numpy(one)) for one in halves])
         with self.clipper.watch(len(both)):
             terms = self.terms(*self.model(both).chunk(2))
-        found = self.clipper.clipped_sums(terms, clip=self.spec.clip)
+        clipped = self.clipper.clipped_sums(terms, clip=self.spec.clip)
         zero = torch.zeros(())
         parts = [
-            found.sums[one].reshape(-1) if one in found.sums else zero.expand(one.numel())
+            clipped.sums[one].reshape(-1) if one in clipped.sums else zero.expand(one.numel())
             for one in self.clipper.parameters
         ]
         return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)

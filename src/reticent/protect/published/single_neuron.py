@@ -71,8 +71,8 @@ class SingleNeuron:
     @property
     def score_change(self) -> float:
         """Δq of the choice: Δp, or exp(Δp)."""
-        moved = lu.probability_change(self.neuron)
-        return moved if self.scores == "algorithm" else lu.score_change_of_proof(moved)
+        change = lu.probability_change(self.neuron)
+        return change if self.scores == "algorithm" else lu.score_change_of_proof(change)
 
     def guarantee(self, *, delta: float) -> Guarantee:
         """The claim of the paper at this δ."""
@@ -140,5 +140,5 @@ class SingleNeuron:
     def _added(self) -> AdditiveMechanism:
         """Line 10: Dist(0, Δz/ε_neuron)."""
         kind = Laplace if self.noise == "laplace" else Gaussian
-        moved = Sensitivity(l1=self.neuron, grade=Grade.PUBLISHED, source=_SOURCE)
-        return kind(scale=self.neuron / self.part, sensitivity=moved)
+        sensitivity = Sensitivity(l1=self.neuron, grade=Grade.PUBLISHED, source=_SOURCE)
+        return kind(scale=self.neuron / self.part, sensitivity=sensitivity)

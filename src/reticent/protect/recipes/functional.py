@@ -116,11 +116,11 @@ class FunctionalRecipe(LinearRecipe):
             )
         public |= {"moment": self.moment, "features": self.width}
         if self.classes == 2:
-            moved = bounds.target_statistics(products=self.products, targets=0.0, **public)
+            sensitivity = bounds.target_statistics(products=self.products, targets=0.0, **public)
         else:
-            moved = bounds.class_statistics(sums=self.products, counts=0.0, **public)
+            sensitivity = bounds.class_statistics(sums=self.products, counts=0.0, **public)
         theorem = TARGET_THEOREM if self.classes == 2 else statistics.CLASS_THEOREM
-        rest = Step(sensitivity=moved, share=1 - self.mean_share, theorem=theorem)
+        rest = Step(sensitivity=sensitivity, share=1 - self.mean_share, theorem=theorem)
         return steps | {COEFFICIENTS: rest}
 
     def learn(self, rows: Floats, labels: Integers, plan: Plan) -> Tensors:
@@ -171,7 +171,7 @@ class FunctionalRegressionRecipe(regression.NumberRecipe):
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """One query: all coefficients of the squared loss at once (Zhang et al. 2012)."""
-        moved = bounds.target_statistics(
+        sensitivity = bounds.target_statistics(
             moment=1.0,
             products=1.0,
             targets=0.0,
@@ -180,7 +180,7 @@ class FunctionalRegressionRecipe(regression.NumberRecipe):
             relation=terms.relation,
             max_records_per_person=terms.records_touched,
         )
-        return {COEFFICIENTS: Step(sensitivity=moved, share=1.0, theorem=TARGET_THEOREM)}
+        return {COEFFICIENTS: Step(sensitivity=sensitivity, share=1.0, theorem=TARGET_THEOREM)}
 
     def learn(self, rows: Floats, labels: Array, plan: Plan) -> Tensors:
         """Weights and offset, of rows over their bound and targets over theirs."""

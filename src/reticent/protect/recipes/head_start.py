@@ -114,10 +114,10 @@ def refuse_other_start(path: str, start: UsedStart) -> None:
     from reticent.protect.certificate import document_of, load
 
     released_head(path, start.fingerprint)
-    found, said = document_of(load(path)), start.document
-    for one in (found, said):
+    on_disk, in_terms = document_of(load(path)), start.document
+    for one in (on_disk, in_terms):
         one["version"], one["guarantee"]["grade"] = None, None
-    if found != said:
+    if on_disk != in_terms:
         raise InputError(f"start must have the certificate of {path}, got another's in the terms")
 
 

@@ -75,12 +75,14 @@ class InputRecipe(linear.LinearRecipe):
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """The whole table of noisy records, as one release of which few lines differ."""
-        moved = bounds.record_lines(
+        sensitivity = bounds.record_lines(
             features=self.features + 1,
             relation=terms.relation,
             max_records_per_person=terms.records_touched,
         )
-        return {RECORDS: Step(sensitivity=moved, share=1.0, theorem="bounds.votes.record_lines")}
+        return {
+            RECORDS: Step(sensitivity=sensitivity, share=1.0, theorem="bounds.votes.record_lines")
+        }
 
     def learn(self, rows: Floats, labels: Integers, plan: Plan) -> Tensors:
         """Noisy records, and ridge regression on them."""

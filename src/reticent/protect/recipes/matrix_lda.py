@@ -61,8 +61,8 @@ class MatrixLDARecipe(pure_class_means.PureRecipe):
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
         """With as many dimensions as (ε, N) bear."""
-        said = options.get("public_map") or ""
-        name = named_map(said) if said else ""
+        public_map = options.get("public_map") or ""
+        name = named_map(public_map) if public_map else ""
         seed = count("seed", options.get("seed") or 0, at_least=0)
         replaced = 1 if terms.relation is Relation.ADD_REMOVE else 2
         signal = terms.epsilon * numbers["records"] / (replaced * terms.records_touched)

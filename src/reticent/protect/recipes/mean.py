@@ -71,8 +71,8 @@ class MeanRecipe(Recipe):
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """One noisy sum of clipped rows, with the whole budget."""
-        moved = sum_sensitivity(self.bound, self.features, terms)
-        return {MEAN: Step(sensitivity=moved, share=1.0, theorem=THEOREM)}
+        sensitivity = sum_sensitivity(self.bound, self.features, terms)
+        return {MEAN: Step(sensitivity=sensitivity, share=1.0, theorem=THEOREM)}
 
     @property
     def formula(self) -> tuple[str, ...]:

@@ -126,9 +126,11 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
             ),
             "physical": _PHYSICAL_PUBLIC if public else 64,
         }
-        said = {name: value for name, value in options.items() if value is not None}
+        given_options = {name: value for name, value in options.items() if value is not None}
         digest = "" if terms.start is None else terms.start.fingerprint
-        return cls(**numbers, **(otherwise | said), public_weights=public, start_sha256=digest)
+        return cls(
+            **numbers, **(otherwise | given_options), public_weights=public, start_sha256=digest
+        )
 
     def __post_init__(self) -> None:
         """Numbers that do not go together are refused before anything is planned."""
@@ -168,8 +170,8 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
     def refuse_other_layout(self, shape: tuple[int, ...]) -> None:
         """An image of 32×32×3 that is read as 3×32×32 is scrambled; axes of one entry are free."""
         sizes = self.record_shape, shape
-        said, held = (tuple(one for one in sides if one > 1) for sides in sizes)
-        if len(shape) > 1 and len(self.record_shape) > 1 and said != held:
+        declared, held = (tuple(one for one in sides if one > 1) for sides in sizes)
+        if len(shape) > 1 and len(self.record_shape) > 1 and declared != held:
             layout = "x".join(map(str, shape))
             raise InputError(f"shape must be {layout}, as the table holds it, got {self.shape!r}")
 

@@ -112,7 +112,7 @@ class ObjectiveRecipe(LinearRecipe):
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """The loss with its linear term, and the minimum that was found."""
-        moved = bounds.perturbed_gradient(
+        loss_sensitivity = bounds.perturbed_gradient(
             classes=self.classes,
             features=self.features + 1,
             radius=_RADIUS,
@@ -120,7 +120,7 @@ class ObjectiveRecipe(LinearRecipe):
             relation=terms.relation,
             max_records_per_person=terms.records_touched,
         )
-        found = bounds.approximate_minimum(
+        output_sensitivity = bounds.approximate_minimum(
             penalty=self.penalty,
             tolerance=self.tolerance,
             size=math.prod(self.shape),
@@ -128,13 +128,13 @@ class ObjectiveRecipe(LinearRecipe):
         )
         return {
             LOSS: Step(
-                sensitivity=moved,
+                sensitivity=loss_sensitivity,
                 share=1 - _OUTPUT_SHARE,
                 theorem="bounds.objective.perturbed_gradient",
                 implicit=_curved(terms, self.classes, self.total_penalty),
             ),
             OUTPUT: Step(
-                sensitivity=found,
+                sensitivity=output_sensitivity,
                 share=_OUTPUT_SHARE,
                 theorem="bounds.objective.approximate_minimum",
             ),

@@ -156,18 +156,18 @@ class PateRecipe(linear.LinearRecipe):
         asked = self._asked()
         votes = self._votes(rows, np.asarray(labels), asked)
         answered: list[int] = []
-        told: list[Floats] = []
+        noisy_votes: list[Floats] = []
         for place, vote in enumerate(votes):
-            if len(told) == self.answers:
+            if len(noisy_votes) == self.answers:
                 break
             if CONFIDENCE in plan:
                 largest = plan[CONFIDENCE].release(np.array([vote.max()]))
                 if not largest[0] >= self.threshold:
                     continue
-            told.append(plan[VOTES].release(vote))
+            noisy_votes.append(plan[VOTES].release(vote))
             answered.append(place)
         return linear.layer_tensors(
-            self._student(asked[answered], np.reshape(told, (-1, self.classes)))
+            self._student(asked[answered], np.reshape(noisy_votes, (-1, self.classes)))
         )
 
     def _asked(self) -> Floats:
@@ -210,15 +210,15 @@ def _taught(rows: Floats, labels: Integers, asked: Floats, classes: int) -> Floa
     With fewer rows than entries it is solved for a weight of each row.
     """
     if len(rows) <= rows.shape[1]:
-        system, right = rows @ rows.T, np.eye(classes)[labels]
+        system, rhs = rows @ rows.T, np.eye(classes)[labels]
         seen = asked @ rows.T
     else:
-        system, right = (
+        system, rhs = (
             statistics.second_moment(rows),
             statistics.class_sums(rows, labels, classes).T,
         )
         seen = asked
-    factor, solution = np.ascontiguousarray(system), np.ascontiguousarray(right)
+    factor, solution = np.ascontiguousarray(system), np.ascontiguousarray(rhs)
     _factor(factor, _RIDGE)
     _substitute(factor, solution)
     return _products(np.ascontiguousarray(seen), solution)
@@ -239,20 +239,20 @@ def _factor(system: Floats, penalty: float) -> None:
 
 
 @compiled
-def _substitute(factor: Floats, right: Floats) -> None:
-    """(factor factorᵀ)⁻¹ right, over ``right``; each sum in one order."""
-    size = len(right)
-    for c in range(right.shape[1]):
+def _substitute(factor: Floats, rhs: Floats) -> None:
+    """(factor factorᵀ)⁻¹ rhs, over ``rhs``; each sum in one order."""
+    size = len(rhs)
+    for c in range(rhs.shape[1]):
         for i in range(size):
-            total = right[i, c]
+            total = rhs[i, c]
             for k in range(i):
-                total -= factor[i, k] * right[k, c]
-            right[i, c] = total / factor[i, i]
+                total -= factor[i, k] * rhs[k, c]
+            rhs[i, c] = total / factor[i, i]
         for i in range(size - 1, -1, -1):
-            total = right[i, c]
+            total = rhs[i, c]
             for k in range(i + 1, size):
-                total -= factor[k, i] * right[k, c]
-            right[i, c] = total / factor[i, i]
+                total -= factor[k, i] * rhs[k, c]
+            rhs[i, c] = total / factor[i, i]
 
 
 @compiled

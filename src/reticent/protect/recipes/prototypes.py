@@ -111,16 +111,16 @@ class PrototypesRecipe(encoding.EncoderRecipe):
         }
         for name, size in ((MOMENT, d), (PROJECTED, k)):
             if name in shares:
-                moved = bounds.second_moment(name, entries=size * (size + 1) // 2, **public)
-                steps[name] = Step(sensitivity=moved, share=shares[name], theorem=_THEOREM)
+                sensitivity = bounds.second_moment(name, entries=size * (size + 1) // 2, **public)
+                steps[name] = Step(sensitivity=sensitivity, share=shares[name], theorem=_THEOREM)
         if self.rounds:
             # A record is in one cluster, which record and public centres alone decide: the theorem
             # of class sums and counts, with clusters for classes.
-            moved = bounds.class_statistics(
+            sensitivity = bounds.class_statistics(
                 moment=0.0, sums=1.0, counts=COUNT_WEIGHT, features=k, **public
             )
             steps[CLUSTERS] = Step(
-                sensitivity=moved,
+                sensitivity=sensitivity,
                 share=shares[CLUSTERS],
                 theorem=statistics.CLASS_THEOREM,
                 times=self.rounds,
@@ -181,8 +181,10 @@ class PrototypesRecipe(encoding.EncoderRecipe):
         clear = _CLEAR * std * math.sqrt(size)
         for _ in range(self.rounds):
             sums, counts = _cluster_sums(rows, centres)
-            found, numbers = statistics.split_release(step, [sums.ravel(), COUNT_WEIGHT * counts])
-            sums, counts = found.reshape(sums.shape), numbers / COUNT_WEIGHT
+            noisy_sums, numbers = statistics.split_release(
+                step, [sums.ravel(), COUNT_WEIGHT * counts]
+            )
+            sums, counts = noisy_sums.reshape(sums.shape), numbers / COUNT_WEIGHT
             kept = counts > clear
             centres = np.where(kept[:, None], _directions(sums), centres)
         return Clusters(sums=sums, counts=np.where(kept, counts, 0.0), noise=std)

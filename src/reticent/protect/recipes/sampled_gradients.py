@@ -30,20 +30,20 @@ FAST: Final = (
 _OPTIMISERS: Final = ("sgd", "adam")
 
 
-def batch_of(said: int | None, records: int, *, otherwise: int) -> int:
+def batch_of(batch: int | None, records: int, *, otherwise: int) -> int:
     """The batch that was said, or ``otherwise`` and at most all records where none was.
 
     More than all records is refused: it would be a step on all of them, at the cost of one, under
     the name of a larger one.
     """
-    if said is None:
+    if batch is None:
         return min(otherwise, records)
-    if records < count("batch", said) < 2**53:  # larger ones are refused by ``check_training``
+    if records < count("batch", batch) < 2**53:  # larger ones are refused by ``check_training``
         raise InputError(
-            f"batch must be at most records, of which a step sees so many on average, got {said}"
+            f"batch must be at most records, of which a step sees so many on average, got {batch}"
             f" of {records}: say {records} for steps on all of them"
         )
-    return said
+    return batch
 
 
 class SampledGradients:

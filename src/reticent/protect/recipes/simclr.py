@@ -174,8 +174,8 @@ class SimCLRRecipe(ContrastiveRecipe):
         start = step * self.negatives
         chosen = rows[(start + np.arange(self.negatives)) % len(rows)]
         with torch.no_grad():
-            found: torch.Tensor = run.model(run.views.inputs(float32_rows(chosen)))
-        return torch.nan_to_num(found, posinf=0.0, neginf=0.0)
+            embeddings: torch.Tensor = run.model(run.views.inputs(float32_rows(chosen)))
+        return torch.nan_to_num(embeddings, posinf=0.0, neginf=0.0)
 
     def public_rows(self) -> Floats:
         """The public rows; where there are none, synthetic images or random rows."""

@@ -239,9 +239,9 @@ class ReleasedEmbeddings(Way):
         def with_places(
             model: nn.Module, inputs: torch.Tensor, uniforms: torch.Tensor, places: torch.Tensor
         ) -> torch.Tensor:
-            found = pairs(model, inputs, uniforms)
-            behind = places.to(found.dtype)[:, None, None].expand(-1, found.shape[1], 1)
-            return torch.cat([found, behind], dim=2)
+            embeddings = pairs(model, inputs, uniforms)
+            behind = places.to(embeddings.dtype)[:, None, None].expand(-1, embeddings.shape[1], 1)
+            return torch.cat([embeddings, behind], dim=2)
 
         return with_places
 
@@ -289,14 +289,14 @@ class ClippedSimilarities(Way):
     def steps(self, recipe: SimCLRRecipe, terms: Terms) -> dict[str, Step]:
         """One kind of query: the sum over all pairs of views."""
         self.refuse_uncovered(terms)
-        moved = bounds.clipped_similarity_sum(
+        sensitivity = bounds.clipped_similarity_sum(
             clip=recipe.clip,
             temperature=recipe.temperature,
             images=recipe.batch,
             size=recipe.size,
         )
         step = Step(
-            sensitivity=moved,
+            sensitivity=sensitivity,
             share=1.0,
             theorem="bounds.contrastive.clipped_similarity_sum",
             times=recipe.steps_taken,

@@ -61,5 +61,5 @@ class SpectralRecipe(CoupledRecipe):
 def positive_part(matrix: Floats) -> Floats:
     """The nearest positive semidefinite matrix: a second moment is one, noise is not."""
     values, vectors = np.linalg.eigh(matrix)
-    found: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return found
+    projected: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return projected

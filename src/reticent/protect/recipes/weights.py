@@ -170,11 +170,11 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """The mean where rows are centred by a noisy one, and the coordinates with the rest."""
-        moved = self.head_sensitivity(terms.relation, terms.records_touched)
+        sensitivity = self.head_sensitivity(terms.relation, terms.records_touched)
         share = self.mean_share or 0.0
         if not share < 1:
             raise InputError(f"mean_share must leave room for the weights, got {share}")
-        weights = Step(sensitivity=moved, share=1 - share, theorem=self.theorem)
+        weights = Step(sensitivity=sensitivity, share=1 - share, theorem=self.theorem)
         if self.mean_bound is None:
             return {COORDINATES: weights}
         rows = mean.sum_sensitivity(self.mean_bound, self.features, terms)

@@ -65,14 +65,14 @@ def is_drawn(document: Any) -> bool:
 
 
 def _table_of(document: Any) -> tuple[Mapping[str, Any], str]:
-    found = _found(document)
-    if found is None:
+    located = _found(document)
+    if located is None:
         has = isinstance(document, Mapping) and "tables" in document
         raise InputError(
             "results must hold the table of reproduce dpcl figures, got"
             f" {'tables of another study' if has else describe(type(document))}"
         )
-    return found
+    return located
 
 
 def _found(document: Any) -> tuple[Mapping[str, Any], str] | None:
@@ -80,9 +80,9 @@ def _found(document: Any) -> tuple[Mapping[str, Any], str] | None:
     tables = document.get("tables") if isinstance(document, Mapping) else None
     for table in tables if isinstance(tables, Sequence) else ():
         title = table.get("title") if isinstance(table, Mapping) else None
-        found = TITLE.match(title) if isinstance(title, str) else None
-        if found is not None and tuple(table.get("columns", ())) == COLUMNS:
-            return table, found["on"]
+        match = TITLE.match(title) if isinstance(title, str) else None
+        if match is not None and tuple(table.get("columns", ())) == COLUMNS:
+            return table, match["on"]
     return None
 
 

@@ -216,8 +216,8 @@ def draw_exposure(results: Results) -> Drawing | None:
     )
 
 
-def _draw_powers(canvas: Canvas, found: Exposure) -> None:
-    powers = np.sort(found.powers)
+def _draw_powers(canvas: Canvas, exposure: Exposure) -> None:
+    powers = np.sort(exposure.powers)
     shares = (np.arange(len(powers)) + 1) / len(powers)
     kept = np.unique(np.linspace(0, len(powers) - 1, _POINTS).astype(int))
     canvas.axes.fill_between(shares[kept], 0, powers[kept], color=LIGHT["blue"], alpha=0.12,
@@ -229,9 +229,9 @@ def _draw_powers(canvas: Canvas, found: Exposure) -> None:
         canvas.point(float(shares[place]), float(powers[place]), _EXPOSURE_LOOK, hover)
 
 
-def _draw_limits(canvas: Canvas, found: Exposure) -> None:
-    lines = {f"allowed by the guarantee: {share(found.allowed)}": (found.allowed, "-", "ink"),
-             "guessing": (found.fpr, (0, (4, 3)), "muted")}  # fmt: skip
+def _draw_limits(canvas: Canvas, exposure: Exposure) -> None:
+    lines = {f"allowed by the guarantee: {share(exposure.allowed)}": (exposure.allowed, "-", "ink"),
+             "guessing": (exposure.fpr, (0, (4, 3)), "muted")}  # fmt: skip
     for label, (height, dash, colour) in lines.items():
         canvas.axes.axhline(height, color=LIGHT[colour], linestyle=dash, linewidth=1.5)
         canvas.axes.annotate(label, (0.01, height), (2, 4), color=LIGHT[colour], fontsize=9.5,

@@ -35,19 +35,19 @@ def attack_outputs(
         plan: Which attacks, how many shadows, the seed; "all" are those that are made.
         stage: Told how far it is.
     """
-    tell = stage or (lambda *_: None)
+    progress = stage or (lambda *_: None)
     names, scored = _asked(plan), _scored(released, members, others)
     sides = _named(members), _named(others)
     refuse_same(*sides)
     inside = np.arange(len(scored)) < len(members)
     scores = {LOSS: loss_scores(released, scored)} if LOSS in names else {}
     if LIRA in names:
-        tell("shadow models", 0, 1)
+        progress("shadow models", 0, 1)
         shadows = OutputShadows.trained(
             shadow_of(released), scored, count=plan.shadow_count, seed=plan.seed, jobs=plan.jobs
         )
         scores[LIRA] = shadows.scores(released, scored)[LIRA]
-        tell("shadow models", 1, 1)
+        progress("shadow models", 1, 1)
     return _measured(scores, sides[0].joined(sides[1]), inside, plan, scored)
 
 

@@ -18,8 +18,8 @@ def audit_task(released: Release, features: int, spec: RunSpec) -> Audit:
     runs = transcripts_for(released.guarantee, size, spec.beta)
     if spec.audit_runs is not None:
         runs = spec.audit_runs
-    found = audit_release_queries(released, without, with_it, runs=runs, beta=spec.beta)
-    return conversions.audit_of(found, pair=pair_in_words(released.terms.max_records_per_person))
+    audit = audit_release_queries(released, without, with_it, runs=runs, beta=spec.beta)
+    return conversions.audit_of(audit, pair=pair_in_words(released.terms.max_records_per_person))
 
 
 def hardest_pair(

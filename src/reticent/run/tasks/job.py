@@ -88,8 +88,8 @@ def run_task(
             raise InputError("private must hold records, got none")
         data, spec = capped_run(data, spec)
         plan = bounded(data, spec)
-        tell = stage or (lambda *_: None)
-        job = TaskJob(data=data, plan=plan, task_spec=task_spec, tell=tell, charge=charge)
+        progress = stage or (lambda *_: None)
+        job = TaskJob(data=data, plan=plan, task_spec=task_spec, tell=progress, charge=charge)
         kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
         return FinishedTask(
             results=task_results.TaskResults(
@@ -225,20 +225,20 @@ class TaskJob:
     def _trained(self, train: Any, stage: str) -> OutputShadows:
         self.tell(stage, 0, 1)
         spec = self.spec
-        found = OutputShadows.trained(
+        shadows = OutputShadows.trained(
             train, self._scored, count=spec.shadows, seed=spec.seed, jobs=spec.jobs
         )
         self.tell(stage, 1, 1)
-        return found
+        return shadows
 
     @cached_property
     def strengths(self) -> dict[str, float]:
         """Mean AUC of each attack on shadow targets, strongest first: no scored membership."""
-        found: dict[str, list[float]] = {}
+        aucs: dict[str, list[float]] = {}
         for values, inside in self._shadows.before_shadows(self._scored):
             for name, one in values.items():
-                found.setdefault(name, []).append(auc(one[inside], one[~inside]).value)
-        means = {name: float(np.mean(values)) for name, values in found.items()}
+                aucs.setdefault(name, []).append(auc(one[inside], one[~inside]).value)
+        means = {name: float(np.mean(values)) for name, values in aucs.items()}
         return dict(sorted(means.items(), key=lambda pair: -pair[1]))
 
     def _attacks(self, model: Any, shadows: OutputShadows) -> tuple[Attack, ...]:
@@ -278,11 +278,11 @@ class TaskJob:
     @cached_property
     def rows(self) -> dict[str, task_results.TaskRelease]:
         """What stands in the document of each release, by ε."""
-        found = {}
+        rows = {}
         for place, epsilon in enumerate(self.spec.epsilons):
-            found[self.name_at(epsilon)] = self._row(epsilon)
+            rows[self.name_at(epsilon)] = self._row(epsilon)
             self.tell("releases", place + 1, len(self.spec.epsilons))
-        return found
+        return rows
 
     def _row(self, epsilon: float) -> task_results.TaskRelease:
         kept = epsilon == self.spec.epsilon

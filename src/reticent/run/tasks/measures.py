@@ -69,8 +69,8 @@ def columns_of(truth: Array, predicted: Array) -> Floats:
         error = truth - predicted
         centred = truth - truth.mean()  # R² does not depend on where numbers begin; floats do
         return np.column_stack([error**2, np.abs(error), centred, centred**2, ones])
-    right, both = truth == predicted, (truth == 1) & (predicted == 1)
-    return np.column_stack([right, both, ~right, ones]).astype(np.float64)
+    correct, both = truth == predicted, (truth == 1) & (predicted == 1)
+    return np.column_stack([correct, both, ~correct, ones]).astype(np.float64)
 
 
 def _rmse(sums: Floats) -> Floats:
@@ -85,8 +85,8 @@ def _r_squared(sums: Floats) -> Floats:
     """1 − Σ(y − f)²/Σ(y − ȳ)², ȳ the mean of the same records; 0 where y does not vary."""
     spread = sums[..., 3] - sums[..., 2] ** 2 / sums[..., 4]
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = 1 - sums[..., 0] / spread
-    return np.asarray(np.where(spread > 0, found, 0.0))
+        r_squared = 1 - sums[..., 0] / spread
+    return np.asarray(np.where(spread > 0, r_squared, 0.0))
 
 
 def _accuracies(sums: Floats, many: int) -> Floats:

@@ -40,8 +40,10 @@ def entries(paper: str) -> tuple[Entry, ...]:
     """Those of one paper; modules are imported with their first use."""
     import importlib
 
-    found: tuple[Entry, ...] = importlib.import_module(f"reticent.studies.index.{paper}").ENTRIES
-    return found
+    paper_entries: tuple[Entry, ...] = importlib.import_module(
+        f"reticent.studies.index.{paper}"
+    ).ENTRIES
+    return paper_entries
 
 
 def committed(folder: Path) -> Files:

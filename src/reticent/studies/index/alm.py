@@ -28,17 +28,17 @@ def density() -> Ours:
     scale, x = 0.7, np.linspace(-20, 20, 801)
     wanted = np.exp(-x / scale) / (scale * (1 + np.exp(-x / scale)) ** 2)
     noise = Logistic(scale=scale, sensitivity=_ONE)
-    found = np.array([math.exp(float(noise.log_density(np.array([one])))) for one in x])
-    return Figure.exact(float(np.abs(found - wanted).max()))
+    densities = np.array([math.exp(float(noise.log_density(np.array([one])))) for one in x])
+    return Figure.exact(float(np.abs(densities - wanted).max()))
 
 
 def worst_ratio(dimension: int) -> Ours:
     """sup log p(x)/p(x − Δ) of logistic noise with L1 sensitivity 1 at s = .5: Δ/s = 2."""
     scale = 0.5
     far = np.full(dimension, -40.0)
-    moved = np.full(dimension, 1 / dimension)
+    shift = np.full(dimension, 1 / dimension)
     noise = Logistic(scale=scale, sensitivity=_ONE)
-    return Figure.exact(abs(float(noise.log_ratio(far, far - moved))))
+    return Figure.exact(abs(float(noise.log_ratio(far, far - shift))))
 
 
 def budget() -> Ours:
@@ -53,14 +53,14 @@ def stds(data: str, kinds: tuple[int, ...]) -> Ours:
     l1, l2, _ = TABLE_1[data]
     only = Sensitivity(l1=l1, grade=Grade.PUBLISHED, source="Algorithm 2, Table 1")
     both = Sensitivity(l1=l1, l2=l2, grade=Grade.PUBLISHED, source="Algorithm 2, Table 1")
-    found = []
+    agreements = []
     for kind in kinds:
         pure = kind < 2
         noise = _KINDS[kind].calibrate(
             only if pure else both, epsilon=EPSILON, delta=0.0 if pure else DELTA
         )
-        found.append(f"{noise.std:.4f}" == f"{_STDS[data][kind]:.4f}")
-    return Counted(sum(found), len(found))
+        agreements.append(f"{noise.std:.4f}" == f"{_STDS[data][kind]:.4f}")
+    return Counted(sum(agreements), len(agreements))
 
 
 def utility() -> Ours:

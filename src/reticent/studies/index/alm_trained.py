@@ -52,8 +52,10 @@ def claim(words: str, grade: str = "published") -> entry.Reader:
     def read(document: entry.Document) -> entry.Ours:
         begin = f"{grade}: “{words}"
         notes = entry.notes_of(document, begin)
-        said = "; ".join(note.removeprefix(begin).strip(" ”,:.") for note in notes)
-        return entry.Held(bool(notes) and all("holds at every ε" in note for note in notes), said)
+        reasons = "; ".join(note.removeprefix(begin).strip(" ”,:.") for note in notes)
+        return entry.Held(
+            bool(notes) and all("holds at every ε" in note for note in notes), reasons
+        )
 
     return read
 
@@ -64,8 +66,10 @@ def by_grade(file: str, words: str) -> entry.Reader:
     @entry.read_from(file)
     def read(document: entry.Document) -> entry.Ours:
         notes = entry.notes_of(document, f"{words}: ")
-        said = "; ".join(note.removeprefix(f"{words}: ").rstrip(".") for note in notes)
-        return entry.Held(bool(notes) and all("holds at every ε" in note for note in notes), said)
+        reasons = "; ".join(note.removeprefix(f"{words}: ").rstrip(".") for note in notes)
+        return entry.Held(
+            bool(notes) and all("holds at every ε" in note for note in notes), reasons
+        )
 
     return read
 
@@ -87,8 +91,8 @@ def smallest_loss(most: float) -> entry.Reader:
 def layers(document: entry.Document) -> entry.Ours:
     """Utility loss grows with the number of protected layers, somewhere and never the contrary."""
     notes = entry.notes_of(document, "the loss")
-    said = "; ".join(note.partition(": ")[2].rstrip(".") for note in notes)
-    return entry.Held(all("holds at ε" in note for note in notes), f"{said} (digits)")
+    reasons = "; ".join(note.partition(": ")[2].rstrip(".") for note in notes)
+    return entry.Held(all("holds at ε" in note for note in notes), f"{reasons} (digits)")
 
 
 def _figures(number: int) -> list[entry.Entry]:

@@ -120,8 +120,8 @@ def scale(setting: dpcl.Setting) -> entry.Ours:
 
     event = dpcl.amplified_each(setting)
     relation = Relation.REPLACE_ONE
-    found = account(event, relation=relation, delta=dpcl.DELTA, methods=["rdp"]).epsilon
-    return entry.Figure.exact(found, 2)
+    epsilon = account(event, relation=relation, delta=dpcl.DELTA, methods=["rdp"]).epsilon
+    return entry.Figure.exact(epsilon, 2)
 
 
 def figure(number: int, file: str) -> entry.Reader:
@@ -166,8 +166,8 @@ def neighbours() -> entry.Ours:
 def attributes(document: entry.Document) -> entry.Ours:
     """Members and others are told alike where the gap's interval holds 0."""
     first = document["tables"][0]["columns"][0]
-    said = [f"{row[first]} {row['gap']}" for row in entry.rows_of(document)]
-    return entry.Held(True, f"gap of members: {'; '.join(said)}")
+    figures = [f"{row[first]} {row['gap']}" for row in entry.rows_of(document)]
+    return entry.Held(True, f"gap of members: {'; '.join(figures)}")
 
 
 @entry.read_from("pretraining-mnist-split")
@@ -176,8 +176,8 @@ def budget_split(document: entry.Document) -> entry.Ours:
     shares = [
         (row["share of the moment"], row["ridge probe"]) for row in entry.rows_of(document)[1:]
     ]
-    said = [f"{share}: {probe.split()[0]}" for share, probe in shares]
-    return entry.Held(True, f"probe by the moment's share of a step: {'; '.join(said)}")
+    figures = [f"{share}: {probe.split()[0]}" for share, probe in shares]
+    return entry.Held(True, f"probe by the moment's share of a step: {'; '.join(figures)}")
 
 
 _SAYS: Final = {

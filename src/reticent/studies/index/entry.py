@@ -74,8 +74,8 @@ class Held(NamedTuple):
 
     def __str__(self) -> str:
         """The words first."""
-        said = "holds" if self.holds else "does not hold"
-        return f"{said}: {self.why}" if self.why else said
+        verdict = "holds" if self.holds else "does not hold"
+        return f"{verdict}: {self.why}" if self.why else verdict
 
 
 class Missing(NamedTuple):
@@ -226,8 +226,10 @@ def is_near(published: float, ours: Figure, tolerance: float) -> bool:
 
 def rows_of(document: Document, table: int = 0) -> list[dict[str, str]]:
     """The rows of a table, each by the names of its columns."""
-    found = document["tables"][table]
-    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+    document_table = document["tables"][table]
+    return [
+        dict(zip(document_table["columns"], row, strict=True)) for row in document_table["rows"]
+    ]
 
 
 def cells(document: Document | None, table: int, **where: str) -> dict[str, str] | None:

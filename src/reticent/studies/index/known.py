@@ -21,8 +21,8 @@ def least_squares(document: entry.Document) -> entry.Ours:
     at = {row["mechanism"]: float(row["after"]) for row in rows if row["ε"] == "1"}
     if not {"adassp", "weights"} <= set(at):
         return None
-    said = f"adassp {at['adassp']:.4f}, weights {at['weights']:.4f} at ε = 1"
-    return entry.Held(at["adassp"] > at["weights"], said)
+    figures = f"adassp {at['adassp']:.4f}, weights {at['weights']:.4f} at ε = 1"
+    return entry.Held(at["adassp"] > at["weights"], figures)
 
 
 @entry.read_from("pure-cifar10")
@@ -30,8 +30,8 @@ def prototypes(document: entry.Document) -> entry.Ours:
     """At δ = 0 the class means are below the discriminants of a matrix mechanism."""
     rows = entry.rows_of(document, table=1)
     at = {row["mechanism"]: float(row["accuracy"]) for row in rows if row["ε"] == "1"}
-    said = f"class means {at['pure-class-means']:.4f}, matrix-lda {at['matrix-lda']:.4f}"
-    return entry.Held("pure-class-means" in at, said)
+    figures = f"class means {at['pure-class-means']:.4f}, matrix-lda {at['matrix-lda']:.4f}"
+    return entry.Held("pure-class-means" in at, figures)
 
 
 _OTHERS: Final = {

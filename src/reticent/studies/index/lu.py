@@ -29,7 +29,7 @@ def bounds() -> Ours:
         "lu_theorem_4": 2 / 100,
     }
     steps = {"wu_decreasing": "decreasing", "wu_constant": "constant"}
-    found = 0
+    agreeing = 0
     for name, value in wanted.items():
         setting = lu.Setting(
             rho=1.0,
@@ -41,15 +41,15 @@ def bounds() -> Ours:
             steps=steps.get(name, "minimiser"),  # type: ignore[arg-type]
             step_length=0.5 if name == "wu_constant" else None,
         )
-        found += math.isclose(getattr(lu, name)(setting), value, rel_tol=1e-9)
-    return Counted(found, len(wanted))
+        agreeing += math.isclose(getattr(lu, name)(setting), value, rel_tol=1e-9)
+    return Counted(agreeing, len(wanted))
 
 
 def sequential() -> Ours:
     """ε of two pure releases of .3 and .7."""
     event = Composed(events=(PureEvent(epsilon=0.3), PureEvent(epsilon=0.7)))
-    found = account(event, relation=Relation.ADD_REMOVE, delta=0.0)
-    return Figure.exact(found.epsilon)
+    cost = account(event, relation=Relation.ADD_REMOVE, delta=0.0)
+    return Figure.exact(cost.epsilon)
 
 
 def gaussian_dp() -> Ours:
@@ -68,21 +68,21 @@ def composed_gdp() -> Ours:
 
 def table_6(columns: tuple[str, ...]) -> Ours:
     """How many printed cells our formulas give to the last digit."""
-    found = [
+    agreements = [
         getattr(tables.TABLE_6[name], column) == getattr(network.calculated().texts(), column)
         for name, network in tables.NETWORKS.items()
         for column in columns
     ]
-    return Counted(sum(found), len(found))
+    return Counted(sum(agreements), len(agreements))
 
 
 def correlations() -> Ours:
     """The nine coefficients and nine p-values of Fig. 2, to four decimals."""
-    found = []
+    agreements = []
     for (pair, name), printed in formulas.PRINTED.items():
         for ours, theirs in zip(formulas.correlation(pair, name), printed, strict=True):
-            found.append(abs(ours - float(theirs)) <= 5e-5)
-    return Counted(sum(found), len(found))
+            agreements.append(abs(ours - float(theirs)) <= 5e-5)
+    return Counted(sum(agreements), len(agreements))
 
 
 def accuracy_loss() -> Ours:
@@ -117,11 +117,11 @@ def each_of(budget: float, many: int) -> str:
 
 def splits() -> Ours:
     """ε/(2C+1) and μ/√(4C+1) at C = 30: 1/61 and 1/11."""
-    found = [
+    agreements = [
         math.isclose(lu.laplace_part(1.0, 30), 1 / 61),
         math.isclose(lu.gaussian_part(1.0, 30), 1 / 11),
     ]
-    return Counted(sum(found), 2)
+    return Counted(sum(agreements), 2)
 
 
 def exceeded(ratio: float, why: str) -> Ours:
@@ -142,8 +142,8 @@ def theorem_4(averaged: bool) -> Ours:
 
 def corollary_1() -> Ours:
     """Corollary 1 holds activations still: how far one moves, over what it allows."""
-    moved, allowed = verdicts.moved_activation()
-    return exceeded(moved / allowed, "z = 10·tanh(w)")
+    shift, allowed = verdicts.moved_activation()
+    return exceeded(shift / allowed, "z = 10·tanh(w)")
 
 
 def corollary_2() -> Ours:
@@ -178,9 +178,9 @@ def accountants() -> Ours:
 
     plan = Plan()
     event = plan.event("gaussian", 1.0)
-    found = side_by_side(event, relation=Relation.ADD_REMOVE, delta=plan.delta)
+    compared = side_by_side(event, relation=Relation.ADD_REMOVE, delta=plan.delta)
     named = ("rdp", "zcdp", "advanced", "basic")
-    return Counted(sum(found[name].epsilon is not None for name in named if name in found), 4)
+    return Counted(sum(compared[name].epsilon is not None for name in named if name in compared), 4)
 
 
 def _exact(

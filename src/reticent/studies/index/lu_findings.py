@@ -54,17 +54,19 @@ def losses(document: entry.Document) -> tuple[list[float], Losses]:
     return [float(row["ε"]) for row in rows], own
 
 
-def overfitting(found: Mapping[str, Baseline]) -> Iterator[bool]:
+def overfitting(baselines: Mapping[str, Baseline]) -> Iterator[bool]:
     """Leakage goes with the gap over all data sets; without a gap there is next to none."""
     from scipy import stats
 
     from reticent.studies.lu.findings import CLOSE
 
-    if len(found) >= _LEAST_SETS:
-        gaps, leaks = zip(*((one.gap, one.leakage.value) for one in found.values()), strict=True)
+    if len(baselines) >= _LEAST_SETS:
+        gaps, leaks = zip(
+            *((one.gap, one.leakage.value) for one in baselines.values()), strict=True
+        )
         rank = stats.spearmanr(gaps, leaks)
         yield bool(rank.statistic > 0 and rank.pvalue < _SURE)
-    for one in found.values():
+    for one in baselines.values():
         if abs(one.gap) <= CLOSE:
             yield one.leakage.high <= CLOSE
 

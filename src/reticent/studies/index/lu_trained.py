@@ -133,8 +133,8 @@ def falling(data: str) -> entry.Reader:
             row, column = entry.cells(document, 2, epsilon="0.01"), "Algorithm 1, laplace"
         if row is None:
             return None
-        found = entry.Figure.read(row[column])
-        return entry.Held(found.low <= lu.leakage_bound(0.01), f"leakage {found}, bound .0101")
+        leakage = entry.Figure.read(row[column])
+        return entry.Held(leakage.low <= lu.leakage_bound(0.01), f"leakage {leakage}, bound .0101")
 
     return read
 
@@ -144,10 +144,10 @@ def without_privacy(file: str, column: str) -> entry.Reader:
 
     @entry.read_from(file)
     def read(document: entry.Document) -> entry.Ours:
-        found = lu_findings.baseline(document)
-        if found is None:
+        baseline = lu_findings.baseline(document)
+        if baseline is None:
             return None
-        return entry.Figure.exact(found.gap, 3) if column == "gap" else getattr(found, column)
+        return entry.Figure.exact(baseline.gap, 3) if column == "gap" else getattr(baseline, column)
 
     return read
 
@@ -155,16 +155,16 @@ def without_privacy(file: str, column: str) -> entry.Reader:
 @entry.read_from(_ALL)
 def alike(document: entry.Document) -> entry.Ours:
     """The test accuracies of both losses, within .05 on every data set of ours."""
-    found = {}
+    gaps = {}
     for on in ("digits", "adult", "location"):
         both = [
             entry.cells(document, 0, data=on, loss=loss) for loss in ("original", "convexified")
         ]
         if None not in both:
             one, other = (entry.Figure.read(row["test"]).value for row in both if row is not None)
-            found[on] = abs(one - other)
-    largest = max(found, key=lambda on: found[on])
-    return entry.Held(found[largest] <= 0.05, f"at most {found[largest]:.3f} apart, on {largest}")
+            gaps[on] = abs(one - other)
+    largest = max(gaps, key=lambda on: gaps[on])
+    return entry.Held(gaps[largest] <= 0.05, f"at most {gaps[largest]:.3f} apart, on {largest}")
 
 
 def set_up() -> entry.Ours:

@@ -187,8 +187,8 @@ def metrics() -> entry.Ours:
 
 def detector() -> entry.Ours:
     """What watches the questions that a service is asked."""
-    found = find_spec("reticent.service.detector")
-    return None if found is None else entry.There("service.detector")
+    module_spec = find_spec("reticent.service.detector")
+    return None if module_spec is None else entry.There("service.detector")
 
 
 ENTRIES: Final = (

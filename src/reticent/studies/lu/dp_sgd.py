@@ -114,7 +114,7 @@ def _noise(spec: DpSgd, noise: Multipliers) -> Table:
 def _losses(spec: DpSgd, cells: list[Cell]) -> Table:
     data = spec.data
     own, clipped = (
-        "; ".join(f"{what} {over_repeats(found)}" for what, found in figures.items())
+        "; ".join(f"{what} {over_repeats(numbers)}" for what, numbers in figures.items())
         for figures in (
             {what: values(cells, what) for what in ("training", "test", "leakage")},
             {what: series(cells, CLIPPED, 0, i) for i, what in enumerate(("loss", "leakage"))},
@@ -143,8 +143,10 @@ def _losses(spec: DpSgd, cells: list[Cell]) -> Table:
 
 
 def _leakages(spec: DpSgd, cells: list[Cell]) -> Table:
-    found = over_repeats(values(cells, "leakage"))
-    bounds = [min(lu.leakage_bound(min(epsilon, 100.0)), found.value) for epsilon in spec.epsilons]
+    leakage = over_repeats(values(cells, "leakage"))
+    bounds = [
+        min(lu.leakage_bound(min(epsilon, 100.0)), leakage.value) for epsilon in spec.epsilons
+    ]
     rows = zip(_rows(spec, cells, 1), bounds, strict=True)
     return Table(
         title=f"Lu et al., Figs. 3–13 on {spec.data.on}: leakage by DP-SGD and by Algorithm 1",
@@ -152,7 +154,7 @@ def _leakages(spec: DpSgd, cells: list[Cell]) -> Table:
         rows=tuple((*row, losses.bare(bound, 3)) for row, bound in rows),
         notes=(
             "TPR − FPR of one attack for all (Eq. 32): shadows without privacy, as the paper has "
-            f"it. The bound is e^ε − 1, up to the victim's own leakage, {found}.",
+            f"it. The bound is e^ε − 1, up to the victim's own leakage, {leakage}.",
             "The attack decides at its own threshold. Where a victim is far less sure than the "
             "shadows are, it calls every record an outsider: 0 then says that this attack failed, "
             "not that its scores are in no order, nor what shadows with noise would find.",

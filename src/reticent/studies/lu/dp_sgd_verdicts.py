@@ -89,8 +89,8 @@ def finding_3(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
             rows.append((f"3: {what} at ε ≤ {LARGEST:g}, {noise}", on, *verdict))
         after = 10.0 if noise == "gaussian" else 100.0
         away = [
-            abs(found - leaks)
-            for epsilon, found in zip(epsilons, _means(cells, noise, 1), strict=True)
+            abs(leakage - leaks)
+            for epsilon, leakage in zip(epsilons, _means(cells, noise, 1), strict=True)
             if epsilon > after
         ]
         figures = f"at most {bare(max(away), 3)} from {bare(leaks, 3)}"
@@ -131,8 +131,8 @@ def _distances(cells: list[Cell], name: str, epsilons: Sequence[float]) -> Float
     """At each ε, the mean of |leakage − bound|; the bound is plotted up to the victim's leakage."""
     away = [
         [
-            abs(found[1] - min(float(np.expm1(min(epsilon, 1e2))), cell["leakage"]))
-            for epsilon, found in zip(epsilons, cell[name], strict=True)
+            abs(figures[1] - min(float(np.expm1(min(epsilon, 1e2))), cell["leakage"]))
+            for epsilon, figures in zip(epsilons, cell[name], strict=True)
         ]
         for cell in cells
     ]

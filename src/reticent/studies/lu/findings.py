@@ -73,8 +73,8 @@ def verdicts(cells: Cells, epsilons: Sequence[float]) -> Table:
 def finding_1(cells: Cells) -> list[Row]:
     """Gap and leakage go together; without a gap there is next to no leakage."""
     rows: list[Row] = []
-    for on, found in cells.items():
-        own = found["convexified"]
+    for on, by_loss in cells.items():
+        own = by_loss["convexified"]
         gap, leakage = (over_repeats(values(own, figure)) for figure in ("gap", "leakage"))
         if abs(gap.value) <= CLOSE:
             holds = leakage.high <= CLOSE
@@ -88,10 +88,10 @@ def finding_1(cells: Cells) -> list[Row]:
             )
     if len(cells) < 2:
         return rows
-    points = [cell for found in cells.values() for own in found.values() for cell in own]
-    found = stats.spearmanr(values(points, "gap"), values(points, "leakage"))
-    figures = f"Spearman {found.statistic:.3f} over {len(points)} networks of both losses"
-    holds = found.statistic > 0 and found.pvalue < 1e-3
+    points = [cell for by_loss in cells.values() for own in by_loss.values() for cell in own]
+    correlation = stats.spearmanr(values(points, "gap"), values(points, "leakage"))
+    figures = f"Spearman {correlation.statistic:.3f} over {len(points)} networks of both losses"
+    holds = correlation.statistic > 0 and correlation.pvalue < 1e-3
     return [
         ("1: leakage grows with the gap", ", ".join(cells), *verdict_cells(holds, figures)),
         *rows,
@@ -255,16 +255,16 @@ def perturbed(
     """Of Algorithm 1's answers, loss and leakage at each ε; ``test`` is the victim's accuracy."""
     neuron = network.calculated().neuron
     logits = trial.victim.logits(trial.scored.inputs)
-    found: dict[str, list[list[float]]] = {}
+    figures: dict[str, list[list[float]]] = {}
     for name, (noise, scores) in VARIANTS.items():
-        found[name] = []
+        figures[name] = []
         for epsilon in epsilons:
             mechanism = SingleNeuron(
                 classes=network.classes, budget=epsilon, neuron=neuron, noise=noise, scores=scores
             )
             accuracy, leakage = trial.answered(mechanism.release(logits))
-            found[name].append([1 - accuracy / test, leakage])
-    return found
+            figures[name].append([1 - accuracy / test, leakage])
+    return figures
 
 
 def _baselines(spec: Findings, cells: Mapping[str, dict[str, list[Cell]]]) -> Table:

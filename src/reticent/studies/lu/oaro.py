@@ -158,8 +158,8 @@ def _noisy_weights(
     spec: Stability, case: Case, removed: RemovedOnes, features: int, epsilon: float, seed: int
 ) -> list[float]:
     """Gaussian noise for a proven (ε, 1/(10n)): √2R/(4λn) in L2, add-remove with N = n public."""
-    moved = math.sqrt(2 * features) / (4 * case.penalty * case.records)
-    std = moved / gaussian.shift(epsilon, 1 / (10 * case.records))
+    sensitivity = math.sqrt(2 * features) / (4 * case.penalty * case.records)
+    std = sensitivity / gaussian.shift(epsilon, 1 / (10 * case.records))
     rng = seeded("noise of a stability", case.name, repr(epsilon), seed)
     return [
         float(part.mean()) for part in removed.under_gaussian_noise(std, draws=spec.draws, rng=rng)
@@ -188,8 +188,8 @@ def _published_change(case: Case, features: int, classes: int) -> float:
     weights = sum(
         first * second for first, second in zip(widths, (*widths[1:], classes), strict=True)
     )
-    moved = lu.weights_change(rho, case.penalty, case.records)
-    return lu.neuron_change(lu.weight_change(moved, weights), widths[-1])
+    shift = lu.weights_change(rho, case.penalty, case.records)
+    return lu.neuron_change(lu.weight_change(shift, weights), widths[-1])
 
 
 _NOISES: tuple[Noise, ...] = ("laplace", "gaussian")
@@ -266,7 +266,7 @@ def _verdicts(spec: Stability, measured: Sequence[tuple[Case, list[dict[str, Any
     ]
     for kind, named in _KINDS.items():
         names = [named(epsilon) for epsilon in spec.epsilons]
-        found = [
+        rises = [
             metrics.over_repeats(_changes(cells, name))
             for _, cells in measured
             for name in names
@@ -274,7 +274,7 @@ def _verdicts(spec: Stability, measured: Sequence[tuple[Case, list[dict[str, Any
         ]
         verdicts.append(
             f"Corollary 3, “noise makes a model more OARO-stable”, {kind} (ε = "
-            f"{numbered(spec.epsilons)}): {_corollary_3(found)}."
+            f"{numbered(spec.epsilons)}): {_corollary_3(rises)}."
         )
     return verdicts
 

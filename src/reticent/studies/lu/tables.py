@@ -63,8 +63,8 @@ class Network:
     def calculated(self) -> Calculated:
         """Table 6 by Eqs. 15, 17 to 19 and 21, with all |x_t| = 1."""
         rho = lu.lipschitz_constant(self.classes, (self.features, HIDDEN))
-        moved = lu.weights_change(rho, PENALTY, self.records)
-        weight = lu.weight_change(moved, self.weights)
+        shift = lu.weights_change(rho, PENALTY, self.records)
+        weight = lu.weight_change(shift, self.weights)
         return Calculated(
             rho=rho,
             weight=weight,

@@ -105,17 +105,17 @@ def single_weight(features: int = 100) -> float:
 
     Weights of the others are 0 with and without a record, by the penalty alone.
     """
-    moved = LogisticRegression(alpha=None, factor=0.01).change
+    shift = LogisticRegression(alpha=None, factor=0.01).change
     change = np.zeros(features)
-    change[0] = moved
+    change[0] = shift
     return float(np.abs(change).max() / lu.weight_change(float(np.linalg.norm(change)), features))
 
 
 def moved_activation() -> tuple[float, float]:
     """z = 10·tanh(w₁·1) when w₁ goes from 0 to .1, and what Corollary 1 allows."""
-    moved = 0.1
-    actual = 10 * math.tanh(moved)
-    return actual, lu.neuron_change(moved, 1)
+    shift = 0.1
+    actual = 10 * math.tanh(shift)
+    return actual, lu.neuron_change(shift, 1)
 
 
 def steep_gradient() -> tuple[float, float]:
@@ -227,13 +227,13 @@ def _about_weights() -> tuple[Row, ...]:
 
 
 def _about_neurons() -> tuple[Row, ...]:
-    moved, allowed = moved_activation()
+    shift, allowed = moved_activation()
     neuron = NETWORKS["US Adult"].calculated().neuron
     return (
         (
             "Corollary 1: Δz = a·|V|·Δω",
             "false",
-            f"activations move too: z = 10·tanh(w₁), Δw₁ = .1: {moved:.3f}, “≤” {allowed:.1f}",
+            f"activations move too: z = 10·tanh(w₁), Δw₁ = .1: {shift:.3f}, “≤” {allowed:.1f}",
         ),
         (
             "Corollary 2: Δp ≤ min(e^2Δz − 1, 1)",

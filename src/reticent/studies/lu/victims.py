@@ -57,8 +57,8 @@ class Fitted:
 
     def accuracy(self, *, members: bool) -> float:
         """On the training records, or on the others."""
-        right = self.victim.predict(self.scored.inputs) == self.scored.labels
-        return float(right[self.member == members].mean())
+        correct = self.victim.predict(self.scored.inputs) == self.scored.labels
+        return float(correct[self.member == members].mean())
 
     def leakage(self) -> float:
         """TPR − FPR of the attack on the victim's own answers (Eq. 32)."""
@@ -71,8 +71,8 @@ class Fitted:
         rows = Records(np.arange(len(self.scored)), self.scored.labels)
         report = measured_attack(self.attack.scores(target, rows), self.member)
         predicted = self.victim.classes_[probabilities.argmax(axis=1)]
-        right = (predicted == self.scored.labels)[~self.member]
-        return float(right.mean()), report.leakage.value
+        correct = (predicted == self.scored.labels)[~self.member]
+        return float(correct.mean()), report.leakage.value
 
 
 def fitted(spec: Attacked, records: Records, alpha: float | None, *, seed: int, run: Run) -> Fitted:

@@ -59,8 +59,8 @@ def exceeded(batch: int) -> float:
 def exceeded_with_noise(batch: int, *, draws: int = 200, clip: float = CLIP) -> float:
     """The same at the paper's noise on S, on average."""
     one, other = gradients(batch, noisy_similarities(batch, draws), clip=clip)
-    moved = np.linalg.norm(one - other, axis=(-2, -1)).mean()
-    return float(moved) / dpcl.gradient_sensitivity(clip)
+    shift = np.linalg.norm(one - other, axis=(-2, -1)).mean()
+    return float(shift) / dpcl.gradient_sensitivity(clip)
 
 
 def barlow_exceeded(batch: int) -> float:

@@ -79,16 +79,16 @@ def refutation() -> Table:
     data = held()
     released = data.released()
     wrong = audit(data, released, draw=halved(released))
-    right = audit(data, released)
+    correct = audit(data, released)
     return refutation_table(
         "half the noise of the certificate",
         [
             release_row("head weights, gaussian, half the scale", wrong),
-            release_row("release_weights, gaussian", right),
+            release_row("release_weights, gaussian", correct),
         ],
         "Grade declared: nothing ties the code to the certificate. Theorem, scale and exact pair"
         f" are right, and only the draws show the fault: {RUNS:,} in each world, on records that"
-        f" were built to bring the pair to {right.tightness:.3f} of the theorem. δ is {DELTA:g}"
+        f" were built to bring the pair to {correct.tightness:.3f} of the theorem. δ is {DELTA:g}"
         " because less was not enough: at 10⁻⁵ and 40,000 draws the same fault was not refuted"
         " (ε ≥ 0.73).",
     )

@@ -44,8 +44,8 @@ class Query:
             self.head.certified().numbers, max_records_per_person=None, mean=None
         )
         classes = len(self.present)
-        moved = public.sensitivity(Relation.ADD_REMOVE).require_l2("a logit")
-        return moved * public.radius * math.sqrt((classes - 1) / classes)
+        sensitivity = public.sensitivity(Relation.ADD_REMOVE).require_l2("a logit")
+        return sensitivity * public.radius * math.sqrt((classes - 1) / classes)
 
     @property
     def published_change(self) -> float:
@@ -159,7 +159,7 @@ def refutation() -> Table:
                 function_row(f"Algorithm 1, {noise}, C = 2, {name}", Grade.PUBLISHED, audit)
             )
     rows.append(_sound(query(10)))
-    moved = float(np.abs(two.present - two.absent).max())
+    shift = float(np.abs(two.present - two.absent).max())
     return refutation_table(
         "noise on one output neuron (Lu et al., Algorithm 1)",
         rows,
@@ -170,7 +170,7 @@ def refutation() -> Table:
         " one record.",
         "Two classes with a valid Δz: the claim stands (2ε′ holds, 5ε′ is claimed). The paper's Δz"
         f" (Eqs. 18, 19, 21) is {two.published_change:.2g} here; one record, a negative of a 0"
-        f" labelled 1 and built for this, moves a logit by {moved:.2g}; what holds for a linear"
+        f" labelled 1 and built for this, moves a logit by {shift:.2g}; what holds for a linear"
         f" head is {two.valid_change:.2g}. Removing a real digit moves one by at most 1.5 times the"
         " paper's Δz, which five parts of the budget still cover.",
     )

@@ -70,5 +70,5 @@ class PatchDecoder(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """(n, channels, height, width) from features (n, maps)."""
-        found: Tensor = self.shuffle(self.pixels(features.reshape(-1, *self.maps)))
-        return found[:, :, : self.height, : self.width]
+        images: Tensor = self.shuffle(self.pixels(features.reshape(-1, *self.maps)))
+        return images[:, :, : self.height, : self.width]

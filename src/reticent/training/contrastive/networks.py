@@ -48,8 +48,8 @@ class ContrastiveNetwork(nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """The embeddings that the loss compares."""
-        found: torch.Tensor = self.head(self.encoder(rows))
-        return found
+        embeddings: torch.Tensor = self.head(self.encoder(rows))
+        return embeddings
 
 
 def _mlp(features: int, width: int) -> ContrastiveNetwork:
@@ -146,14 +146,14 @@ def masking_network(
     """The same encoder with a head that tells the hidden parts of a record from its features."""
 
     def built() -> ContrastiveNetwork:
-        found = _built(architecture, features, shape, 1)
+        network = _built(architecture, features, shape, 1)
         if architecture == "strided" and shape is not None:
-            found.head = PatchDecoder(_strided_config(shape).maps, shape)
-            return found
-        found.head = nn.Linear(feature_width(architecture, shape), features)
+            network.head = PatchDecoder(_strided_config(shape).maps, shape)
+            return network
+        network.head = nn.Linear(feature_width(architecture, shape), features)
         if shape is not None:
-            found.head = nn.Sequential(found.head, nn.Unflatten(1, shape))
-        return found
+            network.head = nn.Sequential(network.head, nn.Unflatten(1, shape))
+        return network
 
     return _seeded(architecture, shape, seed, built)
 

@@ -88,11 +88,11 @@ def public_negative_terms(
     one, two, public = (functional.normalize(part, dim=1) for part in (first, second, negatives))
     public = public.detach()
     same = (one * two).sum(dim=1, keepdim=True)
-    found = torch.zeros(len(first), dtype=first.dtype)
+    terms = torch.zeros(len(first), dtype=first.dtype)
     for view in (one, two):
         logits = torch.cat([same, view @ public.T], dim=1) * scale
-        found = found + torch.logsumexp(logits, dim=1) - logits[:, 0]
-    return found
+        terms = terms + torch.logsumexp(logits, dim=1) - logits[:, 0]
+    return terms
 
 
 def released_embedding_terms(
@@ -117,9 +117,9 @@ def released_embedding_terms(
     columns = torch.arange(len(public)) // 2
     own = columns[None] == places[:, None]
     same = (one * two).sum(dim=1, keepdim=True)
-    found = torch.zeros(len(pairs), dtype=pairs.dtype)
+    terms = torch.zeros(len(pairs), dtype=pairs.dtype)
     for view in (one, two):
         others = (view @ public.T).masked_fill(own, -torch.inf)
         logits = torch.cat([same, others], dim=1) * scale
-        found = found + torch.logsumexp(logits, dim=1) - logits[:, 0]
-    return found
+        terms = terms + torch.logsumexp(logits, dim=1) - logits[:, 0]
+    return terms

@@ -61,12 +61,12 @@ def knn_accuracy(memory: Memory, *, k: int = NEIGHBOURS) -> float:
     for start in range(0, len(memory.queries), _BLOCK):
         part = slice(start, start + _BLOCK)
         cosines = _unit(memory.queries[part]).astype(np.float32) @ rows.T
-        found = np.argpartition(-cosines, nearest - 1, axis=1)[:, :nearest]
-        votes = np.zeros((len(found), memory.classes))
-        for place in found.T:
+        neighbours = np.argpartition(-cosines, nearest - 1, axis=1)[:, :nearest]
+        votes = np.zeros((len(neighbours), memory.classes))
+        for place in neighbours.T:
             np.add.at(
                 votes,
-                (np.arange(len(found)), memory.labels[place]),
+                (np.arange(len(neighbours)), memory.labels[place]),
                 np.take_along_axis(cosines, place[:, None], axis=1)[:, 0],
             )
         hits += int((votes.argmax(axis=1) == memory.truth[part]).sum())
@@ -108,11 +108,11 @@ def label_draws(
     places = [np.flatnonzero(labels == one) for one in range(classes)]
     if min(map(len, places)) < wanted:
         raise InputError(f"per_class must be at most {min(map(len, places))}, got {wanted}")
-    found = []
+    samples = []
     for draw in range(count("draws", draws)):
         rng = seeded(seed, "label draw", wanted, draw)
-        found.append(np.concatenate([rng.choice(one, wanted, replace=False) for one in places]))
-    return found
+        samples.append(np.concatenate([rng.choice(one, wanted, replace=False) for one in places]))
+    return samples
 
 
 def few_label_probes(
@@ -129,9 +129,9 @@ def _unit(rows: Floats) -> Floats:
 
 
 def _places(name: str, labels: Array, classes: int) -> Integers:
-    found = np.asarray(labels)
-    if found.dtype.kind not in "iu" or found.ndim != 1:
+    places = np.asarray(labels)
+    if places.dtype.kind not in "iu" or places.ndim != 1:
         raise InputError(f"{name} must be whole numbers, one for each row, got others")
-    if len(found) and not (0 <= found.min() and found.max() < classes):
+    if len(places) and not (0 <= places.min() and places.max() < classes):
         raise InputError(f"{name} must number {classes} classes from 0, got others")
-    return found.astype(np.int64)
+    return places.astype(np.int64)

@@ -52,8 +52,8 @@ def synthetic_images(number: int, shape: ImageShape, purpose: str) -> Tensor:
         inside = sides[0][:, None, :, None] & sides[1][:, None, None, :]
         colour = normal(1, 1, 1) + 0.3 * normal(shape.channels, 1, 1)
         images = torch.where(inside, 0.3 * images + colour, images)
-    found: Tensor = _MEAN + _DEVIATION * images
-    return found
+    scaled: Tensor = _MEAN + _DEVIATION * images
+    return scaled
 
 
 def _between(rng: np.random.Generator, number: int, side: int) -> Tensor:
@@ -87,8 +87,8 @@ def _gabor(shape: ImageShape) -> Bank:
 def _moduli(planes: Tensor, filters: Tensor) -> Tensor:
     """√(even² + odd²) at every second pixel; the first half of the filters is even."""
     padding = filters.shape[-1] // 2
-    found = functional.conv2d(planes, filters, padding=padding, stride=2).square()
-    even, odd = found.chunk(2, dim=1)
+    squares = functional.conv2d(planes, filters, padding=padding, stride=2).square()
+    even, odd = squares.chunk(2, dim=1)
     return (even + odd + 1e-4).sqrt()
 
 
@@ -129,8 +129,8 @@ def _patches(shape: ImageShape) -> Bank:
     def one_side(images: Tensor) -> Tensor:
         mean = functional.conv2d(images, box, stride=2)
         spread = (functional.conv2d(images.square(), box, stride=2) - mean.square()).clamp(min=0)
-        found = functional.conv2d(images, filters, stride=2) / (spread + 1e-3).sqrt()
-        signs = torch.cat([found, -found], dim=1)
+        responses = functional.conv2d(images, filters, stride=2) / (spread + 1e-3).sqrt()
+        signs = torch.cat([responses, -responses], dim=1)
         above = (signs - _THRESHOLD).clamp(min=0).flatten(2)
         return (above @ cells).flatten(1).sqrt()
 
@@ -162,5 +162,5 @@ def _patch_filters(shape: ImageShape) -> Tensor:
     directions = directions / directions.norm(dim=1, keepdim=True)
     filters = directions @ white
     filters = filters - filters.mean(dim=1, keepdim=True)
-    found: Tensor = filters.float().reshape(_FILTERS, shape.channels, _PATCH, _PATCH)
-    return found
+    whitened: Tensor = filters.float().reshape(_FILTERS, shape.channels, _PATCH, _PATCH)
+    return whitened

@@ -80,37 +80,37 @@ def imported(name: str, *, kind: str = "encoder") -> object:
         raise InputError(f"{kind} must be written package.module:attribute, got {name!r}") from None
 
 
-def _of_object(name: str, found: object, *, may_build: bool) -> Encoder:
-    if not inspect.isclass(found):
-        if _is_encoder(found):
-            return cast(Encoder, found)
-        if _is_torch_module(found):
+def _of_object(name: str, candidate: object, *, may_build: bool) -> Encoder:
+    if not inspect.isclass(candidate):
+        if _is_encoder(candidate):
+            return cast(Encoder, candidate)
+        if _is_torch_module(candidate):
             from reticent.training.encoders.torch_encoder import TorchEncoder
 
-            return TorchEncoder(cast(Any, found), name=name)
-    if not callable(found):
+            return TorchEncoder(cast(Any, candidate), name=name)
+    if not callable(candidate):
         raise InputError(
-            f"encoder {name!r} must be a torch module or a function, got {type(found).__name__}"
+            f"encoder {name!r} must be a torch module or a function, got {type(candidate).__name__}"
         )
-    if not _needs_arguments(found):
+    if not _needs_arguments(candidate):
         if may_build:
-            return _of_object(name, found(), may_build=False)
+            return _of_object(name, candidate(), may_build=False)
         raise InputError(f"encoder {name!r} must return a torch module, got another function")
-    if inspect.isclass(found):
+    if inspect.isclass(candidate):
         raise InputError(
             f"encoder {name!r} must be built without arguments, got a class that needs some:"
             " name a function that builds it"
         )
-    return FunctionEncoder(cast(Callable[..., Any], found))
+    return FunctionEncoder(cast(Callable[..., Any], candidate))
 
 
-def _is_encoder(found: object) -> bool:
-    return all(callable(getattr(found, method, None)) for method in ("encode", "fingerprint"))
+def _is_encoder(candidate: object) -> bool:
+    return all(callable(getattr(candidate, method, None)) for method in ("encode", "fingerprint"))
 
 
-def _is_torch_module(found: object) -> bool:
+def _is_torch_module(candidate: object) -> bool:
     torch = sys.modules.get("torch")  # where it was not imported, nothing is a torch module
-    return torch is not None and isinstance(found, torch.nn.Module)
+    return torch is not None and isinstance(candidate, torch.nn.Module)
 
 
 def _needs_arguments(function: Callable[..., object]) -> bool:

@@ -47,10 +47,10 @@ def vectors(
         return np.zeros((0, kind.length))
     inputs = cells.text_array("the column of texts", texts)
     data = dataset.Dataset(name="texts", source="a column of texts", inputs=inputs)
-    found = cached_features(
+    features = cached_features(
         data, _encoder(kind.encoder), folder=folder, progress=progress, record_by_record=True
     )
-    made: Floats = found.inputs.astype(np.float64)
+    made: Floats = features.inputs.astype(np.float64)
     if made.shape[1] != kind.length:
         raise InputError(
             f"length must be what {kind.encoder} makes of a text, {made.shape[1]} numbers, got"

@@ -56,19 +56,21 @@ def read_sealed(
 
     Errors call it ``name``, where a path of an open file is read.
     """
-    said = path if name is None else name
+    shown_path = path if name is None else name
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             document = _document((file.metadata() or {}).get(_KEY))
             if document.get(_NAME) != format:
-                raise InputError(f"{said} must be a file of format {format}, got another file")
+                raise InputError(
+                    f"{shown_path} must be a file of format {format}, got another file"
+                )
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except OSError as error:
-        raise InputError(f"{said} must be readable, got: {error.strerror or error}") from None
+        raise InputError(f"{shown_path} must be readable, got: {error.strerror or error}") from None
     except safetensors.SafetensorError:
-        raise InputError(f"{said} must be a whole safetensors file, got another") from None
+        raise InputError(f"{shown_path} must be a whole safetensors file, got another") from None
     if document.pop(_SEAL, None) != _seal(document, tensors):
-        raise InputError(f"{said} must be as it was written, got a changed file")
+        raise InputError(f"{shown_path} must be as it was written, got a changed file")
     del document[_NAME]
     return document, tensors
 

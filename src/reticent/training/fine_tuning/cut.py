@@ -72,8 +72,12 @@ def cut_below_last_block(features: Features, image: Tensor) -> Parts:
 def last_block(network: nn.Module) -> str:
     """The name of the last block with weights that may be trained."""
     matcher: Any = getattr(network, "group_matcher", None)
-    said = matcher(coarse=False)["blocks"] if callable(matcher) else []
-    patterns = [said] if isinstance(said, str) else [one for one, place in said if place is None]
+    matchers = matcher(coarse=False)["blocks"] if callable(matcher) else []
+    patterns = (
+        [matchers]
+        if isinstance(matchers, str)
+        else [one for one, place in matchers if place is None]
+    )
     blocks: list[str] = [
         name
         for name, module in network.named_modules()

@@ -84,12 +84,12 @@ def grouped(model: nn.Module, rows: Tensor) -> list[Group]:
 
 def frozen_features(model: PartlyTrained, rows: Tensor) -> Floats:
     """What the head reads of each record with the weights as they are, one record at a time."""
-    found = np.zeros((len(rows), model.head.in_features))
+    features = np.zeros((len(rows), model.head.in_features))
     with torch.no_grad():
         for places, inputs in grouped(model, rows):
             for at, place in enumerate(places.tolist()):
-                found[place] = model.features(inputs[at : at + 1].clone())[0].numpy()
-    return found
+                features[place] = model.features(inputs[at : at + 1].clone())[0].numpy()
+    return features
 
 
 def example_batches(model: PartlyTrained, records: int) -> dict[tuple[int, ...], Tensor]:

@@ -111,14 +111,14 @@ class TextNetwork(PartlyTrained):
     @property
     def lengths(self) -> list[int]:
         """The lengths at which texts run: powers of two up to the public one."""
-        found = [_SHORTEST]
-        while found[-1] < self.length:
-            found.append(2 * found[-1])
-        return [*found[:-1], self.length]
+        lengths = [_SHORTEST]
+        while lengths[-1] < self.length:
+            lengths.append(2 * lengths[-1])
+        return [*lengths[:-1], self.length]
 
     def examples(self, records: int) -> list[Tensor]:
         """Random tokens, with as much padding as texts of each length may have."""
-        random, shortest, found = np.random.default_rng(0), 1, []
+        random, shortest, examples = np.random.default_rng(0), 1, []
         for length in self.lengths:
             rows = np.zeros((records, length), dtype=np.float32)
             for place, row in enumerate(rows):
@@ -127,8 +127,8 @@ class TextNetwork(PartlyTrained):
             shortest = length + 1
             with torch.no_grad():
                 parts = [self._below(torch.from_numpy(row[None])) for row in rows]
-            found.append(torch.cat(parts))
-        return found
+            examples.append(torch.cat(parts))
+        return examples
 
     @abstractmethod
     def _build(self, encoder: Any) -> None:
@@ -187,8 +187,8 @@ class _LastLayers(TextNetwork):
         """The mean over the last states, of those that lie below."""
         states, there = inputs[..., :-1], inputs[..., -1] > 0
         for layer in self.layers:
-            found = layer(states, _mask(there))
-            states = found[0] if isinstance(found, tuple) else found
+            output = layer(states, _mask(there))
+            states = output[0] if isinstance(output, tuple) else output
         return _mean(states, there)
 
 

@@ -67,10 +67,10 @@ def timm_source(folder: Path) -> ImageSource:
 
 def _cfg(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of the weights; older folders have them beside the architecture."""
-    found = config.get("pretrained_cfg", config)
-    if not isinstance(found, dict):
-        raise _bad(folder, "an object as pretrained_cfg", found)
-    return found
+    cfg = config.get("pretrained_cfg", config)
+    if not isinstance(cfg, dict):
+        raise _bad(folder, "an object as pretrained_cfg", cfg)
+    return cfg
 
 
 def _preparation(folder: Path, config: Mapping[str, Any]) -> Preparation:
@@ -104,12 +104,12 @@ def _numbers(values: object, kind: Any, length: int) -> bool:
 def _network(folder: Path, config: Mapping[str, Any]) -> Any:
     """With weights that are drawn, and thrown away when those of the file are read."""
     timm = imported_timm(f"the folder {folder}")
-    name, said = config.get("architecture"), config.get("model_args") or {}
+    name, model_args = config.get("architecture"), config.get("model_args") or {}
     if not isinstance(name, str) or not name.isidentifier() or not timm.is_model(name):
         raise _bad(folder, "an architecture that timm has", name)
-    if not isinstance(said, dict):
-        raise _bad(folder, "an object as model_args", said)
-    for one in said:
+    if not isinstance(model_args, dict):
+        raise _bad(folder, "an object as model_args", model_args)
+    for one in model_args:
         if one.startswith(_OTHER_PLACES):
             raise _bad(folder, "model_args of the network alone", one)
     cfg = _cfg(folder, config)
@@ -121,7 +121,7 @@ def _network(folder: Path, config: Mapping[str, Any]) -> Any:
                 name,
                 pretrained=False,
                 pretrained_cfg_overlay=sizes,
-                **({"num_classes": classes} | said),
+                **({"num_classes": classes} | model_args),
             )
     except _UNBUILT as error:
         reason = str(error).partition("\n")[0][:200]

@@ -224,11 +224,11 @@ class GradientSum:
 
     def _clipped(self, losses: Tensor, counted: int, out: Sums | None = None) -> Sums:
         """Of the forward pass that the losses are of, over its first rows."""
-        found = self.clipper.clipped_sums(
+        clipped = self.clipper.clipped_sums(
             losses,
             clip=self.clip,
             wide=self.exact,
             counted=counted if self.exact else None,
             out=out,
         )
-        return found.sums
+        return clipped.sums

@@ -94,8 +94,8 @@ def _compare(
     with clipper.watch(records):
         losses = _losses(clipper, loss, batch)
     _compare_losses(losses, [value for value, _ in alone], tolerance)
-    found = {one.parameter: one.parts() for one in clipper.contributions(losses)}
-    _compare_gradients(clipper, found, [gradients for _, gradients in alone], tolerance)
+    contributions = {one.parameter: one.parts() for one in clipper.contributions(losses)}
+    _compare_gradients(clipper, contributions, [gradients for _, gradients in alone], tolerance)
 
 
 def check_slots(clipper: Clipper, loss: Loss, batch: tuple[Any, ...], slots: int) -> None:
@@ -233,13 +233,13 @@ def _alone(
     parameters = clipper.parameters
     try:
         value = _losses(clipper, loss, record)
-        found = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             value.sum(), parameters, allow_unused=True, materialize_grads=True
         )
     except (RuntimeError, ValueError) as error:  # as torch says it: shapes, changes in place
         reason = str(error).splitlines()[0]
         raise InputError(f"model must take a batch of one record, got: {reason}") from error
-    return value.detach(), dict(zip(parameters, found, strict=True))
+    return value.detach(), dict(zip(parameters, gradients, strict=True))
 
 
 def _compare_losses(losses: Tensor, alone: list[Tensor], tolerance: float) -> None:
@@ -255,7 +255,7 @@ def _compare_losses(losses: Tensor, alone: list[Tensor], tolerance: float) -> No
 
 def _compare_gradients(
     clipper: Clipper,
-    found: dict[nn.Parameter, Tensor],
+    contributions: dict[nn.Parameter, Tensor],
     alone: list[dict[nn.Parameter, Tensor]],
     tolerance: float,
 ) -> None:
@@ -264,7 +264,7 @@ def _compare_gradients(
     scale = max(squares) ** 0.5
     for parameter in clipper.parameters:
         expected = torch.stack([one[parameter] for one in alone])
-        parts = found.get(parameter, torch.zeros_like(expected))
+        parts = contributions.get(parameter, torch.zeros_like(expected))
         if not bool(torch.isfinite(expected).all()):
             raise InputError(
                 "example must have finite gradients, got NaN or infinity: give other records"

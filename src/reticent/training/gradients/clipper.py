@@ -238,7 +238,7 @@ class Clipper:
         if not edges:
             return []
         outputs = losses if of is None else losses[of : of + 1]
-        found = iter(
+        gradients = iter(
             torch.autograd.grad(
                 outputs,
                 edges,
@@ -248,7 +248,7 @@ class Clipper:
             )
         )
         for call in seen:
-            call.gradients = [next(found) if edge is not None else None for edge in call.edges]
+            call.gradients = [next(gradients) if edge is not None else None for edge in call.edges]
         return [call for call in seen if any(one is not None for one in call.gradients)]
 
     def _of(

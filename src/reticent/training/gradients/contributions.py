@@ -301,10 +301,10 @@ def _has_kernel(rows: Tensor) -> bool:
 
 def _float32(rows: Tensor) -> Floats32:
     """As the kernels read them: contiguous, and float32, whose products float64 holds exactly."""
-    found: Floats32 = rows.contiguous().numpy()
-    if found.dtype != np.float32:
-        raise InputError(f"gradients must be float32 in exact mode, got {found.dtype}")
-    return found
+    array: Floats32 = rows.contiguous().numpy()
+    if array.dtype != np.float32:
+        raise InputError(f"gradients must be float32 in exact mode, got {array.dtype}")
+    return array
 
 
 def _zeroed(rows: Tensor, dropped: Tensor) -> Tensor:

@@ -45,14 +45,14 @@ def convolution(call: Call) -> Iterator[contributions.Contribution]:
             yield geometry.by_gram(inputs, gradients)
             return
     if (direct > _ONE_BY_ONE and taps > 1) or not geometry.has_patches:
-        tensors, found = geometry.gradients_one_by_one(inputs, gradients)
+        tensors, squares = geometry.gradients_one_by_one(inputs, gradients)
         yield contributions.KeptOneByOne(
-            parameter=module.weight, tensors=tensors, squares=found, wide=call.wide
+            parameter=module.weight, tensors=tensors, squares=squares, wide=call.wide
         )
         return
-    rows, found = geometry.patch_rows(inputs, gradients)
+    rows, squares = geometry.patch_rows(inputs, gradients)
     yield contributions.KeptPatches(
-        parameter=module.weight, rows=rows, squares=found, wide=call.wide
+        parameter=module.weight, rows=rows, squares=squares, wide=call.wide
     )
 
 
@@ -82,7 +82,7 @@ class _Geometry:
         """Of the sum over the records that are given; no kernel of torch writes to ``out``."""
         del out
         module = self.module
-        found: Tensor = torch.ops.aten.convolution_backward(
+        gradient: Tensor = torch.ops.aten.convolution_backward(
             gradients,
             inputs,
             module.weight,
@@ -95,18 +95,18 @@ class _Geometry:
             module.groups,
             [False, True, False],
         )[1]
-        return found
+        return gradient
 
     def gradients_one_by_one(
         self, inputs: Tensor, gradients: Tensor
     ) -> tuple[list[Tensor], Tensor]:
         """A call of the kernel for each record; norms are taken while a gradient is in a cache."""
-        tensors, found, images = [], [], self.images
+        tensors, squares, images = [], [], self.images
         for start in range(0, len(inputs), images):
             some = slice(start, start + images)
             tensors.append(self.weight_gradient(inputs[some], gradients[some]))
-            found.append(contributions.squares(tensors[-1].reshape(1, -1)))
-        return tensors, torch.cat(found)
+            squares.append(contributions.squares(tensors[-1].reshape(1, -1)))
+        return tensors, torch.cat(squares)
 
     def gradients_by_patches(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         """Every record's gradient, in the order of the weights."""
@@ -122,13 +122,13 @@ class _Geometry:
         records, places, size = len(flat), flat.shape[2], self.module.weight[0].numel()
         rows = inputs.new_empty(records, self.module.out_channels, size)
         step = max(1, _PATCHES // (size * places))
-        buffer, found = inputs.new_empty(min(step, records), *patches.shape[1:]), []
+        buffer, squares = inputs.new_empty(min(step, records), *patches.shape[1:]), []
         for start in range(0, records, step):
             some = slice(start, min(start + step, records))
             copied = buffer[: some.stop - start].copy_(patches[some])
             torch.bmm(flat[some], copied.view(-1, places, size), out=rows[some])
-            found.append(contributions.squares(rows[some].flatten(1)))
-        return rows.flatten(1), torch.cat(found)
+            squares.append(contributions.squares(rows[some].flatten(1)))
+        return rows.flatten(1), torch.cat(squares)
 
     def _places_last(self, maps: Tensor) -> Tensor:
         """(records, channels, places of all images of a record)."""

@@ -100,12 +100,12 @@ class _Again:
         differentiate: Callable[..., dict[str, Tensor]] = torch.func.vmap(
             torch.func.grad(product), in_dims=(None, dim, dim)
         )
-        found = differentiate(values, [row.detach() for row in rows], self.gradients)
-        return [(self.trained[name], found[name]) for name in self.names]
+        by_name = differentiate(values, [row.detach() for row in rows], self.gradients)
+        return [(self.trained[name], by_name[name]) for name in self.names]
 
     def one_by_one(self) -> list[tuple[nn.Parameter, Tensor]]:
         """A backward pass for each record."""
-        found: dict[str, list[Tensor]] = {name: [] for name in self.names}
+        gradients: dict[str, list[Tensor]] = {name: [] for name in self.names}
         rows = [leaf for leaf, mapped in zip(self.leaves, self.mapped, strict=True) if mapped]
         for record in range(self.records):
             with torch.enable_grad():
@@ -118,8 +118,8 @@ class _Again:
                 value, list(self.trained.values()), allow_unused=True, materialize_grads=True
             )
             for name, part in zip(self.names, parts, strict=True):
-                found[name].append(part)
-        return [(self.trained[name], torch.stack(found[name])) for name in self.names]
+                gradients[name].append(part)
+        return [(self.trained[name], torch.stack(gradients[name])) for name in self.names]
 
     def _product(
         self, values: dict[str, Tensor], rows: list[Tensor], gradients: list[Tensor]

@@ -79,8 +79,8 @@ class LoraLinear(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """The layer's output and the adapter's."""
-        found: Tensor = self.base(rows) + self.scale * self.up(self.down(rows))
-        return found
+        output: Tensor = self.base(rows) + self.scale * self.up(self.down(rows))
+        return output
 
 
 def add_lora(model: nn.Module, names: Iterable[str], *, rank: int = 8) -> list[str]:
@@ -158,10 +158,10 @@ class HookedAttention(nn.Module):
         heads = [part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts]
         mask = _mask(attn_mask, key_padding_mask, heads[0])
         drop = self.dropout if self.training else 0.0
-        found = functional.scaled_dot_product_attention(
+        attended = functional.scaled_dot_product_attention(
             heads[0], heads[1], heads[2], attn_mask=mask, dropout_p=drop
         )
-        output = self.out_proj(found.transpose(1, 2).flatten(2))
+        output = self.out_proj(attended.transpose(1, 2).flatten(2))
         return (output if self.batch_first else output.transpose(0, 1)), None
 
 

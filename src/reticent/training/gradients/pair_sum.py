@@ -40,8 +40,8 @@ def jacobians(model: nn.Module, views: Tensor) -> tuple[Floats, Floats]:
     trained = {name: weights[name] for name in names}
 
     def embedded(changing: dict[str, Tensor], view: Tensor) -> Tensor:
-        found: Tensor = torch.func.functional_call(model, weights | changing, (view[None],))
-        return found[0]
+        embedding: Tensor = torch.func.functional_call(model, weights | changing, (view[None],))
+        return embedding[0]
 
     by_name = torch.func.vmap(torch.func.jacrev(embedded), in_dims=(None, 0))(trained, views)
     flat = torch.cat([by_name[name].flatten(2) for name in names], dim=2)

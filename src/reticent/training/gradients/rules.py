@@ -90,13 +90,13 @@ def group_norm(call: Call) -> Iterator[contributions.Contribution]:
     images = call.images
     inputs = call.inputs.flatten(0, 1) if images > 1 else call.inputs
     shape = (len(inputs), module.num_channels, -1)
-    found = norm_kernels.group_norm_gradients(
+    gradients = norm_kernels.group_norm_gradients(
         _numbers(inputs).reshape(shape),
         _numbers(call.gradients).reshape(shape),
         module.num_groups,
         module.eps,
     )
-    for parameter, rows in zip((module.weight, module.bias), found, strict=True):
+    for parameter, rows in zip((module.weight, module.bias), gradients, strict=True):
         if trained(parameter):
             yield call.kept(parameter, folded(torch.from_numpy(rows).to(parameter), images))
 
@@ -104,8 +104,8 @@ def group_norm(call: Call) -> Iterator[contributions.Contribution]:
 def _numbers(tensor: Tensor) -> Array:
     """As the kernels read them."""
     kind = tensor.dtype if tensor.dtype == torch.float64 else torch.float32
-    found: Array = tensor.detach().to("cpu", kind).contiguous().numpy()
-    return found
+    array: Array = tensor.detach().to("cpu", kind).contiguous().numpy()
+    return array
 
 
 def layer_norm(call: Call) -> Iterator[contributions.Contribution]:
@@ -141,10 +141,10 @@ def embedding(call: Call) -> Iterator[contributions.Contribution]:
     def add(places: Tensor, gradients: Tensor, out: Tensor | None) -> Tensor:
         if out is not None:
             return out.zero_().index_add_(0, places.flatten(), gradients.flatten(0, 1))
-        found: Tensor = torch.ops.aten.embedding_dense_backward(
+        table_gradient: Tensor = torch.ops.aten.embedding_dense_backward(
             gradients, places, module.num_embeddings, -1, False
         )
-        return found
+        return table_gradient
 
     def one_by_one(places: Tensor, gradients: Tensor) -> Tensor:
         tables = gradients.new_zeros(len(places), module.num_embeddings, module.embedding_dim)

@@ -86,19 +86,19 @@ class SharedGradientSum(GradientSum):
 
     def _outputs_of(self, rows: tuple[Tensor, ...]) -> Floats:
         with torch.no_grad():
-            found = self.outputs(self.model, *self._filled(rows))
-        return np.array(found[: len(rows[0])].numpy(), dtype=np.float64)
+            outputs = self.outputs(self.model, *self._filled(rows))
+        return np.array(outputs[: len(rows[0])].numpy(), dtype=np.float64)
 
     def _no_outputs(self) -> Floats:
         with torch.no_grad():
-            found = self.outputs(self.model, *(one[:1] for one in self._public))
-        return np.zeros((0, *found.shape[1:]))
+            outputs = self.outputs(self.model, *(one[:1] for one in self._public))
+        return np.zeros((0, *outputs.shape[1:]))
 
     def _kept(self, rows: tuple[Tensor, ...], passes: list[_Pass]) -> Floats:
         with self.clipper.watch(len(rows[0])):
-            found = self.outputs(self.model, *rows)
-        passes.append(_Pass(found, self.clipper.take_calls()))
-        return np.array(found.detach().numpy(), dtype=np.float64)
+            outputs = self.outputs(self.model, *rows)
+        passes.append(_Pass(outputs, self.clipper.take_calls()))
+        return np.array(outputs.detach().numpy(), dtype=np.float64)
 
     def _second_half(self, passes: list[_Pass]) -> Iterator[Sums]:
         while passes:  # each pass is let go as soon as it was used
