@@ -132,7 +132,7 @@ CASES = (
             build=_mnist_network,
             inputs=_images(1, 28, 28),
             batch=batch,
-            at_a_time=256,
+            at_a_time=128,
             exact_at_a_time=256,
         )
         for batch in (256, 1024)

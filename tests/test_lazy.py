@@ -1,6 +1,7 @@
 """Packages whose names load with their first use: every name is there, and nothing else is."""
 
 import importlib
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import reticent
-from reticent.lazy import lazy_exports
+from reticent.lazy import _homes, lazy_exports
 
 ROOT = Path(reticent.__file__).parent
 PACKAGES = sorted(
@@ -31,6 +32,14 @@ def test_every_name_that_is_promised_is_found(name):
         assert getattr(package, promised) is not None
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'telepathy'"):
         package.telepathy  # noqa: B018 - asking is the test
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_no_name_that_loads_later_is_that_of_a_module_beside_it(name):
+    """Whoever imported the module first would get it in the place of the function."""
+    package = importlib.import_module(name)
+    modules = {one.name for one in pkgutil.iter_modules(package.__path__)}
+    assert modules.isdisjoint(_homes(Path(package.__file__)))
 
 
 @pytest.mark.parametrize("name", ["reticent.attacks", "reticent.protect", "reticent.results"])

@@ -149,7 +149,7 @@ def worker(
     """One process of the service, until it is ended; ``watched``: with a detector."""
     import uvicorn
 
-    from reticent.service.application import application
+    from reticent.service.asgi import application
     from reticent.service.detector import Detector
     from reticent.service.door import Door, RateLimit
     from reticent.service.models import ProtectedModel

@@ -13,7 +13,7 @@ from reticent.ledger import Ledger
 from reticent.ledger.clients import Clients
 from reticent.protect.answers import private_answers, set_answer_budget
 from reticent.protect.answers.served import ServedAnswers
-from reticent.service.application import application
+from reticent.service.asgi import application
 from reticent.service.client import Service
 from reticent.service.door import Door, RateLimit
 from reticent.service.models import ProtectedModel

@@ -19,7 +19,7 @@ from reticent.protect.answers import (
 )
 from reticent.protect.answers.served import ServedAnswers
 from reticent.protect.table import HeadSpec, fit_head
-from reticent.service.application import application
+from reticent.service.asgi import application
 from reticent.service.client import Service
 from reticent.service.door import Door, RateLimit
 from reticent.service.models import ProtectedModel, ReleasedModel

@@ -8,7 +8,7 @@ import pytest
 
 from reticent.cli.main import run
 from reticent.guarantee import Guarantee
-from reticent.service.application import application
+from reticent.service.asgi import application
 from reticent.service.door import Door, RateLimit
 from reticent.service.endpoint import EndpointTarget
 from reticent.service.models import Answer, Model

@@ -9,7 +9,7 @@ from reticent.cli.main import run
 from reticent.data import Dataset
 from reticent.protect import ReleaseRequest, Terms, load, release_table, save, use_encoder
 from reticent.protect.released_encoder import encoder_from
-from reticent.service.application import application
+from reticent.service.asgi import application
 from reticent.service.client import Service
 from reticent.service.raw import RawInputs, RawKind
 from reticent.service.serving import ServeSpec

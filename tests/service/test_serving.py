@@ -87,7 +87,7 @@ def spec_of(folder, **changes):
 
 
 def served(spec):
-    from reticent.service.application import application
+    from reticent.service.asgi import application
 
     return running(application(*spec.model()))
 

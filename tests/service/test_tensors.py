@@ -7,7 +7,7 @@ import pytest
 
 from reticent.data import Dataset
 from reticent.protect import ReleaseRequest, release_table
-from reticent.service.application import application
+from reticent.service.asgi import application
 from reticent.service.client import Service
 from reticent.service.door import Door, RateLimit
 from reticent.service.models import ReleasedModel

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reticent.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from reticent.service.application import application
+    from reticent.service.asgi import application
     from reticent.service.models import Model, ProtectedModel, ReleasedModel
     from reticent.service.serving import ServeSpec, serve
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
-    from reticent.service.application import ASGI
+    from reticent.service.asgi import ASGI
 
 DRAIN_SECONDS: Final = 30
 BACKLOG: Final = 2048

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reticent.data import Dataset, Schema
     from reticent.protect.answers import PrivateAnswers
     from reticent.protect.answers.files import PlanFile
-    from reticent.service.application import ASGI
+    from reticent.service.asgi import ASGI
     from reticent.service.raw import RawInputs
     from reticent.training.encoders.base import Encoder
 
@@ -266,7 +266,7 @@ def private_head(file: PlanFile, fit: Path, private: PrivateTable | None) -> Pri
 
 def built(spec: ServeSpec) -> ASGI:
     """The application of this process."""
-    from reticent.service.application import application
+    from reticent.service.asgi import application
 
     model, door = spec.model()
     return application(model, door, spec.detector())
