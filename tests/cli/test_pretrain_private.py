@@ -12,7 +12,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from reticent.cli.main import BAD_INPUT, run
-from reticent.protect import ReleasedEncoder, load
+from reticent.protect import ReleasedEncoder, load, use_encoder
+from reticent.training.encoders.torch_encoder import load_encoder
+from reticent.validation import InputError
 
 ROWS = load_digits().data[:40] / 16
 IMAGES = (load_digits().images[:40] * 15).astype(np.uint8)
@@ -85,6 +87,31 @@ def test_the_paper_is_run_and_its_verdicts_are_printed(
     if privacy == "published":
         assert found["composed_first"]["the paper's accountant"] > 50
         assert ["false" in one for one in found["verdicts"]] == [True, True]
+
+
+def test_what_has_no_proven_claim_is_no_public_encoder(
+    command: Command, images: Path, tmp_path: Path
+) -> None:
+    """A head on its features would be called proven, though the encoder saw the same records."""
+    line = "--method simclr --privacy published --epsilon 50 --delta 1e-5 --batch 8 --epochs 0.4"
+    made = command(f"pretrain --private {images} --embedding images {line} --out {tmp_path}/e")
+    assert made[0] == 0
+    encoder = f"{tmp_path}/e.safetensors"
+    terms = "--classes 0,1 --records 40 --epsilon 2 --delta 1e-5 --relation add-remove"
+    table = f"--private {images} --label label --embedding images --encoder {encoder}"
+    for asked in (
+        f"protect {table} {terms} --learner class-means",
+        f"train {table} {terms} --model mlp --epochs 1",
+    ):
+        code, _, err = command(f"{asked} --out {tmp_path}/head")
+        assert code == BAD_INPUT
+        assert "got one made of private records (ε ≤ 50, δ ≤ 1e-5 (published;" in err, asked
+        assert not (tmp_path / "head.json").exists()
+    opened = load_encoder(encoder)
+    assert opened.encode(IMAGES).shape[0] == 40
+    for one in (opened, opened.in_batches_of(3)):
+        with pytest.raises(InputError, match="got one made of private records"):
+            use_encoder(one, None)
 
 
 @pytest.mark.parametrize(

@@ -197,3 +197,62 @@ def test_no_exact_sum_is_left_where_gradients_are_when_noise_fails() -> None:
     with pytest.raises(KeyboardInterrupt), with_noise_function(fail):
         private.step(*batch)
     assert all(not one.grad.any() for one in model.parameters())
+
+
+class WithNorm(nn.Module):
+    """A linear map behind a normalisation of channels, which frozen is a fixed affine map."""
+
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__()
+        self.norm, self.last = norm, nn.Linear(12, 2)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.last(self.norm(rows.view(-1, 3, 4)).flatten(1))
+        return found
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_frozen_batch_norm_that_is_woken_stops_the_step(exact: bool) -> None:
+    model = WithNorm(nn.BatchNorm1d(3, affine=False).eval())
+    private = training(model, exact=exact)
+    batches = private.batches((ROWS, LABELS))
+    private.step(*next(batches))
+    model.train()
+    with pytest.raises(InputError, match=r"module 'norm' must be in the mode .* eval\(\), got tra"):
+        private.step(*next(batches))
+    model.norm.eval()
+    private.step(*next(batches))
+    assert private.taken == 2
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_running_statistics_are_refused(exact: bool) -> None:
+    model = WithNorm(nn.InstanceNorm1d(3, track_running_stats=True))
+    with pytest.raises(InputError, match=r"buffer 'norm.running_mean' must not change with the"):
+        next(training(model, exact=exact).batches((ROWS, LABELS)))
+    assert not model.norm.running_mean.any(), "they are as they were"
+    calm = training(WithNorm(nn.InstanceNorm1d(3)), exact=exact)
+    calm.step(*next(calm.batches((ROWS, LABELS))))
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", "records", "rate", "steps", "clip", "noise"])
+def test_what_the_noise_was_calibrated_for_stays(name: str) -> None:
+    private = training()
+    with pytest.raises(InputError, match=f"{name} must stay as the noise was calibrated for it"):
+        setattr(private, name, 100)
+
+
+def test_steps_taken_are_not_set_by_hand() -> None:
+    with pytest.raises(AttributeError):
+        training().taken = 0  # type: ignore[misc]
+
+
+def test_a_state_that_was_never_charged_is_charged_when_it_goes_on(tmp_path: Path) -> None:
+    charged: list[Event] = []
+    first = training()
+    first.step(*next(first.batches((ROWS, LABELS))))
+    first.save(tmp_path / "state.safetensors")
+    again = training(charge=charged.append)
+    again.resume(tmp_path / "state.safetensors")
+    again.step(*next(again.batches((ROWS, LABELS))))
+    assert charged == [again.event()]

@@ -217,7 +217,7 @@ def _of_paper(options: PretrainOptions, account: LedgerOptions, epsilon: float) 
         "composed_first": {"the paper's accountant": own, "tight": tight},
         "verdicts": list(spec.verdicts(multiplier)),
     }
-    _save_encoder(tensors, network, data, target)
+    _save_encoder(tensors, network, data, target, claim=str(spec.guarantee()))
     write_atomic(claim_path, (json_text.dumps(claim, indent=2) + "\n").encode())
     if options.json:
         print_json({"encoder": str(target), "claim": str(claim_path), **claim})
@@ -283,7 +283,10 @@ def _paper_spec(
     return spec, network
 
 
-def _save_encoder(tensors: Any, network: NetworkChoice, data: Dataset, target: Path) -> None:
+def _save_encoder(
+    tensors: Any, network: NetworkChoice, data: Dataset, target: Path, *, claim: str
+) -> None:
+    """With its claim, which keeps it from being taken for a public encoder."""
     from reticent.training.contrastive.networks import contrastive_network, image_shape
     from reticent.training.encoders.torch_encoder import TorchEncoder, save_encoder
     from reticent.training.encoders.torch_extra import torch
@@ -292,4 +295,6 @@ def _save_encoder(tensors: Any, network: NetworkChoice, data: Dataset, target: P
     image = image_shape(network.shape, features)
     encoder = contrastive_network(network.architecture, features, image, width=1, seed=0).encoder
     encoder.load_state_dict({name: torch.tensor(one).float() for name, one in tensors.items()})
-    save_encoder(TorchEncoder(encoder, name=f"DPCL {network.architecture}"), target)
+    made = TorchEncoder(encoder, name=f"DPCL {network.architecture}")
+    made.private = claim
+    save_encoder(made, target)

@@ -40,6 +40,10 @@ from reticent.validation import InputError, count, positive, probability
 
 Tensor = torch.Tensor
 FORMAT: Final = "reticent-private-training-1"
+_CALIBRATED: Final = frozenset(
+    ("epsilon", "delta", "relation", "records", "batch", "rate", "steps", "clip", "exact", "noise")
+)
+"""What the noise was found for, and the noise: none of them changes afterwards."""
 _STATED: Final = (
     "the loop publishes nothing of the records but the weights that steps made",
     "the settings were chosen without looking at the private records",
@@ -125,7 +129,7 @@ class PrivateTraining:
                 f"relation must be add-remove for Poisson samples, got {self.relation}: say"
                 " add-remove, or a batch of all records"
             )
-        self.taken = 0
+        self._taken = 0
         self._resumed = False
         self._example, self._charge, self._charged = example, charge, charge is None
         self._gradients: GradientSum | None = None
@@ -137,6 +141,20 @@ class PrivateTraining:
         self._decay = None if average is None else probability("average", average)
         self.averages = {name: one.detach().clone() for name, one in self._trained().items()}
         """The moving average of the weights, where one was asked for."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Once set, what the noise was calibrated for stays."""
+        if name in _CALIBRATED and name in self.__dict__:
+            raise InputError(
+                f"{name} must stay as the noise was calibrated for it, got another: make a new"
+                " PrivateTraining"
+            )
+        super().__setattr__(name, value)
+
+    @property
+    def taken(self) -> int:
+        """The number of steps taken."""
+        return self._taken
 
     @property
     def guarantee(self) -> Guarantee:
@@ -193,7 +211,7 @@ class PrivateTraining:
         noisy = self._noisy_sum(self._gradients, batch)
         self._gradients.set_gradients(noisy, divisor=self.rate * self.records)
         self.optimiser.step()
-        self.taken += 1
+        self._taken += 1
         if self._decay is not None:
             with torch.no_grad():
                 for name, one in self._trained().items():
@@ -225,14 +243,20 @@ class PrivateTraining:
                     tensors[key] = value
                 else:
                     scalars[key] = value
-        document = {"plan": self._plan(), "taken": self.taken, "scalars": scalars}
+        charged = self._charge is not None and self._charged
+        document = {
+            "plan": self._plan(),
+            "taken": self.taken,
+            "charged": charged,
+            "scalars": scalars,
+        }
         write_sealed(Path(path), tensors, document, format=FORMAT, private=True)
 
     def resume(self, path: Path | str) -> None:
-        """Go on from a saved state of the same plan; nothing is charged again.
+        """Go on from a saved state of the same plan; what was charged is not charged again.
 
-        The file must be one that its owner alone may write; that nobody changed it is stated by the
-        guarantee from then on.
+        The file must be one that its owner alone may write; that nobody changed it, or went on from
+        a copy of it besides, is stated by the guarantee from then on.
         """
         document, tensors = read_state(Path(path), format=FORMAT)
         if document.get("plan") != self._plan():
@@ -249,7 +273,8 @@ class PrivateTraining:
             state.setdefault(int(place), {})[name] = scalar
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
-        self.taken, self._charged, self._resumed = int(document["taken"]), True, True
+        self._taken, self._resumed = int(document["taken"]), True
+        self._charged = self._charge is None or document.get("charged") is True
 
     def _plan(self) -> dict[str, Any]:
         return {

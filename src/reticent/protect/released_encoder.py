@@ -140,6 +140,10 @@ def use_encoder(
     """
     release = release_of(encoder)
     if release is None:
+        if getattr(encoder, "private", None) is not None:
+            from reticent.training.encoders.torch_encoder import refuse_private
+
+            refuse_private(encoder)
         if people is not None:
             raise InputError(
                 "encoder_people must be said of a released encoder alone, got a public one or none"

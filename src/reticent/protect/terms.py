@@ -36,7 +36,8 @@ NO_SEARCH: Final = (
 
 RESUMED: Final = (
     "the training was stopped and went on from its state file, which this program had written and"
-    " nobody has changed since"
+    " nobody has changed since; it went on once: who goes on again from a copy makes another"
+    " release, to be charged by itself"
 )
 _USED: Final = (UsedEncoder, UsedStart)
 

@@ -38,6 +38,7 @@ _PRETRAINING = (
     *("mnist", "mnist-standardised", "mnist-fixed-head", "mnist-masked", "mnist-masked-rate"),
     *("mnist-split", "cifar10"),
 )
+_NETWORKS = ("mnist", "mnist-scattering", "cifar10-grey-scattering", "location", "trec")
 _FORMULAS = ("table6", "fig2", "bounds", "splits", "queries")
 _REFUTATIONS = (
     "lu-neuron",
@@ -99,8 +100,8 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
         "plan-uneven": trained_in("plan_uneven", ("all", "digits"), ("all",)),
         "private-networks": trained_in(
             "private_networks",
-            ("mnist", "mnist-scattering", "location", "trec", "digits"),
-            ("mnist", "mnist-scattering", "location", "trec"),
+            (*_NETWORKS, "digits"),
+            _NETWORKS,
         ),
         "encoder-membership": trained_in(
             "encoder_membership", ("mnist5k", "cifar10", "digits"), ("cifar10",)

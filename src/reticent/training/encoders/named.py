@@ -57,9 +57,11 @@ def encoder_of(text: str) -> Encoder:
 
 
 def _from_file(name: str) -> Encoder:
-    from reticent.training.encoders.torch_encoder import load_encoder
+    from reticent.training.encoders.torch_encoder import load_encoder, refuse_private
 
-    return load_encoder(Path(name).expanduser())
+    encoder = load_encoder(Path(name).expanduser())
+    refuse_private(encoder)
+    return encoder
 
 
 def imported(name: str, *, kind: str = "encoder") -> object:

@@ -123,6 +123,9 @@ class TorchEncoder:
     [[1.0, 1.0], [1.0, 1.0]]
     """
 
+    private: str | None = None
+    """What was claimed of it, where it was made of private records: it is no public encoder."""
+
     def __init__(self, module: nn.Module, *, name: str, batch: int = _BATCH) -> None:
         if not isinstance(module, nn.Module):
             raise InputError(f"module must be a torch.nn.Module, got {describe(module)}")
@@ -146,7 +149,9 @@ class TorchEncoder:
 
     def in_batches_of(self, batch: int) -> "TorchEncoder":
         """The same map in batches of another size, whose last bits may be others."""
-        return TorchEncoder(self.module, name=self.name, batch=batch)
+        same = TorchEncoder(self.module, name=self.name, batch=batch)
+        same.private = self.private
+        return same
 
     def weights(self) -> Mapping[str, torch.Tensor]:
         """Every tensor of the module by its name."""
@@ -224,6 +229,8 @@ def prepared(images: Array) -> torch.Tensor:
 FORMAT: Final = "reticent-encoder-1"
 _ENDING: Final = ".safetensors"
 _FIELDS: Final = {"architecture", "config", "name", "preparation"}
+_PRIVATE: Final = "private"
+"""The field of an encoder that was made of private records, with what was claimed of it."""
 
 
 class _Architecture(NamedTuple):
@@ -255,6 +262,8 @@ def save_encoder(encoder: TorchEncoder, path: str | Path) -> Path:
         "name": encoder.name,
         "preparation": PREPARATION,
     }
+    if encoder.private is not None:
+        document[_PRIVATE] = encoder.private
     target = encoder_path(path)
     write_sealed(target, encoder.weights(), document, format=FORMAT)
     return target
@@ -264,7 +273,7 @@ def load_encoder(path: str | Path) -> TorchEncoder:
     """The encoder in PATH.safetensors; a foreign, truncated or changed file is refused."""
     source = encoder_path(path)
     document, tensors = read_sealed(source, format=FORMAT)
-    if set(document) != _FIELDS or document["preparation"] != PREPARATION:
+    if {*document} - {_PRIVATE} != _FIELDS or document["preparation"] != PREPARATION:
         raise InputError(f"{source} must be an encoder of this version, got other fields")
     module = _empty_module(document["architecture"], document["config"], source)
     if any(tensor.dtype != torch.float32 for tensor in tensors.values()):
@@ -275,7 +284,21 @@ def load_encoder(path: str | Path) -> TorchEncoder:
         raise InputError(
             f"{source} must hold the weights of its architecture, got others"
         ) from None
-    return TorchEncoder(module, name=document["name"])
+    encoder = TorchEncoder(module, name=document["name"])
+    if _PRIVATE in document:
+        encoder.private = line(_PRIVATE, document[_PRIVATE])
+    return encoder
+
+
+def refuse_private(encoder: object) -> None:
+    """An encoder that saw private records is used under a proven guarantee of its own, or not."""
+    claim = getattr(encoder, _PRIVATE, None)
+    if claim is not None:
+        raise InputError(
+            f"encoder must be public or a proven release, got one made of private records"
+            f" ({claim}): what is built on it could not be proven; load_encoder opens it to be"
+            " judged"
+        )
 
 
 def encoder_path(path: str | Path) -> Path:

@@ -76,6 +76,8 @@ class GradientSum:
             self.clipper.without_records = like.clipper.without_records
         else:
             self._check(example)
+        self._modules = dict(model.named_modules())
+        self._modes = [one.training for one in self._modules.values()]
         places = torch.arange(self.physical) % len(example[0])
         self._public = tuple(one[places].contiguous() for one in example)
         self._buffer = tuple(one.clone() for one in self._public)
@@ -128,7 +130,20 @@ class GradientSum:
         assert self._in_place is not None
         return self._in_place
 
+    def _refuse_other_modes(self) -> None:
+        """A frozen batch norm that ``model.train()`` woke would mix records: it was not checked."""
+        if self._modes == [one.training for one in self._modules.values()]:
+            return
+        for (name, one), before in zip(self._modules.items(), self._modes, strict=True):
+            if one.training != before:
+                modes = ("eval()", "train()")
+                raise InputError(
+                    f"module {name or 'model'!r} must be in the mode in which it was checked,"
+                    f" {modes[before]}, got {modes[one.training]}: set it again before the step"
+                )
+
     def _fill(self, total: Tensor, batch: tuple[Any, ...]) -> None:
+        self._refuse_other_modes()
         places = self._places if total is self._gradients else self._split(total)
         if self.exact:
             total.zero_()

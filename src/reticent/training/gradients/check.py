@@ -40,12 +40,42 @@ def check_gradients(clipper: Clipper, loss: Loss, batch: tuple[Any, ...]) -> Non
     if records < 3:
         raise InputError(f"example must hold at least 3 records, got {records}")
     with _without_dropout(clipper.model):
+        _refuse_kept_numbers(clipper, loss, batch)
         _refuse_random(clipper, loss, batch)
         _learn_layouts(clipper, loss, batch)
         _compare_twice(clipper, loss, batch)
         with _weights_put_back(clipper.model):
             _randomise(clipper.model, 1)  # a weight of zero hides what it multiplies
             _compare_twice(clipper, loss, batch)
+
+
+def _refuse_kept_numbers(clipper: Clipper, loss: Loss, batch: tuple[Any, ...]) -> None:
+    """Running statistics are sums over records without noise, in a buffer that is saved with all.
+
+    Both batches are of random records; what a module keeps of weights alone is the same for both.
+    """
+    kept = dict(clipper.model.named_buffers())
+    before = {name: one.detach().clone() for name, one in kept.items()}
+    after = []
+    try:
+        for rows in (batch, tuple(one.flip(0)[1:] for one in batch)):
+            _losses(clipper, loss, rows)
+            after.append({name: one.detach().clone() for name, one in kept.items()})
+            _put_back(kept, before)
+    finally:
+        _put_back(kept, before)
+    for name in kept:
+        if not torch.equal(after[0][name], after[1][name]):
+            raise InputError(
+                f"buffer {name!r} must not change with the records, got numbers of theirs without"
+                " noise: set track_running_stats=False, or take another normalisation"
+            )
+
+
+def _put_back(buffers: dict[str, Tensor], values: dict[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, one in buffers.items():
+            one.copy_(values[name])
 
 
 def refuse_dropout(model: nn.Module) -> None:
