@@ -108,7 +108,7 @@ def test_what_has_no_proven_claim_is_no_public_encoder(
         assert "got one made of private records (ε ≤ 50, δ ≤ 1e-5 (published;" in err, asked
         assert not (tmp_path / "head.json").exists()
     opened = load_encoder(encoder)
-    assert opened.encode(IMAGES).shape[0] == 40
+    assert opened.encode(IMAGES[..., None]).shape[0] == 40
     for one in (opened, opened.in_batches_of(3)):
         with pytest.raises(InputError, match="got one made of private records"):
             use_encoder(one, None)

@@ -1,9 +1,11 @@
 """The key of a training's charge: the same for one request, spent before a step, held alone."""
 
+import json
+
 import pytest
 
 from reticent.cli.charge_key import ChargeKey
-from reticent.cli.stopped_training import StoppedTraining
+from reticent.cli.stopped_training import LogLines, StoppedTraining, lines_of_steps
 from reticent.guarantee import GaussianEvent, Relation
 from reticent.ledger import BudgetExhausted
 from reticent.protect import Terms
@@ -77,3 +79,25 @@ def test_a_charge_is_made_with_the_key_and_a_refusal_leaves_nothing(tmp_path):
     with pytest.raises(BudgetExhausted):
         charged(StoppedTraining(out, ledger="book", data_set="digits"), refuse)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_log_outlives_a_stop_and_holds_each_step_once(tmp_path):
+    """Steps after the last saved state are taken again: theirs is the line of what was released."""
+    path = tmp_path / ".log.part"
+    for step, norm in ((1, 0.5), (2, 0.25), (3, 0.125)):
+        LogLines(path)({"step": step, "norm": norm})
+    assert path.stat().st_mode & 0o077 == 0
+    with path.open("a") as file:
+        file.write('{"step": 4, "no')
+    assert lines_of_steps(path).splitlines()[-1] == '{"step": 3, "norm": 0.125}'
+    path.write_text(path.read_text().rpartition("\n")[0] + "\n")
+    for step, norm in ((3, 9.0), (4, 8.0)):
+        LogLines(path)({"step": step, "norm": norm})
+    found = [json.loads(line) for line in lines_of_steps(path).splitlines()]
+    assert [(one["step"], one["norm"]) for one in found] == [
+        (1, 0.5),
+        (2, 0.25),
+        (3, 9.0),
+        (4, 8.0),
+    ]
+    assert lines_of_steps(tmp_path / "none") == ""

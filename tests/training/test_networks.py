@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from torch import nn
 
-from reticent.training.networks import network
+from reticent.training.networks import network, trained_shapes
 from reticent.validation import InputError
 
 
@@ -36,3 +37,33 @@ def test_wavelet_maps_have_one_shape_in_a_row_of_features():
 def test_what_is_no_wavelet_map_is_refused(shape):
     with pytest.raises(InputError, match="81 or 243 maps"):
         network("scattering-conv", shape, 4, seed=0)
+
+
+def too_many(shape, classes):
+    return nn.Linear(shape[0], classes + 1)
+
+
+def of_other_rows(shape, classes):
+    return nn.Linear(shape[0] + 1, classes)
+
+
+class Answers(nn.Linear):
+    def forward(self, rows):
+        return {"logits": super().forward(rows)}
+
+
+def named_answers(shape, classes):
+    return Answers(shape[0], classes)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("too_many", r"must give 3 scores for each record of shape \(4,\), got \(2, 4\) for two"),
+        ("of_other_rows", r"must give 3 scores .*, got RuntimeError: mat1 and mat2"),
+        ("named_answers", r"must give 3 scores .*, got dict for two"),
+    ],
+)
+def test_a_network_of_other_outputs_is_refused_before_it_is_planned(name, message):
+    with pytest.raises(InputError, match=message):
+        trained_shapes(f"{__name__}:{name}", (4,), 3, "")

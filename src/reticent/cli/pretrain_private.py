@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +10,7 @@ from reticent.cli import option_groups, private_table, release_output
 from reticent.cli.options import delta_of, relation_of, signer_of
 from reticent.cli.output import print_json, print_line
 from reticent.cli.progress import progress_line
-from reticent.cli.stopped_training import StoppedTraining
+from reticent.cli.stopped_training import LogLines, StoppedTraining, lines_of_steps
 from reticent.files import write_atomic
 from reticent.validation import InputError
 
@@ -104,6 +103,8 @@ def _proven(options: PretrainOptions, account: LedgerOptions, epsilon: float) ->
     if charged is not None and not is_charged:
         charge = training.charge_once(charged, terms, f"{options.method}, an encoder")
     log = options.out.with_name(f"{options.out.name}.log.jsonl")
+    if not is_charged:
+        log.with_name(f".{log.name}.part").unlink(missing_ok=True)  # of a training given up
     released = _trained(data, request, training, charge, log)
     release_output.write_release(
         released, options.out, signer, json=options.json, charged=account.is_named
@@ -116,17 +117,14 @@ def _trained(
 ) -> Release:
     from reticent.protect import release_encoder
 
-    lines: list[str] = []
-
-    def note(answers: Mapping[str, float]) -> None:
-        lines.append(json_text.dumps(answers, allow_nan=False) + "\n")
-
+    kept = log.with_name(f".{log.name}.part")
     with progress_line("training") as progress:
         released = training.follow(
-            lambda: release_encoder(data, request, charge=charge), progress, note
+            lambda: release_encoder(data, request, charge=charge), progress, LogLines(kept)
         )
-    if lines:
-        write_atomic(log, "".join(lines).encode())
+    if lines := lines_of_steps(kept):
+        write_atomic(log, lines.encode())
+    kept.unlink(missing_ok=True)
     return released
 
 

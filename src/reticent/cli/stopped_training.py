@@ -8,6 +8,8 @@ emptied before the first step, and before a release is written.
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -94,3 +96,27 @@ class StoppedTraining:
                 "--ledger and --data-set must be those that the stopped training was charged to,"
                 " got others"
             )
+
+
+class LogLines:
+    """Appends a line for each step to a private file, which outlives a stop."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __call__(self, answers: Mapping[str, float]) -> None:
+        """Noisy answers of a step, as one JSON line."""
+        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(handle, "a", encoding="utf-8") as file:
+            file.write(json.dumps(answers, allow_nan=False) + "\n")
+
+
+def lines_of_steps(path: Path) -> str:
+    """One line a step: of a step that was taken again after a stop the last, as released."""
+    if not path.is_file():
+        return ""
+    lines: dict[int, str] = {}
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):  # else it was cut off, and its step taken again
+            lines[json.loads(line)["step"]] = line
+    return "".join(lines[step] for step in sorted(lines))

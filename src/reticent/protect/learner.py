@@ -201,7 +201,7 @@ class Learner(ClassifierMixin, ReleasingEstimator):  # type: ignore[misc]
     def prepared(self, X: ArrayLike, y: ArrayLike) -> Prepared:
         """The recipe, the terms, the rows, and the place of each row's label among the classes."""
         names = np.asarray(self.classes)
-        if len(names) < 2 or len(set(names.tolist())) < len(names):
+        if names.ndim != 1 or len(names) < 2 or len(set(names.tolist())) < len(names):
             raise InputError("classes must be at least two different ones, got others")
         rows, targets = classified_records(self, self._encoded(X), y, declared=True)
         return self._prepared(rows, indices_of(targets, names), classes=names)

@@ -277,11 +277,30 @@ def _minilm_source() -> "TextSource":
 
 
 def _shapes(name: str, shape: tuple[int, ...], classes: int) -> dict[str, tuple[int, ...]]:
+    model = network(name, shape, classes, seed=0)
+    if name not in NETWORKS and not _is_folder(name):
+        _refuse_other_outputs(name, model, shape, classes)
     return {
         parameter: tuple(one.shape)
-        for parameter, one in network(name, shape, classes, seed=0).named_parameters()
+        for parameter, one in model.named_parameters()
         if one.requires_grad
     }
+
+
+def _refuse_other_outputs(
+    name: str, model: nn.Module, shape: tuple[int, ...], classes: int
+) -> None:
+    """Before anything is charged: what it says of two records of zeros."""
+    wanted = f"{name} must give {classes} scores for each record of shape {shape}"
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            scores = model(torch.zeros(2, *shape))
+    except (RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise InputError(f"{wanted}, got {type(error).__name__}: {error}") from None
+    if not isinstance(scores, torch.Tensor) or tuple(scores.shape) != (2, classes):
+        is_tensor = isinstance(scores, torch.Tensor)
+        given = tuple(scores.shape) if is_tensor else type(scores).__name__
+        raise InputError(f"{wanted}, got {given} for two")
 
 
 @lru_cache(maxsize=16)

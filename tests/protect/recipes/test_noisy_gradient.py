@@ -178,6 +178,7 @@ class TestEveryDataSet:
         ({"delta": 0.0}, "delta must be > 0"),
         ({"records": 0}, "records must be >= 1"),
         ({"classes": [0]}, "classes must be at least two"),
+        ({"classes": None}, "classes must be at least two"),
         ({"relation": "as declared with the sensitivity"}, "relation must be"),
         ({"mechanism": "uniform"}, "mechanism must be one of"),
         ({"classes": [0, 1]}, "label of row 2 must be one of the classes"),
