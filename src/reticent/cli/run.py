@@ -55,7 +55,6 @@ RecordsFromData = Annotated[
         " at most.",
     ),
 ]
-Delta = Annotated[float, typer.Option(help="The δ of the release.")]
 Out = Annotated[Path, typer.Option(help="A folder for the page, results.json and the release.")]
 Grid = Annotated[
     str | None,
@@ -83,9 +82,10 @@ def run(
     private: private_table.Private,
     test: Test,
     epsilon: shared.Epsilon,
-    delta: Delta,
     table: table_form.LabelTableOptions,
     account: LedgerOptions,
+    delta: shared.Delta = None,
+    pure: shared.Pure = False,
     relation: shared.RelationName = None,
     bound: private_table.Bound = None,
     records: private_table.Records = None,
@@ -145,7 +145,7 @@ def run(
         bound = form.bound_or(bound)
         spec = RunSpec(
             epsilon=epsilon,
-            delta=delta,
+            delta=shared.delta_of(delta, pure),
             relation=neighbours,
             records=counted(data, each) if records is None else records,
             bound=longest_row(roles.private) if bound is None else bound,

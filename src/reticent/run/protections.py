@@ -15,14 +15,15 @@ from reticent.arrays import Array, Flags
 from reticent.attacks import Records
 from reticent.audit.attack_plan import AttackPlan
 from reticent.audit.attack_run import adversary, attacked
+from reticent.audit.blind_check import blind_check
 from reticent.data import Dataset
 from reticent.guarantee import Relation, grade
-from reticent.mechanisms.registry import DEFAULT_NOISE
 from reticent.protect import Release, ReleaseRequest, Terms, registry, release_table
 from reticent.protect.recipes.pate import public_text
 from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
 from reticent.results import Attack, ByClass, Unprotected, conversions, recalls
 from reticent.results.protections import Protection, Protections
+from reticent.run.releases import noise_for
 from reticent.validation import InputError, count
 
 PLACES: Final = {
@@ -136,13 +137,6 @@ def _notes(spec: ProtectionsSpec) -> tuple[str, ...]:
     )
 
 
-def _asked_noise(name: str, *, pure: bool) -> str:
-    """Laplace noise at δ = 0, unless the recipe's theorem is about pure noise of its own."""
-    own = registry.RECIPES[name].noises
-    is_pure_alone = bool(own) and DEFAULT_NOISE not in own
-    return "laplace" if pure and not is_pure_alone else DEFAULT_NOISE
-
-
 def _with_losses(row: Protection, before: ByClass | None) -> Protection:
     if row.by_class is None or before is None:
         return row
@@ -209,8 +203,17 @@ class Bench:
             unprotected_by_class=free.by_class,
             rows=tuple(_with_losses(row, free.by_class) for row in rows),
             skipped=skipped,
-            notes=_notes(spec),
+            notes=(*_notes(spec), *self._blindly()),
         )
+
+    def _blindly(self) -> tuple[str, ...]:
+        """Whether the private records and the test records are of one kind, without any model."""
+        both = self.members.joined(self.others)
+        inside = np.arange(len(both)) < len(self.members)
+        blind = blind_check(both, inside, seed=self.spec.seed)
+        if blind is None:
+            return ()
+        return (f"not a fair test: {blind}" if blind.differs else str(blind),)
 
     def unprotected(self) -> Unprotected:
         """A head without noise on the same rows."""
@@ -241,7 +244,7 @@ class Bench:
             request = ReleaseRequest(
                 terms=self.spec.terms(pure=pure, relation=relation),
                 records=self.spec.records,
-                mechanism=_asked_noise(name, pure=pure),
+                mechanism=noise_for(name, pure=pure),
                 options=self._options(),
             ).by(name)
             try:

@@ -15,7 +15,7 @@ from reticent.arrays import Array, Flags
 from reticent.attacks.context import ProgressCallback
 from reticent.audit import UtilityLoss, utility_loss
 from reticent.guarantee import Event, Grade, Guarantee
-from reticent.mechanisms.registry import MECHANISMS
+from reticent.mechanisms.registry import DEFAULT_NOISE, MECHANISMS
 from reticent.protect import RECIPES, Release, ReleaseRequest, Terms, release_table, release_weights
 from reticent.protect.estimated import release_estimated
 from reticent.protect.plan import Advice, Situation, plan
@@ -24,14 +24,12 @@ from reticent.randomness import seeded
 from reticent.results import ByClass, Interval, conversions
 from reticent.results.recalls import by_class_of
 from reticent.run import heads, kept_fits
-from reticent.run.spec import RunData, RunSpec
+from reticent.run.spec import PURE, RunData, RunSpec
 
 Draw = Callable[..., Release]
 """Makes one release; what is handed over is made with ``charge``."""
 RunCharge = Callable[[Terms, str, Event], object]
 """Charges a ledger, by what is promised, a public line and the event."""
-PURE = ("laplace", "logistic", "l2-laplace")
-"""Shown at δ = 0, where they are at home."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,7 +107,7 @@ def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None)
     learner, mechanism = advice.learner, advice.mechanism
     if spec.learner not in (None, learner):
         assert spec.learner is not None
-        learner, mechanism = spec.learner, "gaussian" if spec.delta > 0 else "laplace"
+        learner, mechanism = spec.learner, noise_for(spec.learner, pure=spec.delta == 0)
     request = _request(spec, learner, mechanism, asked)
     grade = best_grade(spec, learner, mechanism)
     if learner == WEIGHTS:
@@ -125,6 +123,13 @@ def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None)
         draw=partial(release_table, data.private, request),
         request=request,
     )
+
+
+def noise_for(learner: str, *, pure: bool) -> str:
+    """Laplace noise at δ = 0, unless the recipe's theorem is about pure noise of its own."""
+    own = RECIPES.named(learner).noises
+    is_pure_alone = bool(own) and DEFAULT_NOISE not in own
+    return "laplace" if pure and not is_pure_alone else DEFAULT_NOISE
 
 
 def kinds(data: RunData, spec: RunSpec, estimates: heads.Sensitivities) -> Iterator[Kind]:

@@ -17,6 +17,8 @@ from reticent.validation import InputError, count, open_probability, positive, p
 
 GRID = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Times the ε that is asked for."""
+PURE = ("laplace", "logistic", "l2-laplace")
+"""Mechanisms for weights that need no δ."""
 _BLOCK = 4096
 
 
@@ -26,7 +28,7 @@ class RunSpec:
 
     Args:
         epsilon: The ε of the release that is handed over.
-        delta: Its δ; mechanisms without δ are shown at δ = 0.
+        delta: Its δ, or 0 for pure noise alone; mechanisms without δ are always shown at δ = 0.
         relation: "add-remove" or "replace-one".
         records: The public normaliser N.
         bound: The public bound on a row's norm.
@@ -85,8 +87,11 @@ class RunSpec:
     def __post_init__(self) -> None:
         """Numbers in range; the grid holds the ε that is asked for."""
         positive("epsilon", self.epsilon)
-        if not 0 < probability("delta", self.delta) < 1:
-            raise InputError(f"delta must be in (0, 1) for a run, got {self.delta}")
+        if not probability("delta", self.delta) < 1:
+            raise InputError(f"delta must be in [0, 1) for a run, got {self.delta}")
+        if self.delta == 0:
+            pure = tuple(one for one in self.mechanisms if one in PURE)
+            object.__setattr__(self, "mechanisms", pure or PURE[:2])
         object.__setattr__(self, "relation", grade.as_relation(self.relation))
         for name in ("records", "pairs", "sampled"):
             count(name, getattr(self, name))

@@ -23,7 +23,7 @@ from reticent.results import Attack, conversions, task_results
 from reticent.run.bounded import Bounded, bounded
 from reticent.run.job import HANDED_OVER, KEPT, capped_run, save_kept
 from reticent.run.provenance import made_of
-from reticent.run.releases import RunCharge, best_grade, named
+from reticent.run.releases import RunCharge, best_grade, named, noise_for
 from reticent.run.spec import RunData, RunSpec
 from reticent.run.tasks import auditing, conclusion, measures, models
 from reticent.validation import InputError
@@ -44,7 +44,8 @@ class TaskSpec:
 
     labels: tuple[str, ...]
     learner: str | None = None
-    mechanism: str = "gaussian"
+    mechanism: str | None = None
+    """Gaussian noise unless said, at δ = 0 Laplace."""
     target: tuple[float, float] | None = None
     unit: str = ""
 
@@ -152,7 +153,7 @@ class TaskJob:
             terms=spec.terms(epsilon=epsilon),
             records=spec.records,
             recipe=learner,
-            mechanism=self.task_spec.mechanism,
+            mechanism=self.task_spec.mechanism or noise_for(learner, pure=spec.delta == 0),
             options=options,
         )
 
