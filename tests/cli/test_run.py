@@ -187,6 +187,24 @@ def test_a_column_of_lists_and_the_document_as_json(folder, tmp_path, capsys):
     assert f"unit: {document['facts']['unit']}" in (out / "report.html").read_text("utf-8")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_transcripts")
+def test_a_pure_run_hands_over_and_shows_releases_at_delta_zero(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = asking(folder, out, *RELATION, *PUBLIC_NUMBERS, "--json")
+    at = words.index("--delta")
+    assert run([*words[:at], "--pure", *words[at + 2 :]]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {one["claim"]["delta"] for one in document["releases"]} == {0.0}
+    kinds = {one["mechanism"] for one in document["releases"]}
+    assert {"laplace", "logistic"} <= kinds and "gaussian" not in kinds
+    checked = verify(out / "released")
+    assert checked.holds
+    assert checked.guarantee.delta == 0
+    assert checked.guarantee.grade == "proven"
+    assert "δ = 0" in (out / "report.html").read_text("utf-8")
+
+
 def test_the_relation_has_no_default(refused, folder, tmp_path):
     line = refused(asking(folder, tmp_path / "out"))
     assert line == "reticent: --relation must be add-remove or replace-one, got nothing"
@@ -217,7 +235,8 @@ def test_a_folder_that_cannot_be_written_ends_it_before_any_work(
     ("more", "words"),
     [
         (("--epsilon", "nan"), "epsilon must be > 0"),
-        (("--delta", "0"), "delta must be in (0, 1) for a run"),
+        (("--delta", "1"), "delta must be in [0, 1) for a run"),
+        (("--pure",), "delta must be said once, got --delta 1e-05 and --pure"),
         (("--bound", "-1"), "bound must be > 0"),
         (("--records", "0"), "records must be >= 1"),
         (("--classes", "rest,three"), "must have labels of the 2 declared classes"),

@@ -15,7 +15,7 @@ import numpy as np
 from reticent.arrays import Integers
 from reticent.data import Dataset
 from reticent.randomness import seeded
-from reticent.run.spec import GRID, RunData, RunSpec
+from reticent.run.spec import GRID, RunData, RunSpec, usual_mechanisms
 
 MEASURED: Final = 2**26
 """Records × features × classes that attacks score, and that audits and cross-validation work on:
@@ -27,7 +27,7 @@ REPEATED: Final = 2**28
 are solved without records of many pairs."""
 EXACT: Final = 2**38
 """Records × the same size, for heads that are solved without each record: minutes."""
-DRAWS, SHADOWS, MECHANISM = 2, 16, "gaussian"
+DRAWS, SHADOWS = 2, 16
 """Of a run beyond ``REPEATED``."""
 _FEWEST_CLASSES: Final = 10
 """Few classes count as ten: there the rows themselves are the size."""
@@ -129,15 +129,16 @@ def _fewer(spec: RunSpec) -> tuple[RunSpec, tuple[str, ...]]:
         changed["shadows"] = SHADOWS
     if spec.epsilons == tuple(sorted(times * spec.epsilon for times in GRID)):
         changed["epsilons"] = (spec.epsilon,)
-    if spec.mechanisms == usual["mechanisms"]:
-        changed["mechanisms"] = (MECHANISM,)
+    mechanism = "gaussian" if spec.delta > 0 else "logistic"
+    if spec.mechanisms == usual_mechanisms(spec.delta):
+        changed["mechanisms"] = (mechanism,)
     if not changed:
         return spec, ()
     words = {
         "draws": f"{DRAWS} draws of each release",
         "shadows": f"{SHADOWS} shadow models",
         "epsilons": f"ε = {spec.epsilon:g} alone",
-        "mechanisms": f"{MECHANISM} noise alone",
+        "mechanisms": f"{mechanism} noise alone",
     }
     reduced = ", ".join(words[name] for name in changed)
     return replace(spec, **changed), (f"Fewer repetitions: {reduced}.",)  # type: ignore[arg-type]

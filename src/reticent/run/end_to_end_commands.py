@@ -133,7 +133,7 @@ def _whole_job(settings: Settings) -> Release:
             roles,
             RunSpec(
                 epsilon=settings.epsilon,
-                delta=1e-5,
+                delta=settings.delta,
                 relation=settings.relation,
                 records=settings.records,
                 bound=settings.bound,
@@ -177,8 +177,8 @@ def _run_command(settings: Settings) -> Release:
         with partial_folder("reticent-") as folder:
             test = public_test_file(settings.shape, Path(folder))
             out = Path(folder) / "out"
-            spoken = ["run", *calls.table_words(settings, path), "--delta", "1e-5"]
-            spoken += ["--test", str(test)]
+            spoken = ["run", *calls.table_words(settings, path), "--test", str(test)]
+            spoken += ["--delta", str(settings.delta)] if settings.delta else ["--pure"]
             spoken += ["--bound", str(settings.bound), "--norms", settings.norms, "--jobs", "1"]
             spoken += ["--draws", "2", "--shadows", "10", "--epsilons", str(settings.epsilon)]
             calls.command([*spoken, "--out", str(out)])

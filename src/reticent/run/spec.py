@@ -17,6 +17,7 @@ from reticent.validation import InputError, count, open_probability, positive, p
 
 GRID = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Times the ε that is asked for."""
+MECHANISMS_SHOWN = ("laplace", "gaussian", "logistic")
 PURE = ("laplace", "logistic", "l2-laplace")
 """Mechanisms for weights that need no δ."""
 _BLOCK = 4096
@@ -63,7 +64,8 @@ class RunSpec:
     inferred_from_data: tuple[str, ...] = ()
     norms: Norms = "clip"
     epsilons: tuple[float, ...] = ()
-    mechanisms: tuple[str, ...] = ("laplace", "gaussian", "logistic")
+    mechanisms: tuple[str, ...] = MECHANISMS_SHOWN
+    """Noise of the weights in the figures; at δ = 0 without Gaussian, and none that needs δ."""
     learner: str | None = None
     """Of the release that is handed over; by default what ``plan`` says of the public numbers."""
     prototypes: bool = False
@@ -89,9 +91,9 @@ class RunSpec:
         positive("epsilon", self.epsilon)
         if not probability("delta", self.delta) < 1:
             raise InputError(f"delta must be in [0, 1) for a run, got {self.delta}")
-        if self.delta == 0:
-            pure = tuple(one for one in self.mechanisms if one in PURE)
-            object.__setattr__(self, "mechanisms", pure or PURE[:2])
+        if self.mechanisms == MECHANISMS_SHOWN:
+            object.__setattr__(self, "mechanisms", usual_mechanisms(self.delta))
+        _refuse_without_delta(self.mechanisms, self.delta)
         object.__setattr__(self, "relation", grade.as_relation(self.relation))
         for name in ("records", "pairs", "sampled"):
             count(name, getattr(self, name))
@@ -208,6 +210,17 @@ class RunData:
         """Features and the names of the classes."""
         data = getattr(self, role)
         return data.features.astype(np.float64), np.asarray(data.classes)[data.labels]
+
+
+def usual_mechanisms(delta: float) -> tuple[str, ...]:
+    """The noise of the figures where none is said: what needs δ stands there where δ > 0."""
+    return tuple(one for one in MECHANISMS_SHOWN if delta > 0 or one in PURE)
+
+
+def _refuse_without_delta(mechanisms: tuple[str, ...], delta: float) -> None:
+    needing = () if delta > 0 else [one for one in mechanisms if one not in PURE]
+    if needing:
+        raise InputError(f"mechanisms must be of {', '.join(PURE)} at delta 0, got {needing[0]}")
 
 
 def longest_row(data: Dataset) -> float:
