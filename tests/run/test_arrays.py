@@ -175,7 +175,7 @@ def test_classes_that_no_record_has(asked):
         ({"records": 1.5}, "records must be a whole number"),
         ({"public": X[600:900, :60]}, "public must have the 64 features"),
         ({"epsilon": float("nan")}, "epsilon must be > 0"),
-        ({"delta": 0.0}, "delta must be in (0, 1) for a run"),
+        ({"delta": 1.0}, "delta must be in [0, 1)"),
         ({"relation": "neighbours"}, "relation"),
         ({"draws": 1}, "draws must be >= 2"),
         ({"shadows": 9}, "shadows must be >= 10"),

@@ -297,7 +297,7 @@ def _solve(masses: Floats, losses: Floats, step: float, delta: float) -> float:
 def _damped_sums(terms: Floats, shrink: float) -> Floats:
     """y_i = terms_i + shrink·y_{i−1}, in this order: a triangular system of two bands, by blocks.
 
-    ``scipy.signal.lfilter`` gives the same bits, but takes a second to import.
+    ``scipy.signal.lfilter`` gives the same sums, but takes a second to import.
     """
     band = np.empty((2, min(len(terms), _BLOCK)), order="F")
     band[0], band[1] = 1.0, -shrink

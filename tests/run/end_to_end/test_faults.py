@@ -264,7 +264,7 @@ def half_of_the_encoder(release, honest=released_encoder.composed_guarantee):
 
 @pytest.mark.slow
 def test_an_encoder_by_its_command_that_is_not_composed(monkeypatch):
-    monkeypatch.setattr(head_starts, "composed_guarantee", half_of_the_encoder)
+    monkeypatch.setattr(head_starts.protect, "composed_guarantee", half_of_the_encoder)
     assert_found(monkeypatch, ["protect on a released encoder (command)"], says="of the claimed ε")
 
 
