@@ -43,11 +43,13 @@ def _protect(learner: str) -> Callable[[Settings], Release]:
                 "bound": settings.bound,
                 "penalty": settings.penalty,
                 "norms": settings.norms,
+                "longest-step": settings.ends.get("longest_step"),
             }
             for name, value in option_values.items():
-                spoken += [f"--{name}", str(value)] if name in taken else []
+                is_said = name.replace("-", "_") in taken and value is not None
+                spoken += [f"--{name}", str(value)] if is_said else []
             if settings.centred and "mean_bound" in taken:
-                spoken += ["--centre", "mean"]
+                spoken += ["--centre", "mean", "--mean-bound", str(settings.mean_bound)]
             return calls.protect_command(spoken)
 
         return release

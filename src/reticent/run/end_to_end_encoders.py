@@ -68,7 +68,8 @@ def _pretrain_words(method: str, settings: Settings, path: Path, more: dict[str,
         "--relation": settings.relation,
         "--records": settings.records,
     }
-    options |= {f"--{name}": value for name, value in (settings.options(method) | more).items()}
+    numbers = settings.options(method) | more
+    options |= {f"--{name.replace('_', '-')}": value for name, value in numbers.items()}
     options |= {"--person": PERSON} if settings.shape.persons else {}
     options |= {"--embedding": settings.shape.features[0]} if settings.shape.embedded else {}
     return ["pretrain", *calls.as_words(options)]

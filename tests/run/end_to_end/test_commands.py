@@ -68,7 +68,7 @@ OWN = {
     },
     "protect": {
         "chooses a learner by public numbers, each of which is audited": "--prototypes",
-        "public numbers of one recipe": "--mean-bound --longest-step --public-map --seed --public",
+        "public numbers of one recipe": "--public-map --seed --public",
     },
     "train": {
         "as protect has it, on the same road to a release": "--schema --encoder --encoder-people",
@@ -81,8 +81,8 @@ OWN = {
         "of public images, without a claim": "--data --width --restart --limit",
         "negatives that are public": "--public",
         "a public encoder by its name, as protect has it": "--encoder",
-        "public numbers of the recipe": "--architecture --augmentation --temperature --clip"
-        " --learning-rate --projection --repulsion --coupling-share --root --views --seed",
+        "public numbers of the recipe": "--architecture --augmentation --temperature --projection"
+        " --repulsion --coupling-share --root --views --seed",
         "makes the claim declared": "--fast",
         "goes on from a state of noisy answers alone": "--resume",
     },

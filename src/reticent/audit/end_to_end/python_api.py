@@ -142,7 +142,9 @@ def _mean(settings: Settings) -> Release:
 
 
 def _learner(settings: Settings, kind: type[Learner]) -> Learner:
-    options = settings.options(kind.recipe.name)
+    taken = kind._get_param_names()
+    numbers = settings.options(kind.recipe.name)
+    options = {name: value for name, value in numbers.items() if name in taken}
     budget = settings.covered_by(kind.recipe.name).budget
     return kind(classes=settings.shape.classes, records=settings.records, **budget, **options)
 

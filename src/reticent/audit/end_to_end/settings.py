@@ -1,7 +1,8 @@
 """The public numbers of one pair of files: the ends of every option, and what is between."""
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from numpy.random import Generator
@@ -14,6 +15,20 @@ from reticent.protect import RECIPES, ReleaseRequest, Terms
 from reticent.training.features import Norms, shrink
 
 TARGET_BOUND: Final = 2.0
+_ENDS: Final[dict[str, tuple[Any, ...]]] = {
+    "longest_step": (1e-3, 2.0, 1e3),
+    "clip": (1e-3, 1.0, 1e3),
+    "learning_rate": (1e-3, 1.0),
+    "epochs": (1.0, 3.0),
+    "components": (1, 2, 3),
+    "clusters": (1, 3, 9),
+    "rounds": (0, 1, 2),
+    "teachers": (1, 3, 50),
+    "seed": (0, 7),
+}
+"""Small, usual and large values of what recipes take beside the fields of ``Settings``."""
+_MEAN_BOUNDS: Final = (1e-3, 1.0, 1e3)
+"""Of a noisy mean, times the bound on a row."""
 _MOST: Final = 8
 """Records that a neighbour may have more."""
 _NOISES: Final = (
@@ -48,6 +63,10 @@ class Settings:
     """Of arrays in memory, by turns."""
     heaviest: float
     """The weight of the first class; that of the last is its inverse."""
+    mean_bound: float = 1.0
+    """Of a noisy mean."""
+    ends: Mapping[str, Any] = field(default_factory=dict)
+    """Values of further options, by their names."""
     schema: Schema | None = None
     """Of raw tables."""
 
@@ -101,12 +120,9 @@ class Settings:
             "penalty": self.penalty,
             "intercept": self.intercept,
             "norms": self.norms,
-            "mean_bound": self.bound if self.centred else None,
+            "mean_bound": self.mean_bound if self.centred else None,
             "batch": self._batch,
-            "epochs": 3.0,
-            "components": 2,
-            "clusters": 3,
-            "rounds": 2,
+            **self.ends,
         }
         taken = RECIPES[recipe].options
         return {
@@ -136,10 +152,11 @@ def random_settings(
     rng: Generator, shape: adversarial.Shape, relation: Relation, size: int
 ) -> Settings:
     """Settings for a table of ``size`` rows: at most 2N of them may be there, N the normaliser."""
+    (further,) = rng.spawn(1)
     mechanism, delta = _NOISES[int(rng.integers(len(_NOISES)))]
     fewest = math.ceil((size + _MOST) / 2)
     norms: Norms = "clip" if rng.random() < 0.7 else "scale"
-    return Settings(
+    settings = Settings(
         shape=shape,
         relation=relation,
         epsilon=float(rng.choice([0.05, 1.0, 8.0])),
@@ -159,6 +176,11 @@ def random_settings(
         ),
         layouts=tuple(str(one) for one in rng.permutation(["C", "F", "strided", "lists"])),
         heaviest=float(rng.choice([1.0, 31.0, 1000.0])),
+    )
+    return replace(
+        settings,
+        mean_bound=settings.bound * float(further.choice(_MEAN_BOUNDS)),
+        ends={name: values[int(further.integers(len(values)))] for name, values in _ENDS.items()},
     )
 
 
