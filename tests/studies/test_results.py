@@ -89,7 +89,6 @@ SPECS = {
     "private-networks-mnist": (private_networks.SPECS["mnist"],),
     "private-networks-mnist-scattering": (private_networks.SPECS["mnist-scattering"],),
     "private-networks-location": (private_networks.SPECS["location"],),
-    "private-networks-trec": (private_networks.SPECS["trec"],),
     "demonstration": (demonstration.SPECS["mnist-test"],),
     "end-to-end": (end_to_end.SPECS["built"],),
     "schema-adult": (raw_tables.SPECS["adult"],),
