@@ -82,7 +82,7 @@ OWN = {
         "negatives that are public": "--public",
         "a public encoder by its name, as protect has it": "--encoder",
         "public numbers of the recipe": "--architecture --augmentation --temperature --projection"
-        " --repulsion --coupling-share --root --views --seed",
+        " --repulsion --coupling-share --root --views",
         "makes the claim declared": "--fast",
         "goes on from a state of noisy answers alone": "--resume",
     },
