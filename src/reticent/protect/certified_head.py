@@ -14,13 +14,13 @@ from reticent.validation import InputError, describe
 
 
 def head_of(model: object) -> tuple[Any, tuple[str, ...]]:
-    """The head at the end of a pipeline, and what its steps oblige the user to state."""
+    """The head at the end of a pipeline, and the names of the public steps before it."""
     if not isinstance(model, Pipeline):
         return model, ()
     before = public_step.steps_before(model)
     if before.problem is not None:
         raise InputError(before.problem)
-    return model.steps[-1][1], before.stated
+    return model.steps[-1][1], before.steps
 
 
 def refuse_unproven(head: object, terms: Terms) -> None:
@@ -54,14 +54,14 @@ def refuse_other_head(head: object) -> None:
 
 
 def certified_fit(head: LinearHead, steps: tuple[str, ...]) -> tuple[CertifiedFit, tuple[str, ...]]:
-    """What the fit certified, and what it obliges the user to state beside the ``steps``.
+    """What the fit certified, and the public steps before it, these ``steps`` among them.
 
     A head that was taken out of the pipeline or search that fitted it is refused like these.
     """
     fit = LinearHead.certified(head)  # not what an attribute of that name says
     if fit.around.problem is not None:
         raise InputError(fit.around.problem)
-    return fit, tuple(dict.fromkeys((*steps, *fit.around.stated)))
+    return fit, tuple(dict.fromkeys((*steps, *fit.around.steps)))
 
 
 def refuse_other_mean(

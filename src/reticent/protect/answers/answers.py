@@ -231,7 +231,8 @@ def private_answers(
     plan.require_enough()
     refuse_other_schema(schema, plan, tuple(map(str, fit.classes)))
     known = () if schema is None else schema.stated
-    claims = claims_of(plan, (*terms.stated, *known, *steps))
+    terms = dataclasses.replace(terms, public_steps=steps)
+    claims = claims_of(plan, (*terms.stated, *known, *terms.steps_stated))
     answers = PrivateAnswers(
         coordinates=np.frombuffer(fit.coordinates).reshape(fit.numbers.shape),
         classes=np.asarray(fit.classes),
