@@ -221,7 +221,9 @@ def used_problems(recipe: Recipe, terms: Terms, classes: list[Any]) -> list[str]
     if not epsilon <= claims.guarantee.epsilon:
         problems.append(f"the noise gives epsilon = {upper_text(epsilon)}")
     elif not problems:
-        problems += _other_lines(claim_of(claims.recipe, own, plan, claims.schema), claims.guarantee)
+        problems += _other_lines(
+            claim_of(claims.recipe, own, plan, claims.schema), claims.guarantee
+        )
     return [f"of the {used.noun}: {one}" for one in [*problems, *_other_grade(claims)]]
 
 

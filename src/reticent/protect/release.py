@@ -335,9 +335,7 @@ def _other_noise(recipe: Recipe, terms: Terms, plan: Plan) -> list[str]:
     return [] if fits else ["the plan's noise is not that of its steps"]
 
 
-def claim_of(
-    recipe: Recipe, terms: Terms, plan: Plan, schema: Schema | None = None
-) -> Guarantee:
+def claim_of(recipe: Recipe, terms: Terms, plan: Plan, schema: Schema | None = None) -> Guarantee:
     """(ε, δ) with both lists of assumptions, if the plan's noise reaches it; declared.
 
     What a plug-in says of itself is stated: this package checks nothing but the composition.
