@@ -7,6 +7,7 @@ from sklearn.pipeline import Pipeline
 
 from reticent.guarantee import Relation
 from reticent.protect import noisy_query, release
+from reticent.protect.registry import is_own
 from reticent.protect.terms import Terms
 from reticent.training import SigmoidHead, SoftmaxHead, public_step
 from reticent.training.linear_head import CertifiedFit, LinearHead
@@ -73,8 +74,7 @@ def refuse_other_mean(
     """
     if mean is None:
         return
-    # By name: the one recipe whose noisy sum the proof of the centred head composes.
-    own = type(mean) is release.Release and mean.recipe.name == "mean"
+    own = type(mean) is release.Release and is_own(mean.recipe) and mean.recipe.centres_heads
     if not own or not (noisy_query.is_minted(mean.guarantee) or mean.terms.inferred):
         raise InputError("mean must be as release_mean returned it, got a changed one")
     centre = None if head.centre is None else np.asarray(head.centre, dtype=np.float64)

@@ -163,6 +163,14 @@ class Recipe(ABC):
     """What its code makes sure of, each line with the function that does (``checked_by``)."""
     stated: ClassVar[tuple[str, ...]] = ()
     """What its user states."""
+    on_optimum: ClassVar[bool] = False
+    """Whether its noise is added to the certified optimum of a head, which is fitted first."""
+    is_affine: ClassVar[bool] = False
+    """Whether it releases weights and offsets of one affine layer on rows of norm 1, as such."""
+    centres_heads: ClassVar[bool] = False
+    """Whether it releases the noisy mean that the proof of a centred head composes."""
+    trains_network: ClassVar[bool] = False
+    """Whether it trains a network, which takes as long as that is large."""
 
     if TYPE_CHECKING:  # fields of the dataclass, or properties of it
 

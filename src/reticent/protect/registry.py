@@ -146,6 +146,11 @@ def regressors() -> tuple[str, ...]:
     return tuple(name for name in RECIPES if RECIPES.group(name, "task") == REGRESSION)
 
 
+def on_optimum(name: str) -> bool:
+    """Whether the learner of this name is noise on the optimum of a head; no unknown one is."""
+    return name in RECIPES and RECIPES[name].on_optimum
+
+
 def encoders() -> tuple[str, ...]:
     """The names of recipes that make features of rows, without labels."""
     return tuple(name for name in RECIPES if RECIPES.group(name, "task") == ENCODING)

@@ -12,7 +12,7 @@ from reticent.audit import ceiling
 from reticent.audit.lower_bound import percent
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.guarantee.weakness import weaknesses
-from reticent.protect.registry import encoders
+from reticent.protect.registry import encoders, on_optimum
 from reticent.report import publication, recall_lines, wording
 from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
@@ -112,7 +112,7 @@ def mechanism(evidence: Evidence) -> str:
     """What was noised, by which noise, and the public numbers of its certificate."""
     noised = (
         "noise on the optimum of a regularised linear head, drawn once"
-        if evidence.learner == "weights"
+        if on_optimum(evidence.learner)
         else f"the learner {escaped(evidence.learner)}, with the noise inside"
     )
     lines = [

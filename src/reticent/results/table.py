@@ -6,9 +6,12 @@ a study keeps both (``to_dict``, ``from_dict``). Nothing is read out of a text a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from reticent.validation import InputError, describe
+
+if TYPE_CHECKING:
+    from reticent.audit import Measured
 
 
 class Limits(NamedTuple):
@@ -25,22 +28,6 @@ VERDICTS: Final[Mapping[bool | None, str]] = {
     False: "does not hold",
     None: "cannot be told",
 }
-
-
-class Measurement(Protocol):
-    """A figure with limits, as ``audit.Measured`` is one."""
-
-    @property
-    def value(self) -> float:
-        """The figure."""
-
-    @property
-    def low(self) -> float:
-        """Its lower limit."""
-
-    @property
-    def high(self) -> float:
-        """Its upper limit."""
 
 
 class Cell(str):
@@ -60,7 +47,7 @@ class Cell(str):
         return cell
 
     @classmethod
-    def of(cls, measured: Measurement, text: str | None = None) -> Self:
+    def of(cls, measured: "Measured", text: str | None = None) -> Self:
         """A measured figure; its text is its own unless another is said."""
         limits = Limits(measured.value, measured.low, measured.high)
         return cls(str(measured) if text is None else text, limits)
@@ -137,7 +124,7 @@ class Table:
     """What notes say in numbers, and what the table was made of, by name."""
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, as they stand in a JSON file; what stands beside texts where there is any."""
+        """Plain values, as they stand in a JSON file; beside texts what there is."""
         values = [[_plain(value_of(cell)) for cell in row] for row in self.rows]
         judged = [note.to_dict() if isinstance(note, Judged) else None for note in self.notes]
         own = {

@@ -40,9 +40,9 @@ from reticent.run.releases import (
     situation_of,
 )
 from reticent.run.spec import RunData, RunSpec
+from reticent.run.stages import HANDED_OVER, STAGES
 from reticent.validation import InputError
 
-HANDED_OVER: Final = "the release that is handed over"
 KEPT: Final = "released"
 """The name of the files of the release that is handed over."""
 
@@ -112,7 +112,8 @@ def _finished(
     plan = bounded(data, spec)
     spec = plan.spec
     job = Job(data=data, plan=plan, model=model, tell=stage or (lambda *_: None), charge=charge)
-    kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
+    for one in STAGES:
+        getattr(job, one.part)
     results = Results(
         title=f"{data.name}: what its model tells, and what a private release tells",
         facts=provenance.facts_of(job.data, spec),
@@ -130,7 +131,7 @@ def _finished(
         exposure=job.exposure,
         made=provenance.made_of(spec, command, time.monotonic() - started),
     )
-    return Finished(results=results, released=kept)
+    return Finished(results=results, released=job.kept)
 
 
 def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
@@ -158,7 +159,7 @@ def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Job:
-    """The stages of a run, each computed once, when it is first asked for."""
+    """What the stages of a run compute, each once (``stages.STAGES``)."""
 
     data: RunData
     plan: Bounded
@@ -266,13 +267,19 @@ class Job:
         )
 
     @cached_property
+    def attacked(self) -> dict[str, tuple[Attack, ...]]:
+        """What the attacks find on each release."""
+        tasks = [(release.first, self._attacks(name)) for name, release in self.releases.items()]
+        return dict(zip(self.releases, self.adversaries.on_releases(tasks), strict=True))
+
+    @cached_property
     def rows(self) -> dict[str, ReleaseRow]:
         """What stands in the document of each release."""
-        tasks = [(release.first, self._attacks(name)) for name, release in self.releases.items()]
-        attacks = self.adversaries.on_releases(tasks)
         return {
-            name: _row(release, attacked, self.audited.get(name), kept=name == self.chosen)
-            for (name, release), attacked in zip(self.releases.items(), attacks, strict=True)
+            name: _row(
+                release, self.attacked[name], self.audited.get(name), kept=name == self.chosen
+            )
+            for name, release in self.releases.items()
         }
 
     @property

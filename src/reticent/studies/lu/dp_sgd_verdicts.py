@@ -11,16 +11,8 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.results.table import Table
 from reticent.studies.losses import bare
-from reticent.studies.lu.findings import (
-    CLOSE,
-    Cell,
-    Row,
-    of_finding,
-    range_of,
-    rises_of,
-    series,
-    verdict_cells,
-)
+from reticent.studies.lu import findings
+from reticent.studies.lu.findings import CLOSE, Cell, Row, range_of, rises_of, series, verdict_cells
 from reticent.studies.lu.noisy_victims import ACCOUNTANTS
 
 NOISES: Final = ("laplace", "gaussian")
@@ -39,8 +31,8 @@ def verdicts(on: str, cells: list[Cell], epsilons: Sequence[float]) -> Table:
         title=f"Lu et al., findings 2 and 3 against DP-SGD on {on}",
         columns=("finding", "on", "verdict", "figures"),
         rows=(
-            *of_finding(2, finding_2(on, cells, epsilons)),
-            *of_finding(3, finding_3(on, cells, epsilons)),
+            *findings.of_finding(2, finding_2(on, cells, epsilons)),
+            *findings.of_finding(3, finding_3(on, cells, epsilons)),
         ),
         notes=(
             f"Rules, for means over seeds. “No such curve”: the largest loss is not within "
