@@ -156,7 +156,7 @@ def answers(chosen):
         "Δ": [moved.l1, moved.l2, moved.linf],
         "scale": found.scale,
         "on a logit": found.logit_noise,
-        "reached": [found.reached, found.reached_by_one],
+        "reached": [found.composed_epsilon, found.one_answer_epsilon],
         "method": found.method,
         "event": found.event.to_dict(),
     }

@@ -60,9 +60,9 @@ def certified_fit(head: LinearHead, steps: tuple[str, ...]) -> tuple[CertifiedFi
     A head that was taken out of the pipeline or search that fitted it is refused like these.
     """
     fit = LinearHead.certified(head)  # not what an attribute of that name says
-    if fit.around.problem is not None:
-        raise InputError(fit.around.problem)
-    return fit, tuple(dict.fromkeys((*steps, *fit.around.steps)))
+    if fit.context.problem is not None:
+        raise InputError(fit.context.problem)
+    return fit, tuple(dict.fromkeys((*steps, *fit.context.steps)))
 
 
 def refuse_other_mean(

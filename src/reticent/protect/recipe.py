@@ -392,12 +392,12 @@ def replay(recipe: Recipe, plan: Plan, rows: Floats, labels: Array) -> Replay:
 
 def tensors_of(recipe: Recipe, numbers: Floats) -> Tensors:
     """The tensors of a replay's numbers."""
-    shapes, found, start = recipe.shapes(), {}, 0
+    shapes, tensors, start = recipe.shapes(), {}, 0
     for name in sorted(shapes):
         size = int(np.prod(shapes[name]))
-        found[name] = numbers[start : start + size].reshape(shapes[name])
+        tensors[name] = numbers[start : start + size].reshape(shapes[name])
         start += size
-    return found
+    return tensors
 
 
 def _event_by_l2(noise: AdditiveMechanism) -> Event:

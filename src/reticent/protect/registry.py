@@ -128,6 +128,7 @@ RECIPES: Registry[type[Recipe]] = Registry(
         "mean": Lazy(f"{_HERE}.mean:MeanRecipe", "the noisy mean of clipped rows", STATISTIC),
     },
 )
+"""Every recipe by its name, plug-ins among them; each is imported when it is asked for."""
 
 
 def is_own(recipe: Recipe) -> bool:

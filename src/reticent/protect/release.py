@@ -173,7 +173,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
     *,
     classes: ArrayLike = (),
     charge: Charge | None = None,
-    around: "Enclosing | None" = None,
+    context: "Enclosing | None" = None,
     schema: Schema | None = None,
 ) -> Release:
     """One release by a recipe on private records.
@@ -185,7 +185,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
         labels: The place of each record's label among the classes, or its target.
         classes: In the order of these places; empty for a regression or a statistic.
         charge: Called with the event of the whole release before a query is formed.
-        around: What stands around the release, where an estimator of ours has looked already.
+        context: What stands around the release, where an estimator of ours has looked already.
         schema: By which the rows were prepared from a raw table.
     """
     recipe = plain_recipe(recipe)
@@ -194,7 +194,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
     plan = noise_scales.noise_plan(recipe, terms)
     return released_by(
         lambda: recipe.learn(rows, labels, plan),
-        around=around,
+        context=context,
         recipe=recipe,
         terms=terms,
         plan=plan,
@@ -221,7 +221,7 @@ def released_by(  # noqa: PLR0913 - as above
     classes: ArrayLike = (),
     charge: Charge | None = None,
     charged: Event | None = None,
-    around: "Enclosing | None" = None,
+    context: "Enclosing | None" = None,
     schema: Schema | None = None,
 ) -> Release:
     """Check, claim, charge, learn, mint: the one place where a release is made.
@@ -230,16 +230,16 @@ def released_by(  # noqa: PLR0913 - as above
     """
     from reticent.training.public_step import enclosing  # scikit-learn, as above
 
-    around = enclosing() if around is None else around
-    if around.problem is not None:
-        raise InputError(around.problem)
+    context = enclosing() if context is None else context
+    if context.problem is not None:
+        raise InputError(context.problem)
     terms = public_facts.followed_by(terms.with_sources(recipe.public_numbers), schema, recipe)
     names = _class_array(classes)
     _refuse_other_numbers(recipe, terms, plan, len(names))
     checked_start.refuse_other_start(recipe, terms, names.tolist())
     if problems := public_facts.misfits(schema, recipe, list(map(str, names.tolist())), terms):
         raise InputError(f"schema must be that of the records, got: {problems[0]}")
-    steps = tuple(dict.fromkeys((*terms.public_steps, *around.steps)))
+    steps = tuple(dict.fromkeys((*terms.public_steps, *context.steps)))
     terms = dataclasses.replace(terms, public_steps=steps)
     claim = claim_of(recipe, terms, plan, schema)
     if charge is not None:

@@ -69,7 +69,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
         classes=np.asarray(fit.classes),
         charge=charge,
         charged=charged,
-        around=fit.around,
+        context=fit.context,
         schema=schema,
     )
 

@@ -69,13 +69,13 @@ def guarantee(evidence: Evidence) -> str:
         " assumptions.",
         f"**Neighbours:** {wording.NEIGHBOURS.get(claim.relation, escaped(claim.relation))}",
     ]
-    lines += [f"**{name}:** {escaped(line)}." for name, line in together(evidence.used)]
+    lines += [f"**{name}:** {escaped(line)}." for name, line in composed_claims(evidence.used)]
     if evidence.certificate is not None:
         lines.append(f"**Whose word:** {publication.signature_of(evidence)}.")
     return bullets(lines)
 
 
-def together(used: UsedClaim | None) -> list[tuple[str, str]]:
+def composed_claims(used: UsedClaim | None) -> list[tuple[str, str]]:
     """The release that this one builds on, and both together: name and claim of each."""
     if used is None:
         return []

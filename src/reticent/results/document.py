@@ -20,6 +20,7 @@ from reticent.results.value import Value
 from reticent.validation import InputError
 
 VERSION: Final = "reticent-results/1"
+"""The format of a run's document, which each names."""
 
 
 class DataSummary(Value):

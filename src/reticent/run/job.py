@@ -111,7 +111,7 @@ def _finished(
     stage, charge = calls
     plan = bounded(data, spec)
     spec = plan.spec
-    job = Job(data=data, plan=plan, model=model, tell=stage or (lambda *_: None), charge=charge)
+    job = Job(data=data, plan=plan, model=model, progress=stage or (lambda *_: None), charge=charge)
     for one in STAGES:
         getattr(job, one.part)
     results = Results(
@@ -164,7 +164,7 @@ class Job:
     data: RunData
     plan: Bounded
     model: Any
-    tell: context.ProgressCallback
+    progress: context.ProgressCallback
     charge: RunCharge | None = None
 
     @property
@@ -178,13 +178,13 @@ class Job:
         if self.model is not None:
             return self.model
         return heads.unprotected_head(
-            self.data, self.spec, progress=self.tell, chosen_on=self.plan.measured
+            self.data, self.spec, progress=self.progress, chosen_on=self.plan.measured
         )
 
     @cached_property
     def adversaries(self) -> Adversaries:
         """Who attacks: the adversary with all that it has beforehand."""
-        return Adversaries(data=self.plan.measured, spec=self.spec, tell=self.tell)
+        return Adversaries(data=self.plan.measured, spec=self.spec, progress=self.progress)
 
     @cached_property
     def _before(self) -> tuple[Attacked, dict[str, float]]:
@@ -210,9 +210,9 @@ class Job:
     @cached_property
     def estimates(self) -> heads.Sensitivities:
         """Three ways to say how far one record moves a head."""
-        self.tell("sensitivities", 0, 1)
+        self.progress("sensitivities", 0, 1)
         estimates = heads.sensitivities(self.data, self.spec, published=self.plan.published)
-        self.tell("sensitivities", 1, 1)
+        self.progress("sensitivities", 1, 1)
         return estimates
 
     @cached_property
@@ -220,7 +220,7 @@ class Job:
         """All releases that were drawn, by name."""
         asked = list(kinds(self.data, self.spec, self.estimates))
         first = {self.chosen: self.kept}
-        releases = drawn(asked, self.data, self.spec, self.head, self.tell, first)
+        releases = drawn(asked, self.data, self.spec, self.head, self.progress, first)
         return {release.name: release for release in releases}
 
     @cached_property
@@ -237,19 +237,19 @@ class Job:
         """The release that is handed over, the one draw that a ledger is charged for."""
         kept = self._recommended_kind.charged(self._told_charge())
         kept = with_names(kept, columns=self.data.private.columns)
-        self.tell(HANDED_OVER, 1, 1)
+        self.progress(HANDED_OVER, 1, 1)
         return kept
 
     def _told_charge(self) -> RunCharge | None:
         """The charge, after which the stage begins: nothing is told of before."""
         charge = self.charge
         if charge is None:
-            self.tell(HANDED_OVER, 0, 1)
+            self.progress(HANDED_OVER, 0, 1)
             return None
 
         def charged(terms: Terms, purpose: str, event: Event) -> None:
             charge(terms, purpose, event)
-            self.tell(HANDED_OVER, 0, 1)
+            self.progress(HANDED_OVER, 0, 1)
 
         return charged
 
@@ -263,7 +263,7 @@ class Job:
     def audited(self) -> dict[str, Audit]:
         """Verdicts by the name of the release."""
         return auditing.audits(
-            self.at_epsilon, self.plan.measured, self.spec, self.estimates, self.tell
+            self.at_epsilon, self.plan.measured, self.spec, self.estimates, self.progress
         )
 
     @cached_property

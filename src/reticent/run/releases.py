@@ -144,7 +144,7 @@ def kinds(data: RunData, spec: RunSpec, estimates: heads.Sensitivities) -> Itera
             noised = _kind(data, spec, (WEIGHTS, mechanism), epsilon)
             yield noised
             for grade in (Grade.SAMPLED, Grade.PUBLISHED):
-                if grade in estimates.found:
+                if grade in estimates.by_grade:
                     yield Kind(
                         name=named(mechanism, grade, epsilon),
                         learner=WEIGHTS,
@@ -225,7 +225,7 @@ def _estimated(estimates: heads.Sensitivities, grade: Grade, request: ReleaseReq
     return partial(
         release_estimated,
         estimates.head,
-        estimates.found[grade],
+        estimates.by_grade[grade],
         epsilon=terms.epsilon,
         delta=terms.delta,
         mechanism=request.mechanism,

@@ -47,7 +47,7 @@ STAGES: Final = 4
 
 
 class Model(Protocol):
-    """What is attacked."""
+    """What is attacked: classes and their probabilities."""
 
     def predict(self, X: ArrayLike, /) -> Array:
         """The class of each row."""
@@ -115,7 +115,7 @@ class NoisyHead:
         return np.asarray(self.head.classes_)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """A column a class."""
+        """The probability of each class, a column a class."""
         return softmax_rows(self._logits(X))
 
     def predict(self, X: ArrayLike) -> Array:

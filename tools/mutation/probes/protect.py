@@ -199,7 +199,7 @@ def _plan_of_answers(asked: dict[str, Any]) -> object:
         "sensitivity": found.sensitivity,
         "logit_noise": found.logit_noise,
         "event": found.event,
-        "reached": found.reached,
+        "reached": found.composed_epsilon,
         "method": found.method,
         "each": found.noise.guarantee(delta=found.delta),
     }
