@@ -14,8 +14,8 @@ from benchmarks.growth_job import write_clusters
 from benchmarks.harness import RESULTS, Result
 from reticent.data import read_table
 from reticent.run import RunData, RunSpec, run_job
-from reticent.run.duration import Cost, Work, calibration_seconds, stage_seconds
-from reticent.run.stages import STAGES
+from reticent.run.duration import Work, calibration_seconds, stage_seconds
+from reticent.run.stages import STAGES, Cost
 
 NAME = "run_time"
 TITLE = "The time of a run, as said and as measured"

@@ -240,7 +240,7 @@ def query_advice(delta, queries):
 def single_neuron(classes, noise, scores):
     found = SingleNeuron(classes=classes, budget=0.9, neuron=0.2, noise=noise, scores=scores)
     scales = [found._choice().scale, found._added().scale]
-    return [found.part, found.score_change, found.guarantee(delta=1e-6).epsilon, *scales]
+    return [found.step_budget, found.score_change, found.guarantee(delta=1e-6).epsilon, *scales]
 
 
 CASES = {

@@ -21,10 +21,11 @@ from reticent.protect.public_facts import target_options
 from reticent.protect.registry import MULTILABEL, REGRESSION, learner_named
 from reticent.results import Attack, conversions, task_results
 from reticent.run.bounded import Bounded, bounded
-from reticent.run.job import HANDED_OVER, KEPT, capped_run, save_kept
+from reticent.run.job import KEPT, capped_run, save_kept
 from reticent.run.provenance import made_of
 from reticent.run.releases import RunCharge, best_grade, named, noise_for
 from reticent.run.spec import RunData, RunSpec
+from reticent.run.stages import HANDED_OVER
 from reticent.run.tasks import auditing, conclusion, measures, models
 from reticent.validation import InputError
 
