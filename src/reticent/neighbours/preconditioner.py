@@ -271,7 +271,7 @@ class OwnRecords:
     def __len__(self) -> int:
         return len(self.signs)
 
-    def part(self, chosen: slice | Flags) -> OwnRecords:
+    def of_records(self, chosen: slice | Flags) -> OwnRecords:
         """The own records of some of the heads."""
         return OwnRecords(
             rows=self.rows[chosen],
@@ -318,7 +318,7 @@ class StackedHeads:
             going_on = ~(relative_errors <= accuracy) & np.isfinite(relative_errors)
             if not going_on.any():
                 break
-            open_heads, own = open_heads[going_on], own.part(going_on)
+            open_heads, own = open_heads[going_on], own.of_records(going_on)
             mixing.keep(going_on)
         return answer, errors
 

@@ -18,7 +18,7 @@ from reticent.data import Dataset, load
 from reticent.guarantee.rounding import upper_text
 from reticent.protect.published.dpcl_steps import DPCLRun
 from reticent.randomness import seeded
-from reticent.results.table import VERDICTS, Cell, Table, value_of
+from reticent.results.table import Cell, Table
 from reticent.studies import dpcl_training
 from reticent.studies.dpcl import PUBLISHED_EPSILON
 from reticent.studies.dpcl_orderings import with_orderings
@@ -380,12 +380,6 @@ def _steady(way: dpcl_training.Way, curves: Found, spec: Figures) -> tuple[str, 
     verdict = Cell.verdict(max(ratios) <= STEADY)
     shown = Cell(f"largest/smallest {max(ratios):.3g}", max(ratios))
     return "Fig. 3", "SimCLR", f"{way}: the norm changes little", "gradient norm", shown, verdict
-
-
-def summary(table: Mapping[str, Any]) -> dict[str, int]:
-    """How many sentences of the paper's own figures hold, of a table as it stands in a file."""
-    own = [value_of(row[-1]) for row in Table.from_dict(table).rows if row[0] != "–"]
-    return {verdict: own.count(holds) for holds, verdict in VERDICTS.items()}
 
 
 def drawn(document: Mapping[str, Any]) -> dict[str, str]:
