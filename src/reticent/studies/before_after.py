@@ -27,7 +27,7 @@ def before_and_after(data: RunData, spec: RunSpec, epsilons: Sequence[float], se
     spec = dataclasses.replace(spec, seed=seed)
     with threadpool_limits(limits=1):
         head = heads.unprotected_head(data, spec)
-        adversaries = Adversaries(data=data, spec=spec, tell=_silent)
+        adversaries = Adversaries(data=data, spec=spec, progress=_silent)
         before, strengths = adversaries.on_unprotected(head)
         kinds = [recommended_kind(data, spec, epsilon) for epsilon in epsilons]
         releases = drawn(kinds, data, spec, head, _silent)

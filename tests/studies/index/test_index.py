@@ -133,8 +133,8 @@ def test_what_no_theorem_is_cannot_be_false():
 @pytest.mark.parametrize(
     ("ours", "published", "tolerance", "verdict"),
     [
-        (Figure.read("0.62 [0.60, 0.64]"), "0.65", 0.005, "not reproduced"),
-        (Figure.read("0.62 [0.60, 0.64]"), "0.65", 0.01, "reproduced"),
+        (Figure(value=0.62, low=0.60, high=0.64), "0.65", 0.005, "not reproduced"),
+        (Figure(value=0.62, low=0.60, high=0.64), "0.65", 0.01, "reproduced"),
         (Figure.exact(1.0), "1", 0.0, "reproduced"),
         (Figure.exact(1.1), "1", 0.05, "not reproduced"),
         (Counted(9, 10), "10 cells", 0, "not reproduced"),
@@ -154,9 +154,10 @@ def test_a_changed_committed_figure_changes_the_row():
 
     def changed(name):
         document = files(name)
-        for row in document["tables"][0]["rows"]:
+        table = document["tables"][0]
+        for row, values in zip(table["rows"], table["values"], strict=True):
             if row[0] == "ALM's shadow network":
-                row[1] = "0.517 [0.509, 0.525]"
+                row[1], values[1] = "0.517 [0.509, 0.525]", [0.517, 0.509, 0.525]
         return document
 
     assert row_of("alm", one, files).verdict == "reproduced"

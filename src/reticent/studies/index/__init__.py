@@ -16,8 +16,11 @@ from reticent.results.table import Table
 from reticent.studies.index.entry import COLUMNS, Entry, Files, Row, Verdict, row_of
 
 PAPERS: Final = ("alm", "lu", "slides", "dpcl", "known")
+"""The papers of the index, as ``reticent reproduce`` names them."""
 STORED: Final = Path(__file__).with_name("rows.json")
+"""The file of all rows with their verdicts, as ``make docs`` wrote it."""
 SHOWN: Final = ("paper", "item", "published", "ours", "verdict")
+"""The columns of the index that a terminal has room for."""
 _MOST: Final = {"item": 60, "published": 18, "ours": 24}
 """Signs of a cell in a terminal."""
 TITLE: Final = "Every item of the papers, and its verdict"

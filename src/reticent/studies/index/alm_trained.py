@@ -37,25 +37,21 @@ def figure_of(file: str) -> entry.Reader:
 
     @entry.read_from(file)
     def read(document: entry.Document) -> entry.Ours:
-        notes = [one for table in document["tables"] for one in table["notes"] if "“" in one]
-        return entry.Held(
-            bool(notes) and not any("does not hold" in note for note in notes), "; ".join(notes)
-        )
+        numbers = range(len(document["tables"]))
+        notes = [note for number in numbers for note in entry.judged_of(document, number)]
+        return entry.Held(bool(notes) and all(one.holds for one in notes), "; ".join(notes))
 
     return read
 
 
 def claim(words: str, grade: str = "published") -> entry.Reader:
-    """A sentence about Fig. 1 in the notes of the committed file: holds at every ε, or not."""
+    """A sentence about Fig. 1 of the committed file: holds at every ε, or not."""
 
     @entry.read_from(_FIG1)
     def read(document: entry.Document) -> entry.Ours:
-        begin = f"{grade}: “{words}"
-        notes = entry.notes_of(document, begin)
-        reasons = "; ".join(note.removeprefix(begin).strip(" ”,:.") for note in notes)
-        return entry.Held(
-            bool(notes) and all("holds at every ε" in note for note in notes), reasons
-        )
+        notes = entry.judged_of(document, of=grade, claim=f"“{words}”")
+        reasons = "; ".join(f"{one.by}: {one.why}" if one.by else one.why for one in notes)
+        return entry.Held(bool(notes) and all(one.holds for one in notes), reasons)
 
     return read
 
@@ -65,11 +61,9 @@ def by_grade(file: str, words: str) -> entry.Reader:
 
     @entry.read_from(file)
     def read(document: entry.Document) -> entry.Ours:
-        notes = entry.notes_of(document, f"{words}: ")
-        reasons = "; ".join(note.removeprefix(f"{words}: ").rstrip(".") for note in notes)
-        return entry.Held(
-            bool(notes) and all("holds at every ε" in note for note in notes), reasons
-        )
+        notes = entry.judged_of(document, of=words)
+        reasons = "; ".join(f"{one.claim}: {one.why}" for one in notes)
+        return entry.Held(bool(notes) and all(one.holds for one in notes), reasons)
 
     return read
 
@@ -81,8 +75,10 @@ def smallest_loss(most: float) -> entry.Reader:
     def read(document: entry.Document) -> entry.Ours:
         kind = ("published", "logistic")
         own = [row for row in entry.rows_of(document) if (row["grade"], row["mechanism"]) == kind]
-        best = min(own, key=lambda row: float(row["loss"]))
-        return entry.Held(float(best["loss"]) < most, f"least {best['loss']}, at ε = {best['ε']}")
+        best = min(own, key=lambda row: entry.number(row["loss"]))
+        return entry.Held(
+            entry.number(best["loss"]) < most, f"least {best['loss']}, at ε = {best['ε']}"
+        )
 
     return read
 
@@ -90,9 +86,9 @@ def smallest_loss(most: float) -> entry.Reader:
 @entry.read_from("alm-layers")
 def layers(document: entry.Document) -> entry.Ours:
     """Utility loss grows with the number of protected layers, somewhere and never the contrary."""
-    notes = entry.notes_of(document, "the loss")
-    reasons = "; ".join(note.partition(": ")[2].rstrip(".") for note in notes)
-    return entry.Held(all("holds at ε" in note for note in notes), f"{reasons} (digits)")
+    notes = entry.judged_of(document)
+    reasons = "; ".join(note.why for note in notes)
+    return entry.Held(all(note.at and note.not_at for note in notes), f"{reasons} (digits)")
 
 
 def _figures(number: int) -> list[entry.Entry]:

@@ -11,6 +11,7 @@ from reticent.accounting import amplification
 from reticent.bounds.published import dpcl as bounds
 from reticent.guarantee import GaussianEvent, Relation
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
+from reticent.results.table import value_of
 from reticent.studies import dpcl
 from reticent.studies.index import entry
 
@@ -129,8 +130,8 @@ def figure(number: int, file: str) -> entry.Reader:
 
     @entry.read_from(file)
     def read(document: entry.Document) -> entry.Ours:
-        rows = [row for row in document["tables"][1]["rows"] if row[0] == f"Fig. {number}"]
-        return entry.Counted(sum(row[-1] == "holds" for row in rows), len(rows))
+        rows = [row for row in entry.table_of(document, 1).rows if row[0] == f"Fig. {number}"]
+        return entry.Counted(sum(value_of(row[-1]) is True for row in rows), len(rows))
 
     return read
 
@@ -176,7 +177,7 @@ def budget_split(document: entry.Document) -> entry.Ours:
     shares = [
         (row["share of the moment"], row["ridge probe"]) for row in entry.rows_of(document)[1:]
     ]
-    figures = [f"{share}: {probe.split()[0]}" for share, probe in shares]
+    figures = [f"{share}: {entry.number(probe):.4f}" for share, probe in shares]
     return entry.Held(True, f"probe by the moment's share of a step: {'; '.join(figures)}")
 
 

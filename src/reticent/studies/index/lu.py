@@ -270,7 +270,7 @@ ENTRIES: Final = (
         "§5.4.5 budget over many queries",
         "Section 5.4.5",
         "0.01",
-        lambda: Figure.read(each_of(10.0, 1_000)),
+        lambda: Figure.of(each_of(10.0, 1_000)),
         command="lu queries",
         tolerance=1e-9,
     ),

@@ -5,7 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from reticent.bounds.published import lu
+from reticent.results.table import limits_of, value_of
 from reticent.studies.index import entry, lu_findings
+from reticent.studies.lu import oaro
+from reticent.studies.lu.alpha import CHOSEN
+from reticent.studies.lu.dp_sgd_verdicts import no_stable_curve
+from reticent.studies.lu.noisy_victims import ACCOUNTANTS
 from reticent.studies.lu.tables import NETWORKS, TABLE_5
 
 _ALL: Final = "lu-findings"
@@ -33,30 +38,44 @@ VARIES: Final = 0.5
 @entry.read_from("lu-oaro")
 def corollary_3(document: entry.Document) -> entry.Ours:
     """Noise makes a model more stable, as measured."""
-    notes = entry.notes_of(document, "Corollary 3")
-    return entry.Held(
-        not any("does not hold" in note for note in notes),
-        "; ".join(note.partition("): ")[2].rstrip(".") for note in notes),
-    )
+    notes = entry.judged_of(document, claim=oaro.COROLLARY_3)
+    return entry.Held(all(note.holds for note in notes), "; ".join(note.why for note in notes))
 
 
 @entry.read_from("lu-oaro")
 def measured_stability(document: entry.Document) -> entry.Ours:
     """“OARO ≤ 2ρ²/(λn)” with the paper's ρ."""
-    (note,) = entry.notes_of(document, "“OARO")
-    return entry.Held("does not hold" not in note, note.partition(": ")[2].rstrip("."))
+    (note,) = entry.judged_of(document, claim=oaro.BOUND)
+    return entry.Held(bool(note.holds), note.why)
 
 
-def finding(words: str) -> entry.Reader:
-    """How many rows of a finding that begin so hold, of all data that it was looked at."""
+def finding(number: int, words: str | None = None) -> entry.Reader:
+    """How many rows of a finding hold, or of one of its sentences, of all data it was looked at."""
 
     @entry.read_from(_ALL)
     def read(document: entry.Document) -> entry.Ours:
-        rows = [row for row in document["tables"][3]["rows"] if row[0].startswith(words)]
-        held = sum(row[2] == "holds" for row in rows)
-        return entry.Counted(held, len(rows))
+        rows = [
+            row
+            for row in entry.table_of(document, 3).rows
+            if value_of(row[0]) == number and words in (None, row[0])
+        ]
+        return entry.Counted(sum(value_of(row[2]) is True for row in rows), len(rows))
 
     return read
+
+
+Finding = Callable[[str], bool]
+"""Whether the first cell of a verdict is of a finding."""
+
+
+def is_no_stable_curve(cell: str) -> bool:
+    """The sentence of finding 2 on which each accountant is judged."""
+    return cell in map(no_stable_curve, ACCOUNTANTS.values())
+
+
+def is_finding_3(cell: str) -> bool:
+    """Any sentence of finding 3."""
+    return value_of(cell) == 3
 
 
 def dp_sgd_file(data: str) -> str:
@@ -64,21 +83,21 @@ def dp_sgd_file(data: str) -> str:
     return f"lu-dp-sgd-{SETS[data][0]}"
 
 
-def dp_sgd_rows(files: entry.Files, data: str, words: str) -> list[list[str]]:
-    """Of one data set, the verdicts that begin so; none without a file."""
+def dp_sgd_verdicts_on(files: entry.Files, data: str, about: Finding) -> list[bool]:
+    """Of one data set, the verdicts on a finding; none without a file or without a claim."""
     document = files(dp_sgd_file(data))
     if document is None:
         return []
-    rows = document["tables"][3]["rows"]
-    return [row for row in rows if row[0].startswith(words) and row[2] != "not claimed"]
+    rows = [row for row in entry.table_of(document, 3).rows if about(row[0])]
+    return [holds for row in rows if isinstance(holds := value_of(row[2]), bool)]
 
 
-def dp_sgd_verdicts(words: str, sets: Sequence[str]) -> Callable[[entry.Files], entry.Ours]:
+def dp_sgd_verdicts(about: Finding, sets: Sequence[str]) -> Callable[[entry.Files], entry.Ours]:
     """How many of these verdicts hold, on the data sets that were run."""
 
     def read(files: entry.Files) -> entry.Ours:
-        rows = [row for data in sets for row in dp_sgd_rows(files, data, words)]
-        return entry.Counted(sum(row[2] == "holds" for row in rows), len(rows)) if rows else None
+        held = [one for data in sets for one in dp_sgd_verdicts_on(files, data, about)]
+        return entry.Counted(sum(held), len(held)) if held else None
 
     return read
 
@@ -99,8 +118,8 @@ def dp_sgd_largest(files: entry.Files) -> entry.Ours:
     for data, (on, *_) in SETS.items():
         document = files(dp_sgd_file(data))
         if document is not None:
-            rows = document["tables"][1]["rows"]
-            largest[on] = max(entry.Figure.read(cell).value for row in rows for cell in row[1:5])
+            rows = entry.table_of(document, 1).rows
+            largest[on] = max(entry.number(cell) for row in rows for cell in row[1:5])
     if len(largest) < 2:
         return None
     least, most = (choose(largest, key=lambda on: largest[on]) for choose in (min, max))
@@ -111,8 +130,8 @@ def dp_sgd_largest(files: entry.Files) -> entry.Ours:
 @entry.read_from("lu-alpha-location")
 def searched(document: entry.Document) -> entry.Ours:
     """The α that the paper's search would choose on Location."""
-    words = document["tables"][1]["notes"][0]
-    return entry.Figure.read(words.partition("α = ")[2].partition(";")[0])
+    chosen = limits_of(entry.table_of(document, 1).figures[CHOSEN]).value
+    return entry.Figure(value=chosen, low=chosen, high=chosen, text=f"{chosen:g}")
 
 
 @entry.read_from("lu-alpha-location")
@@ -133,7 +152,7 @@ def falling(data: str) -> entry.Reader:
             row, column = entry.cells(document, 2, epsilon="0.01"), "Algorithm 1, laplace"
         if row is None:
             return None
-        leakage = entry.Figure.read(row[column])
+        leakage = entry.Figure.of(row[column])
         return entry.Held(leakage.low <= lu.leakage_bound(0.01), f"leakage {leakage}, bound .0101")
 
     return read
@@ -161,7 +180,7 @@ def alike(document: entry.Document) -> entry.Ours:
             entry.cells(document, 0, data=on, loss=loss) for loss in ("original", "convexified")
         ]
         if None not in both:
-            one, other = (entry.Figure.read(row["test"]).value for row in both if row is not None)
+            one, other = (entry.number(row["test"]) for row in both if row is not None)
             gaps[on] = abs(one - other)
     largest = max(gaps, key=lambda on: gaps[on])
     return entry.Held(gaps[largest] <= 0.05, f"at most {gaps[largest]:.3f} apart, on {largest}")
@@ -238,7 +257,7 @@ TRAINED: Final = (
             item=f"Algorithm 1 with {noise} noise",
             source="Algorithm 1",
             published="accuracy loss about .5 at most",
-            ours=finding(f"2: the loss is about .5 at most, {noise}"),
+            ours=finding(2, f"2: the loss is about .5 at most, {noise}"),
             command="lu findings --on all --data DIR",
         )
         for noise in ("laplace", "gaussian")
@@ -283,7 +302,7 @@ TRAINED: Final = (
             item=f"Fig. {figure}, {data}: DP-SGD",
             source=f"Figure {figure}",
             published="no stable curve like Algorithm 1's",
-            ours=_read_or_missing(data, dp_sgd_verdicts("2: no", [data])),
+            ours=_read_or_missing(data, dp_sgd_verdicts(is_no_stable_curve, [data])),
             command=f"lu dp-sgd --on {on} --data DIR",
             file=dp_sgd_file(data),
         )
@@ -301,7 +320,7 @@ TRAINED: Final = (
             item=f"Finding {number}",
             source="Section 5.4.3",
             published=words,
-            ours=dp_sgd_verdicts("3:", tuple(SETS)) if number == 3 else finding(f"{number}:"),
+            ours=dp_sgd_verdicts(is_finding_3, tuple(SETS)) if number == 3 else finding(number),
             command=_DP_SGD if number == 3 else "lu findings --on all --data DIR",
             file=dp_sgd_file("Location"),
         )

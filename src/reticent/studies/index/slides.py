@@ -171,7 +171,7 @@ def _row(data: str, place: int, values: tuple[str, ...], stand_in: bool) -> entr
 @entry.read_from("learners-cifar10")
 def fine_tuned(document: entry.Document) -> entry.Ours:
     """A proven head on public features at ε = 1, against 69 % from scratch at ε = 3."""
-    best = max(float(row["after"]) for row in entry.rows_of(document) if row["ε"] == "1")
+    best = max(entry.number(row["after"]) for row in entry.rows_of(document) if row["ε"] == "1")
     return entry.Held(
         best > 0.69, f"{best:.4f} at ε = 1 on public features, .69 at ε = 3 from scratch"
     )
