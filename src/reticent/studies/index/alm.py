@@ -98,7 +98,7 @@ def query_handler() -> Ours:
     released = release_weights(
         head, epsilon=1.0, delta=0.0, relation=Relation.ADD_REMOVE, mechanism="logistic"
     )
-    weights, queries = released.tensors["weights"], rng.normal(size=(50, 5))
+    weights, queries = released.recipe.layer(released.tensors).weights, rng.normal(size=(50, 5))
     answers = (mapped(head, queries) @ weights.T).argmax(axis=1)
     same = all(np.array_equal(released.predict(queries), answers) for _ in range(2))
     noisy = bool((weights != head.weights_).all())

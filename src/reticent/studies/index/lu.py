@@ -68,12 +68,15 @@ def composed_gdp() -> Ours:
 
 MISPRINTS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("Purchase-2", "neuron"): ("0.2000", "0.1997"),
-    ("Purchase-2", "probability"): ("0.4918", "0.4908"),
-    ("Purchase-2", "bracketed"): ("0.4918", "0.4908"),
+    ("Purchase-2", "probability"): ("0.4918", "0.4909"),
+    ("Purchase-2", "bracketed"): ("0.4918", "0.4909"),
     ("Purchase-20", "stability"): ("1.6750", "1.6753"),
 }
-"""Cells whose last digits do not follow from the paper's own formulas: as printed, and as computed
-(docs/theory.md). Δp of Purchase-2 is printed twice, and is that of the misprinted Δz."""
+"""Cells whose last digits do not follow from the paper's own formulas: as printed, and as computed.
+Δp of Purchase-2 is printed twice, and follows from the misprinted Δz."""
+
+
+SYMBOLS: Final = {"neuron": "Δz", "probability": "Δp", "bracketed": "(Δp)", "stability": "OARO"}
 
 
 def table_6(columns: tuple[str, ...]) -> Ours:
@@ -83,7 +86,10 @@ def table_6(columns: tuple[str, ...]) -> Ours:
         cell: both for cell in cells if len(set(both := (printed(*cell), computed_text(*cell)))) > 1
     }
     known = {cell: both for cell, both in MISPRINTS.items() if cell in cells}
-    words = "; ".join(f"{name}, {one} for {other}" for (name, _), (one, other) in apart.items())
+    words = "; ".join(
+        f"{SYMBOLS[column]} of {name} {one} for {other}"
+        for (name, column), (one, other) in apart.items()
+    )
     agreeing = len(cells) - len(apart)
     return Held(apart == known, f"{agreeing} of {len(cells)}; the others are misprints: {words}")
 

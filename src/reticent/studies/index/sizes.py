@@ -25,13 +25,16 @@ def run_on(documents: Sequence[Mapping[str, Any] | None], on: str | None = None)
         documents: The files, as ``reproduce --out`` writes them.
         on: The one data set of them that is asked for; without it, all.
     """
-    said: dict[str, None] = {}
-    for document in documents:
-        for spec in (document or {}).get("specifications", ()):
-            for part in _parts(spec):
-                if on in (None, part["on"]):
-                    said |= dict.fromkeys(_said(part))
-    return "; ".join(said)
+    parts = [
+        part
+        for document in documents
+        for spec in (document or {}).get("specifications", ())
+        for part in _parts(spec)
+        if on in (None, part["on"])
+    ]
+    said = dict.fromkeys(words for part in parts for words in _said(part))
+    others = {part["on"] for part in parts if not list(_said(part))}
+    return "; ".join(said) + (", among other data" if said and others else "")
 
 
 def _parts(spec: _Spec) -> Iterator[_Spec]:
