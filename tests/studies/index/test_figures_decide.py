@@ -162,6 +162,6 @@ def test_a_verdict_that_is_written_down_is_found():
 
 
 def test_no_row_is_written_down_in_the_code():
-    """Nothing but a rule decides ``Held``: no module of the index has the word True in its place."""
+    """Nothing but a rule decides ``Held``."""
     modules = (ROOT / "src/reticent/studies/index").glob("*.py")
     assert [path.name for path in modules if "Held(True" in path.read_text(encoding="utf-8")] == []

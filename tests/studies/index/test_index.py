@@ -79,15 +79,19 @@ def test_a_verdict_that_does_not_follow_is_found():
     assert not follows(held._replace(verdict="reproduced"))
 
 
-def faults(row):
+def no_target(name):
+    """What is wrong with a benchmark of this name."""
+    return None if (ROOT / f"benchmarks/bench_{name}.py").is_file() else "no such benchmark"
+
+
+def faults(row):  # noqa: PLR0911 - one for each fault
     """What is wrong with the command or the file of a row."""
     words = row.command.split()
     ran = row.verdict not in (Verdict.NOT_RUN, Verdict.DATA_MISSING)
     if row.command == "–":
         return "no command" if ran else None
     if words[0] == "make":
-        name = words[-1].removeprefix("BENCH=")
-        return None if (ROOT / f"benchmarks/bench_{name}.py").is_file() else "no such target"
+        return no_target(words[-1].removeprefix("BENCH="))
     if "--on" in words:
         study, on = STUDIES.get(" ".join(words[2:4])), words[words.index("--on") + 1]
         if not isinstance(study, Trained) or on not in study.on:
