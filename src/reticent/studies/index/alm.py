@@ -98,10 +98,11 @@ def query_handler() -> Ours:
     released = release_weights(
         head, epsilon=1.0, delta=0.0, relation=Relation.ADD_REMOVE, mechanism="logistic"
     )
-    weights, queries = released.recipe.layer(released.tensors).weights, rng.normal(size=(50, 5))
-    answers = (mapped(head, queries) @ weights.T).argmax(axis=1)
+    layer, queries = released.recipe.layer(released.tensors), rng.normal(size=(50, 5))
+    assert layer is not None  # a released head is one
+    answers = (mapped(head, queries) @ layer.weights.T).argmax(axis=1)
     same = all(np.array_equal(released.predict(queries), answers) for _ in range(2))
-    noisy = bool((weights != head.weights_).all())
+    noisy = bool((layer.weights != head.weights_).all())
     return Held(same and noisy, "50 answers of one release, asked twice, are those of its weights")
 
 

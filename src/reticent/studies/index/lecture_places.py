@@ -20,13 +20,13 @@ _FALSE: Final = 1e-9
 
 def kept_promise(learner: str, **options: Any) -> bool:
     """A release of this learner is verified, and one that claims half of its ε is not."""
-    from reticent.guarantee import Grade
+    from reticent.guarantee import Grade, Relation
     from reticent.protect import RECIPES, Terms, release_records
     from reticent.protect.certificate import verify_release
 
     rng, labels = np.random.default_rng(0), np.arange(300) % 2
     rows = rng.normal(size=(300, 4)) + np.outer(2 * labels - 1, [2, 1, 0, 0])
-    terms = Terms(epsilon=EPSILON, delta=1e-5, relation="add-remove")
+    terms = Terms(epsilon=EPSILON, delta=1e-5, relation=Relation.ADD_REMOVE)
     recipe = RECIPES[learner].planned(terms, records=300, features=4, classes=2, **options)
     released = release_records(recipe, terms, rows, labels, classes=range(2))
     claim = replace(released.guarantee, epsilon=EPSILON / 2, grade=Grade.DECLARED)
