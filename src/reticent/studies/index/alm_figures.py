@@ -1,8 +1,9 @@
 """ALM's sentences about its figures, judged on the cells of committed tables by grade.
 
-Each rule was fixed before those tables were made: two losses are alike where their intervals meet,
-one is larger where its interval is above the other's, and a loss is below a bound where its whole
-interval is. An attack falls only where it found something before.
+Two losses are alike where their intervals meet, one is larger where its interval is above the
+other's, and a loss is below a bound where its whole interval is: these rules are those of the
+studies, fixed before their runs. That an attack falls only where it found something before was
+added after them, and is stricter.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -184,7 +184,7 @@ def _gap(cell: str) -> entry.Figure:
 OWN_SHARE: Final = "0.059"
 """Of a step's budget, what this package gives the moment: a seventeenth."""
 CLOSE: Final = 0.01
-"""So much below the best accuracy a share may be; fixed before this rule was computed."""
+"""So much below the best accuracy a share may be; the figures were known when it was chosen."""
 
 
 @entry.read_from("pretraining-mnist-split")
