@@ -69,17 +69,23 @@ def test_no_file_and_no_such_grade_is_no_verdict():
 
 
 def layers(*losses):
-    """(layers, noisy, loss) at one ε, with an interval of .01 to both sides."""
+    """(layers, noisy, ε, loss), each with an interval of .01 to both sides."""
     columns = ["layers", "noisy", "ε", "low", "high"]
-    rows = [[str(d), str(n), "1", f"{v - 0.01}", f"{v + 0.01}"] for d, n, v in losses]
-    return {"tables": [{"columns": columns, "rows": rows}]}
+    rows = [[str(d), str(n), at, f"{v - 0.01}", f"{v + 0.01}"] for d, n, at, v in losses]
+    return lambda _: {"tables": [{"columns": columns, "rows": rows}]}
+
+
+GROWING = ((1, 1, "1", 0.1), (2, 1, "1", 0.1), (2, 2, "1", 0.3))
 
 
 def test_the_loss_must_grow_on_every_path_and_fall_on_none():
-    assert alm_figures.layers(lambda _: layers((1, 1, 0.1), (2, 1, 0.1), (2, 2, 0.3))).holds
-    assert not alm_figures.layers(lambda _: layers((1, 1, 0.3), (2, 1, 0.1), (2, 2, 0.3))).holds
-    found = alm_figures.layers(lambda _: layers((1, 1, 0.1), (2, 1, 0.5), (2, 2, 0.3)))
-    assert str(found) == "does not hold: grows at 1 of 2 places, falls at 1"
+    judged = alm_figures.layers
+    level = [(depth, noisy, "10", 0.3) for depth, noisy, *_ in GROWING]
+    assert str(judged(layers(*GROWING, *level))) == "holds: grows at 2 of 4 places, falls at 0"
+    falling = [(1, 1, "10", 0.3), (2, 1, "10", 0.3), (2, 2, "10", 0.1)]
+    found = judged(layers(*GROWING, *falling))
+    assert str(found) == "does not hold: grows at 2 of 4 places, falls at 2"
+    assert not judged(layers(*level)).holds
 
 
 def test_a_fall_begins_clearly_above_guessing():

@@ -67,3 +67,11 @@ def test_a_rate_that_sees_nothing_is_no_better_metric(monkeypatch):
     measured = lecture_attacks.audit.measured_attack
     monkeypatch.setattr(lecture_attacks.audit, "measured_attack", guessing)
     assert not lecture_attacks.better_metrics().holds
+
+
+def test_a_discriminator_that_knows_nothing_of_its_records_is_not_found(monkeypatch):
+    def log_odds(self, records):
+        return np.random.default_rng(0).normal(size=len(records))
+
+    monkeypatch.setattr(lecture_attacks._Discriminator, "log_odds", log_odds)
+    assert not lecture_attacks.discriminator().holds
