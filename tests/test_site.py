@@ -246,6 +246,14 @@ def test_ci_runs_on_each_python_that_the_package_names():
         assert workflow["jobs"][job]["strategy"]["matrix"]["python"] == named
 
 
+def test_ci_reproduces_one_item_of_every_paper():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    commands = [step.get("run", "") for step in workflow["jobs"]["reproduce"]["steps"]]
+    assert any(command.startswith("make reproduce-quick") for command in commands)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "reproduce-quick: $(VENV)/.demo\n\t@$(BIN)/reticent reproduce --quick\n" in makefile
+
+
 def test_hooks_before_a_commit_need_no_network():
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     assert [repo["repo"] for repo in hooks["repos"]] == ["local"]

@@ -85,6 +85,8 @@ def check(table):
             continue
         printed = NUMBER.findall(cell)
         limits = cell.value if isinstance(cell.value, Limits) else (cell.value,)
+        if isinstance(cell.value, Limits) and "±" in cell:
+            limits = (cell.value.value, cell.value.high - cell.value.value)
         for text, value in zip(printed, limits, strict=False):
             assert abs(float(text) - value) <= 0.5001 * 10.0 ** -len(text.partition(".")[2])
     for note in own.judged:

@@ -291,7 +291,7 @@ def _table(spec: Grades, cells: list[Cell]) -> Table:
     rows = [("–", NONE, "–", *_shown(cells, NONE, 0))]
     for row in rows_in(cells):
         rows += [
-            (*row, f"{epsilon:g}", *_shown(cells, "/".join(row), place))
+            (*row, table.Cell(f"{epsilon:g}", epsilon), *_shown(cells, "/".join(row), place))
             for place, epsilon in enumerate(spec.epsilons)
         ]
     return Table(

@@ -15,7 +15,7 @@ from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import Logistic
 from reticent.neighbours import RefittedPairs, refitted_pairs
 from reticent.randomness import seeded
-from reticent.results.table import Judged
+from reticent.results.table import Cell, Judged
 from reticent.studies.losses import MEASURED, READING, Claim, LossRow, loss_row, verdict
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run, Table
@@ -52,8 +52,8 @@ class LayersRow:
     def cells(self) -> tuple[str, ...]:
         """The row as text, cell by cell."""
         return (
-            str(self.depth),
-            str(self.protected),
+            Cell(str(self.depth), self.depth),
+            Cell(str(self.protected), self.protected),
             str(self.coordinates),
             f"{self.l1:.4g}",
             upper_text(self.loss.epsilon),

@@ -79,7 +79,7 @@ _MNIST = dpcl_training.Training(
     penalty=0.01,
 )
 SPECS: Mapping[str, Figures] = {
-    "mnist": Figures(on="mnist", training=_MNIST, records=50_000, halved=True),
+    "mnist": Figures(on="mnist", training=_MNIST, records=50_000, halved=True, seeds=3),
     "cifar10": Figures(
         on="cifar10",
         training=replace(_MNIST, shape="16x16x3", augmentation="natural"),

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, Literal, NamedTuple
 
 from reticent.results.table import VERDICTS, Judged, Table, limits_of
+from reticent.studies.index.sizes import run_on
 
 
 class Verdict(StrEnum):
@@ -19,7 +20,6 @@ class Verdict(StrEnum):
     NOT_REPRODUCED = "not reproduced"
     FALSE = "claim is false"
     DATA_MISSING = "cannot be: data missing"
-    IMPLEMENTED = "implemented"
     NOT_RUN = "not yet run"
 
 
@@ -85,17 +85,7 @@ class Missing(NamedTuple):
         return f"needs {self.what}"
 
 
-class There(NamedTuple):
-    """What a paper describes and prints no figure of: the part of the package that does it."""
-
-    name: str
-
-    def __str__(self) -> str:
-        """Where it is."""
-        return f"in the package: {self.name}"
-
-
-Ours = Figure | Counted | Held | Missing | There | None
+Ours = Figure | Counted | Held | Missing | None
 """None: a study that can be run and has no committed file."""
 Kind = Literal["exact", "trained"]
 Document = Mapping[str, Any]
@@ -132,8 +122,11 @@ class Entry:
         published: As the source has it.
         ours: From committed files; exact ones look at none.
         tolerance: How far a figure may be from the published one, how many may differ.
-        command: What makes it, behind ``reticent reproduce``; empty where no study does.
+        command: What makes it, behind ``reticent reproduce``, or a target of make; empty where
+            nothing does.
         file: The committed file that it is read from, where no ``Reader`` says it.
+        also: Other committed files that it is read from.
+        on: The one data set, of several in the file, that the item is about.
         theorem: The sentence is one of mathematics: where it does not hold, it is false.
     """
 
@@ -145,12 +138,19 @@ class Entry:
     command: str
     tolerance: float = 0.0
     file: str | None = None
+    also: tuple[str, ...] = ()
+    on: str | None = None
     theorem: bool = False
 
     @property
     def read_from(self) -> str | None:
         """The name of the committed file, None where there is none."""
         return self.ours.file if isinstance(self.ours, Reader) else self.file
+
+    def size(self, files: Files) -> str:
+        """On what, and on how little of it, where that is not what the paper had."""
+        names = (self.read_from, *self.also)
+        return run_on([files(name) for name in names if name is not None], self.on)
 
 
 class Row(NamedTuple):
@@ -172,22 +172,29 @@ COLUMNS: Final = Row._fields
 
 
 def row_of(paper: str, entry: Entry, files: Files) -> Row:
-    """The row, its verdict taken from what stands in it."""
+    """The row, its verdict taken from what stands in it, its size from the committed file."""
     ours = entry.ours(files)
     verdict = verdict_of(entry, ours)
     figures = isinstance(ours, Figure | Counted)
+    size = entry.size(files)
     return Row(
         paper=paper,
-        item=entry.item,
+        item=f"{entry.item} [{size}]" if size else entry.item,
         kind=entry.kind,
         source=entry.source,
         published=entry.published,
         ours="–" if ours is None else str(ours),
         tolerance=f"{entry.tolerance:g}" if figures else "–",
         verdict=str(verdict),
-        command=f"reticent reproduce {entry.command}" if entry.command else "–",
+        command=_called(entry.command),
         file="–" if entry.read_from is None else f"{entry.read_from}.json",
     )
+
+
+def _called(command: str) -> str:
+    if command.startswith("make "):
+        return command
+    return f"reticent reproduce {command}" if command else "–"
 
 
 def verdict_of(entry: Entry, ours: Ours) -> Verdict:
@@ -199,8 +206,6 @@ def verdict_of(entry: Entry, ours: Ours) -> Verdict:
         return Verdict.NOT_RUN
     if isinstance(ours, Missing):
         return Verdict.DATA_MISSING
-    if isinstance(ours, There):
-        return Verdict.IMPLEMENTED
     if isinstance(ours, Figure):
         near = is_near(float(entry.published), ours, entry.tolerance)
     elif isinstance(ours, Counted):

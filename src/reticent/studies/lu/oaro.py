@@ -15,7 +15,7 @@ from reticent.mechanisms.profiles import gaussian
 from reticent.neighbours.stability import RemovedOnes, removed_from_head, removed_from_network
 from reticent.protect.published.single_neuron import Noise, SingleNeuron
 from reticent.randomness import seeded
-from reticent.results.table import VERDICTS, Judged
+from reticent.results.table import VERDICTS, Cell, Judged
 from reticent.studies.losses import bare
 from reticent.studies.lu.tables import HIDDEN, PENALTY
 from reticent.studies.trained import Outcome, Run, Table, numbered
@@ -234,7 +234,7 @@ def _rows(case: Case, cells: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         (
             case.name,
             noise,
-            str(metrics.over_repeats([cell["rises"][noise][0] for cell in cells])),
+            Cell.of(metrics.over_repeats([cell["rises"][noise][0] for cell in cells])),
             "–" if noise == CLEAN else _shown(_changes(cells, noise)),
             "–" if noise == CLEAN else bare(_mean([c["rises"][noise][1] for c in cells]), 3),
             bare(cells[0]["published"], 4),
@@ -244,10 +244,10 @@ def _rows(case: Case, cells: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     ]
 
 
-def _shown(values: Sequence[float]) -> str:
+def _shown(values: Sequence[float]) -> Cell:
     """With signs and four digits."""
     mean = metrics.over_repeats(values)
-    return f"{mean.value:+.4f} [{mean.low:+.4f}, {mean.high:+.4f}]"
+    return Cell.of(mean, f"{mean.value:+.4f} [{mean.low:+.4f}, {mean.high:+.4f}]")
 
 
 def _mean(values: Sequence[float]) -> float:
