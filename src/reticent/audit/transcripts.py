@@ -170,7 +170,7 @@ def audit_transcripts(  # noqa: PLR0913 - as above
     noise = furthest.shifts[0].noise
     steady = furthest.spent - min(path.spent for path in paths) <= _VARIES * furthest.spent
     analytic = furthest.epsilon(claim.relation, claim.delta)
-    is_gaussian = isinstance(noise, Gaussian)
+    is_gaussian = all(isinstance(part.noise, Gaussian) for part in furthest.shifts)
     mu = math.sqrt(furthest.spent) if is_gaussian else _equivalent_mu(analytic, claim.delta)
     rule: dict[str, Any] = {
         "delta": claim.delta,

@@ -27,6 +27,7 @@ from reticent.accounting.account import ACCOUNTANTS, account
 from reticent.arrays import Array, Floats
 from reticent.guarantee import Composed, Event, Guarantee, Relation, Sensitivity, rounding
 from reticent.mechanisms import AdditiveMechanism, BlockL2Laplace, Mechanism, structured
+from reticent.mechanisms.response import RandomisedResponse
 from reticent.mechanisms.rounded.balls import precision
 from reticent.protect import noise_scales, noisy_query
 from reticent.validation import NotCoveredError
@@ -92,6 +93,8 @@ def movement(
 
 def _within(noise: Mechanism, norm: str, one: Floats, other: Floats, bound: float) -> bool:
     """Whether the distance is at most the bound, in exact arithmetic."""
+    if isinstance(noise, RandomisedResponse) and norm == noise.norm:
+        return bool(noise.length(one.ravel() - other.ravel()) <= bound)  # a number of lines
     apart, unit = _exactly_apart(one, other)
     if norm in ("l21", "nuclear"):
         return _structured_within(noise, [fmpq(part, unit) for part in apart], bound)
