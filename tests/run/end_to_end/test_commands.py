@@ -65,6 +65,7 @@ OWN = {
         "makes the claim declared": "--records-from-data",
         "what is attacked and measured, after the release": "--public --test-is-public --seed"
         " --unbounded --fail-above",
+        "as compare-protections has it, which has pairs of its own": "--compare-protections",
     },
     "protect": {
         "chooses a learner by public numbers, each of which is audited": "--prototypes",
