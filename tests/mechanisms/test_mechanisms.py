@@ -33,7 +33,7 @@ from reticent.validation import InputError, NotCoveredError
 
 def in_every_norm(size, **said):
     norms = dict.fromkeys(("l1", "l2", "linf", "l21", "nuclear"), size)
-    return Sensitivity(**norms, blocks=2, **said)
+    return Sensitivity(**norms, blocks=3, **said)
 
 
 ONE = in_every_norm(1.0)

@@ -11,7 +11,7 @@ from reticent.audit.many_runs import SeparateRuns, many_runs
 from reticent.guarantee import Repeated
 from reticent.guarantee.events import Event, ResponseEvent
 from reticent.mechanisms import integer_noise
-from reticent.mechanisms.response import RandomisedResponse, _fill_responses
+from reticent.mechanisms.response import RandomisedResponse, _fill_responses, _response
 from reticent.randomness import seeded
 from reticent.validation import InputError
 from tests.mechanisms.rounded.goodness import counts_fit
@@ -21,19 +21,23 @@ RARELY = 1e-6
 
 
 def noise_of(epsilon, classes, lines=1):
-    label = Sensitivity(l2=math.sqrt(2 * lines), l21=2.0 * lines, blocks=classes)
+    label = Sensitivity(
+        l2=math.sqrt(2 * lines), l1=2.0 * lines, l21=2.0 * lines, blocks=classes + 1
+    )
     return RandomisedResponse.calibrate(label, epsilon=lines * epsilon, delta=0.0)
 
 
 def one_hot(labels, classes):
-    """As a vector, class by class; −1 for none."""
-    return (np.arange(classes)[:, None] == np.asarray(labels)).astype(np.float64).ravel()
+    """As a vector, class by class and last none, which is −1 here."""
+    places = np.append(np.arange(classes), -1)
+    return (places[:, None] == np.asarray(labels)).astype(np.float64).ravel()
 
 
 def answered(noise, labels, classes, *, draw=None):
     """The classes that were answered."""
-    noisy = (draw or noise).release(one_hot(labels, classes)).reshape(classes, -1)
+    noisy = (draw or noise).release(one_hot(labels, classes)).reshape(classes + 1, -1)
     assert (noisy.sum(axis=0) == 1).all()
+    assert not noisy[-1].any()  # none is never answered
     return noisy.argmax(axis=0)
 
 
@@ -133,10 +137,10 @@ def test_estimates_are_unbiased_and_as_noisy_as_said():
     noise = noise_of(1.2, 3)
     for own, target in ((1, [0.0, 1.0, 0.0]), (-1, [1 / 3] * 3)):
         given = one_hot(np.full(DRAWS, own), 3)
-        estimates = noise.unbiased(noise.release(given)).reshape(3, -1)
+        estimates = noise.unbiased(noise.release(given))
         error = estimates.std(axis=1) / math.sqrt(DRAWS)
         assert (np.abs(estimates.mean(axis=1) - target) < 5.5 * error).all()
-    spread = noise.unbiased(noise.release(one_hot(np.full(DRAWS, 1), 3))).reshape(3, -1).std(axis=1)
+    spread = noise.unbiased(noise.release(one_hot(np.full(DRAWS, 1), 3))).std(axis=1)
     assert spread[0] == pytest.approx(noise.std, rel=0.02)
 
 
@@ -161,6 +165,49 @@ def test_an_audit_of_two_worlds_does_not_refute_it_and_refutes_half_the_noise():
     assert audited(noise, half, 3000).epsilon > 2.0
 
 
+def worst_loss(noise, here, there, classes):
+    """Over all answers to these lines: the sum of each line's own."""
+    own, other = ([odds(noise._loss, classes, label) for label in side] for side in (here, there))
+    return sum(np.abs(np.log(a / b)).max() for a, b in zip(own, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        ([-1, -1, -1, -1], [0, 0, 0, 0]),  # all in one block: L21 is 2 + 2, as of two lines
+        ([0, 0, 0, 0], [1, 1, 1, 1]),
+        ([0, 0, 1, 1], [1, 1, 0, 0]),
+        ([0, 1, -1, 1], [0, 1, 1, 1]),
+    ],
+)
+def test_lines_that_move_within_one_block_are_all_paid_for(here, there):
+    """The norms of two worlds, as an audit measures them, promise no less than the true loss."""
+    unit = noise_of(1.0, 2)
+    apart = one_hot(there, 2) - one_hot(here, 2)
+    moved = unit.at_distance(**{name: float(v) for name, v in unit.norms(apart).items()})
+    true = worst_loss(unit, here, there, 2)
+    assert true <= moved.guarantee(delta=0.0).epsilon
+    if -1 not in (*here, *there):  # exact, where no line comes or goes
+        assert moved.guarantee(delta=0.0).epsilon == pytest.approx(true, rel=1e-9)
+    given = Sensitivity(
+        l1=float(np.abs(apart).sum()), l21=float(unit.norms(apart)["l21"]), blocks=3
+    )
+    planned = RandomisedResponse.calibrate(given, epsilon=1.0, delta=0.0)
+    assert worst_loss(planned, here, there, 2) <= 1.0
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_no_label_is_answered_without_a_coin(classes):
+    """A uniform class that was the own one would be known by the few words that it took."""
+    words = seeded("time of a response").integers(2**64, size=4000, dtype=np.uint64)
+    for own in range(classes + 1):
+        place = np.zeros(1, np.int64)
+        for _ in range(60):
+            before = int(place[0])
+            _response((words, place), own, (classes, 0, 2**39))
+            assert place[0] - before >= 3  # for whoever has none, a class, and the coin
+
+
 def test_a_density_says_what_became_of_each_line():
     noise = noise_of(1.0, 3)
     given = one_hot([0, 1, -1, 2], 3)
@@ -169,13 +216,14 @@ def test_a_density_says_what_became_of_each_line():
     found = noise.log_density(answer - given)
     assert found == pytest.approx(math.log(kept * other / 3 * kept), rel=1e-9)
     assert noise.log_density(one_hot([0], 3) * 0.5) == -math.inf
-    assert noise.length(answer - given) == 4.0  # two lines
+    assert noise.norms(answer - given)["l1"] == 4.0  # two lines
+    assert noise.log_density(one_hot([-1], 3) - one_hot([0], 3)) == -math.inf
 
 
 @pytest.mark.parametrize("tape", [1, 3, 1000])
 def test_the_length_of_a_tape_does_not_change_the_answers(tape, monkeypatch):
     words = seeded("tape of responses").integers(2**64, size=100_000, dtype=np.uint64)
-    given = np.arange(300, dtype=np.int64) % 5 - 1
+    given = np.arange(300, dtype=np.int64) % 5  # 4 is none
     found = []
     for length in (tape, 10**6):
         monkeypatch.setattr(integer_noise, "_LARGEST_TAPE", length)
@@ -193,14 +241,16 @@ def test_the_length_of_a_tape_does_not_change_the_answers(tape, monkeypatch):
 
 def test_what_is_no_label_is_refused():
     noise = noise_of(1.0, 3)
-    for value in ([0.5, 0.5, 0.0], [1.0, 1.0, 0.0], [2.0, 0.0, 0.0]):
+    for value in ([0.5, 0.5, 0, 0], [1.0, 1.0, 0, 0], [2.0, 0, 0, 0], [0.0, 0, 0, 0]):
         with pytest.raises(InputError, match="value must hold one-hot labels"):
             noise.release(value)
-    with pytest.raises(InputError, match="value must have 3 entries for each label, got 4"):
-        noise.release([1.0, 0.0, 0.0, 0.0])
+    with pytest.raises(InputError, match="value must have 4 entries for each label, got 3"):
+        noise.release([1.0, 0.0, 0.0])
     with pytest.raises(InputError, match="grid must be 1"):
-        noise.release([1.0, 0.0, 0.0], grid=0.5)
-    with pytest.raises(InputError, match="blocks must be >= 2 for randomised-response"):
-        RandomisedResponse(scale=1.0, sensitivity=Sensitivity(l21=2.0, blocks=1))
+        noise.release([1.0, 0.0, 0.0, 0.0], grid=0.5)
+    with pytest.raises(InputError, match="blocks must be >= 3 for randomised-response"):
+        RandomisedResponse(scale=1.0, sensitivity=Sensitivity(l1=2.0, l21=2.0, blocks=2))
+    with pytest.raises(InputError, match="randomised-response needs an L1 sensitivity"):
+        RandomisedResponse(scale=1.0, sensitivity=Sensitivity(l21=2.0, blocks=3))
     with pytest.raises(InputError, match="classes must be >= 2, got 1"):
         ResponseEvent(epsilon=1.0, classes=1)

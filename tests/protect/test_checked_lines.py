@@ -611,19 +611,22 @@ def split_lines_move_within():
     row, label = (step.sensitivity for step in planned.steps(Terms(**TERMS)).values())
     for x, y in (([1.0, 0, 0, 0], 0), ([-1.0, 0, 0, 0], 1)):
         one, other = (
-            inputs_module.lines(np.array([sign * np.array(x)]), np.array([place]), count=1, classes=3)
+            inputs_module.lines(
+                np.array([sign * np.array(x)]), np.array([place]), count=1, classes=3
+            )
             for sign, place in ((1, y), (-1, 1 - y))
         )
         moved = (one - other)[0]
         assert np.linalg.norm(moved[:5]) <= row.l2
         assert np.abs(moved[:5]).sum() <= row.l1
         assert np.linalg.norm(moved[5:]) <= label.l2
+        assert 2 * moved[5:].any() <= label.l1  # by so much is a line paid for
 
 
 def labels_vary():
     """At ε₀ = √2 each of 200 labels stays with a chance of .67: all do with probability 10⁻³⁴."""
-    noise = RandomisedResponse(scale=1.0, sensitivity=Sensitivity(l21=2.0, blocks=3))
-    given = np.eye(3)[np.zeros(200, dtype=int)].T.ravel()
+    noise = RandomisedResponse(scale=1.0, sensitivity=Sensitivity(l1=2.0, l21=2.0, blocks=4))
+    given = np.eye(4)[np.zeros(200, dtype=int)].T.ravel()
     assert not np.array_equal(noise.release(given), given)
 
 

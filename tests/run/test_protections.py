@@ -8,8 +8,8 @@ import pytest
 
 from reticent.cli.main import BAD_INPUT, run
 from reticent.data import Dataset
-from reticent.protect.registry import classifiers
 from reticent.protect.recipes.lda import LDARecipe
+from reticent.protect.registry import classifiers
 from reticent.report import write_report
 from reticent.report.protections import protections_page, write_protections
 from reticent.results import read_results

@@ -89,19 +89,21 @@ def row_lines(
 def label_lines(
     *, classes: int, relation: Relation | str, max_records_per_person: int = 1
 ) -> Sensitivity:
-    """Of the one-hot labels of these lines, a block of entries for each class.
+    """Of the one-hot labels of these lines, a block of entries for each class and one for none.
 
-    A label moves by at most √2 in L2, and its line counts 2 in L21, as a label that changes does.
+    A line that changes takes one 1 away and puts another: 2 in L1 and √2 in L2, for each of them,
+    and no more in L21 than in L1.
 
-    >>> label_lines(classes=3, relation="add-remove").l21
+    >>> label_lines(classes=3, relation="add-remove").l1
     2.0
     """
     touched = touched_records(relation, max_records_per_person)
     return minting.proven(
         Sensitivity(
+            l1=2.0 * touched,
             l2=rounding.up(math.sqrt(2.0 * touched)),
             l21=2.0 * touched,
-            blocks=count("classes", classes, at_least=2),
+            blocks=count("classes", classes, at_least=2) + 1,
             relation=grade.as_relation(relation),
             source=f"labels of noisy records, theory I.4: {classes} classes, {touched} touched",
         )

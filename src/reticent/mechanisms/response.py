@@ -32,12 +32,13 @@ _DOUBT: Final = 1 - 2.0**-48
 class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
     """One-hot labels, each answered with a class: ε₀ = √2/scale for each label that changes.
 
-    A vector holds the entries of all lines for the first class, then for the second and so on; the
-    sensitivity says how many classes there are (``blocks``), and 2 in L21 for each changed line. A
-    line of zeros, where there is no label, is answered as one whose label is drawn first. By its
-    L2 norm √2 a label has the scale of Gaussian noise of about the same loss.
+    A vector holds the entries of all lines for the first class, then for the second and so on, and
+    last for none: a line without a label has its 1 there, and is answered as one whose label is
+    drawn first. So each line that changes moves the vector by 2 in L1, and the L1 sensitivity
+    counts lines; its ``blocks`` are the classes and none. By its L2 norm √2 a label has the scale
+    of Gaussian noise of about the same loss.
 
-    >>> label = Sensitivity(l21=2.0, blocks=10)
+    >>> label = Sensitivity(l1=2.0, l21=2.0, blocks=11)
     >>> answer = RandomisedResponse.calibrate(label, epsilon=2.0, delta=0.0)
     >>> round(answer.kept, 4), round(answer.delta(epsilon=1.0), 4)
     (0.4509, 0.285)
@@ -55,13 +56,13 @@ class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
 
     @classmethod
     def _bound(cls, sensitivity: Sensitivity) -> float:
-        """√2 for each line that changes, if by half: what it was before is seen as a label."""
-        if not (sensitivity.blocks or 0) >= 2:
+        """√2 for each line that changes: each moves L1 by 2, wherever the others move."""
+        if not (sensitivity.blocks or 0) >= 3:
             raise InputError(
-                f"sensitivity blocks must be >= 2 for {cls.name}: the number of classes, got"
-                f" {sensitivity.blocks}"
+                f"sensitivity blocks must be >= 3 for {cls.name}: two classes or more, and none,"
+                f" got {sensitivity.blocks}"
             )
-        return math.sqrt(2) * math.ceil(sensitivity.require_l21(cls.name) / 2)
+        return math.sqrt(2) * _lines(sensitivity)
 
     @classmethod
     def _least_scale(cls, sensitivity: Sensitivity, epsilon: float, delta: float) -> float:
@@ -73,8 +74,13 @@ class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
 
     @property
     def bound(self) -> float:
-        """The sensitivity in L21: 2 for each line that changes."""
+        """The sensitivity in L21, as its distances are told."""
         return self.sensitivity.require_l21(self.name)
+
+    @property
+    def blocks(self) -> int:
+        """The classes, and none."""
+        return _classes(self.sensitivity) + 1
 
     def epsilon(self, *, delta: float) -> float:
         """Exact for one label: ln(e^ε₀ − δ(e^ε₀ + C − 1)); of more, that of their sum of ε₀."""
@@ -97,7 +103,7 @@ class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
         """One label, as an accountant sees it, as often as one unit has lines."""
         least = math.nextafter(math.sqrt(2) / self.scale, math.inf)
         one = ResponseEvent(epsilon=least, classes=_classes(self.sensitivity))
-        lines = math.ceil(self.bound / 2)
+        lines = _lines(self.sensitivity)
         return one if lines == 1 else Repeated(event=one, count=lines)
 
     @property
@@ -112,8 +118,12 @@ class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
         return math.sqrt(other * (1 - other)) / self._lead
 
     def unbiased(self, answers: Floats) -> Floats:
-        """(answer − q)/(p − q): its mean is 1 for the own class and 0 for others, 1/C for none."""
-        return np.asarray((answers - self.kept * math.exp(-self._loss)) / self._lead)
+        """(answer − q)/(p − q), a row per class, whose mean is 1 for the own one and 0 for others.
+
+        It is 1/C for none. Post-processing; the block of none is never answered, and left out.
+        """
+        given = self._by_class(answers.reshape(-1))[:-1]
+        return np.asarray((given - self.kept * math.exp(-self._loss)) / self._lead)
 
     @property
     def sampler(self) -> str:
@@ -128,9 +138,9 @@ class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
         return 1.0
 
     def norms(self, moved: Floats) -> dict[str, Floats]:
-        """2 for each line that differs, also where there was no label before or is none after."""
-        lines = (self._by_class(moved) != 0).any(axis=-2).sum(axis=-1)
-        return {"l21": np.asarray(2.0 * lines)}
+        """With L21 over the classes and none."""
+        lengths = np.linalg.norm(self._by_class(moved), axis=-1)
+        return super().norms(moved) | {"l21": np.asarray(lengths.sum(axis=-1))}
 
     def with_float_noise(self, generator: np.random.Generator) -> "FloatResponse":
         """Answers by a seeded generator: for studies and shadows, never to protect."""
@@ -148,14 +158,18 @@ class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
     def _log_density(self, noise: Floats) -> Floats:
         """By what became of each line: nothing, another class for its own, or a class for none."""
         table = self._by_class(noise)
+        possible = np.isin(table, (-1.0, 0.0, 1.0)).all(axis=-2) & (table[..., -1, :] <= 0)
         given, taken = (table == 1).sum(axis=-2), (table == -1).sum(axis=-2)
-        whole = ((table == 0).sum(axis=-2) + given + taken) == table.shape[-2]
-        cases = (given == 0) & (taken == 0), (given == 1) & (taken == 1), (given == 1) & (taken == 0)
+        changed = (given == 1) & (taken == 1)
+        from_none = changed & (table[..., -1, :] == -1)
+        cases = from_none, changed, (given == 0) & (taken == 0)
         own = math.log(self.kept)
-        chances = own, own - self._loss, -math.log(table.shape[-2])
-        return np.where(whole, np.select(cases, chances, -np.inf), -np.inf).sum(axis=-1)
+        chances = -math.log(self.blocks - 1), own - self._loss, own
+        each = np.where(possible, np.select(cases, chances, -np.inf), -np.inf)
+        return np.asarray(each.sum(axis=-1))
 
     def _float_noise(self, shape: tuple[int, ...], generator: np.random.Generator) -> Floats:
+        del generator
         raise InputError(f"{self.name} must see the labels, got the shape {shape} alone")
 
     @property
@@ -179,21 +193,20 @@ class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
 
     def _by_class(self, vectors: Floats) -> Floats:
         """With an axis for the classes before that of the lines."""
-        classes, size = _classes(self.sensitivity), vectors.shape[-1]
-        if size < 1 or size % classes:
-            raise InputError(f"value must have {classes} entries for each label, got {size} in all")
-        return vectors.reshape(*vectors.shape[:-1], classes, size // classes)
+        blocks, size = self.blocks, vectors.shape[-1]
+        if size < 1 or size % blocks:
+            raise InputError(f"value must have {blocks} entries for each label, got {size} in all")
+        return vectors.reshape(*vectors.shape[:-1], blocks, size // blocks)
 
     def _given(self, value: Floats) -> Integers:
-        """The class of each line, −1 where there is none."""
+        """The class of each line, C where there is none."""
         table = self._by_class(value.reshape(-1))
-        filled = table.sum(axis=0)
-        if not (np.isin(table, (0.0, 1.0)).all() and (filled <= 1).all()):
-            raise InputError("value must hold one-hot labels, entries 0 and at most one 1, got others")
-        return np.where(filled == 1, table.argmax(axis=0), -1).astype(np.int64)
+        if not (np.isin(table, (0.0, 1.0)).all() and (table.sum(axis=0) == 1).all()):
+            raise InputError("value must hold one-hot labels, a class or none for each, got others")
+        return table.argmax(axis=0).astype(np.int64)
 
     def _one_hot(self, answers: Integers) -> Floats:
-        table = np.zeros((_classes(self.sensitivity), answers.size))
+        table = np.zeros((self.blocks, answers.size))
         table[answers, np.arange(answers.size)] = 1.0
         return table
 
@@ -208,7 +221,7 @@ class FloatResponse(additive.FloatNoise):
         """A class for each line, kept with a probability in floats."""
         array, noise = float_array("value", value), self.mechanism
         given, classes = noise._given(array), _classes(noise.sensitivity)
-        own = np.where(given >= 0, given, self.generator.integers(classes, size=given.size))
+        own = np.where(given < classes, given, self.generator.integers(classes, size=given.size))
         other = (own + self.generator.integers(1, classes, size=own.size)) % classes
         kept = self.generator.random(own.size) < noise.kept
         return noise._one_hot(np.where(kept, own, other)).reshape(array.shape)
@@ -216,11 +229,16 @@ class FloatResponse(additive.FloatNoise):
 
 def _classes(sensitivity: Sensitivity) -> int:
     assert sensitivity.blocks is not None
-    return sensitivity.blocks
+    return sensitivity.blocks - 1
+
+
+def _lines(sensitivity: Sensitivity) -> int:
+    """How many lines one unit changes at most."""
+    return math.ceil(sensitivity.require_l1(RandomisedResponse.name) / 2)
 
 
 def _one_line(sensitivity: Sensitivity) -> bool:
-    return sensitivity.l21 is not None and sensitivity.l21 <= 2
+    return _lines(sensitivity) == 1
 
 
 @compiled
@@ -240,14 +258,18 @@ def _fill_responses(
 
 @compiled
 def _response(tape: integer_noise.Tape, given: int, odds: tuple[int, int, int]) -> int:
-    """A uniform class is taken for certain if it is the own one, else with probability e^−ε₀."""
+    """A uniform class is taken if it is the own one, else with probability e^−ε₀.
+
+    The coin is tossed in either case, so that few words alone do not tell the own class; it still
+    takes more or fewer of them as it falls, and times are nothing to publish.
+    """
     classes, whole, rest = odds
-    own = given if given >= 0 else integer_noise._uniform(tape, classes)
+    drawn = integer_noise._uniform(tape, classes)
+    own = given if given < classes else drawn
     while True:
         answer = integer_noise._uniform(tape, classes)
-        if answer == own:
-            return answer
-        if integer_noise._coins_exp(tape, whole, 1, 1) and integer_noise._coin_exp(
+        coin = integer_noise._coins_exp(tape, whole, 1, 1) and integer_noise._coin_exp(
             tape, rest, _UNITS
-        ):
+        )
+        if coin or answer == own:
             return answer

@@ -27,7 +27,7 @@ def tables(results: Results) -> dict[str, Table]:
         sensitivities(results), features(results), exposed(results), recalls(results),
         noise(release.mechanism, release.scales), versions(results.made.versions),
         settings(results),
-        *(() if results.protections is None else (protections.protections_table(results.protections),)),
+        *map(protections.protections_table, filter(None, (results.protections,))),
     )  # fmt: skip
 
 

@@ -105,8 +105,10 @@ class Protections(value.Value):
 
 def _shown(row: Protection) -> tuple[str, ...]:
     claim, certified = row.claim, row.certified
-    within = "" if certified is None else (
-        f"; certified within {certified.radius:g}: {certified.accuracy.value:.3f}"
+    within = (
+        ""
+        if certified is None
+        else (f"; certified within {certified.radius:g}: {certified.accuracy.value:.3f}")
     )
     return (
         row.name,

@@ -94,7 +94,7 @@ STAGES: Final = {
 CALIBRATION: Final = 0.0696
 """Seconds of the fixed job where these were measured."""
 COMPARED: Final = Cost(once=5.0, once_a_million=3.0, each=0.45, each_a_million=0.55)
-"""Every other place for noise, attacks included: rough, from 150 and 1,130 digits, 1 and 3 draws."""
+"""Every other place for noise, with attacks: roughly, from 150 and 1,130 digits, 1 and 3 draws."""
 ALWAYS: Final = 7.0
 """Seconds of a command beside its stages: starting, and drawing the page."""
 TRAINED: Final = ("network",)

@@ -73,9 +73,17 @@ class ClosedForm:
 
 
 SPECS: Mapping[str, ClosedForm] = {
-    "cifar10": ClosedForm(on="cifar10", base="gabor-views", records=50_000, chosen_on_private=settled.is_settled("cifar10", "closed-form")),
+    "cifar10": ClosedForm(
+        on="cifar10",
+        base="gabor-views",
+        records=50_000,
+        chosen_on_private=settled.is_settled("cifar10", "closed-form"),
+    ),
     "cifar10-patches": ClosedForm(
-        on="cifar10", base="patch-views", records=50_000, chosen_on_private=settled.is_settled("cifar10", "closed-form")
+        on="cifar10",
+        base="patch-views",
+        records=50_000,
+        chosen_on_private=settled.is_settled("cifar10", "closed-form"),
     ),
     "digits": ClosedForm(
         on="digits",

@@ -18,7 +18,6 @@ from reticent.studies import settled
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run, Table
 
-
 _PURE: Final = ", δ = 0"
 
 

@@ -55,7 +55,9 @@ class Prototypes:
 
 
 SPECS: Mapping[str, Prototypes] = {
-    "cifar10": Prototypes(on="cifar10", records=50_000, chosen_on_private=settled.is_settled("cifar10", "prototypes")),
+    "cifar10": Prototypes(
+        on="cifar10", records=50_000, chosen_on_private=settled.is_settled("cifar10", "prototypes")
+    ),
     "mnist": Prototypes(on="mnist", records=60_000),
     "trec": Prototypes(on="trec", records=5_452, probing=Probing(queries=500)),
     "digits": Prototypes(

@@ -1,4 +1,4 @@
-"""Which constants were settled after figures on which data had been seen: one table for all studies.
+"""Which constants were settled after figures on which data were seen: one table for all studies.
 
 A release by such a recipe is proven all the same, for its user looked at nothing. A row of a study
 on these very data is not: of that choice its ε says nothing. So its grade is *declared*, here and
@@ -72,4 +72,6 @@ def note(on: str, learners: Iterable[str]) -> tuple[str, ...]:
     ]
     if not parts:
         return ()
-    return (f"Settled on these data, so declared here: {'; '.join(parts)}. The releases are proven.",)
+    return (
+        f"Settled on these data, so declared here: {'; '.join(parts)}. The releases are proven.",
+    )

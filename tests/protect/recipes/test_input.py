@@ -76,8 +76,8 @@ def test_labels_and_rows_alone_move_within_their_bounds_and_reach_them():
     assert 0.97 * row.l2 < np.linalg.norm(apart[:4]) <= row.l2
     assert np.abs(apart[:4]).sum() <= row.l1
     assert 0.99 * label.l2 < np.linalg.norm(apart[4:]) <= label.l2
-    assert (label.l21, label.blocks) == (2.0, 2)
-    assert bounds.label_lines(classes=2, relation="replace-one").l21 == 4.0
+    assert (label.l1, label.l21, label.blocks) == (2.0, 2.0, 3)
+    assert bounds.label_lines(classes=2, relation="replace-one").l1 == 4.0
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,9 @@ def test_public_numbers_choose_the_noise_of_labels(mechanism, delta, epsilon, cl
     assert recipe.misfits(said) == []
     plan = noise_plan(recipe, said)
     if label_noise == RESPONSE:  # its two noises together leave sums of products more exact
-        both = noise_plan(planned(said, mechanism=mechanism, classes=classes, label_noise=mechanism), said)
+        both = noise_plan(
+            planned(said, mechanism=mechanism, classes=classes, label_noise=mechanism), said
+        )
         sizes = 200 * 4, 200 * (4 + classes)
         split = plan["records"].noise.std_in(sizes[0]) * plan["labels"].noise.std
         assert split < both["records"].noise.std_in(sizes[1]) ** 2

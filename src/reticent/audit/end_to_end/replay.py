@@ -93,8 +93,6 @@ def movement(
 
 def _within(noise: Mechanism, norm: str, one: Floats, other: Floats, bound: float) -> bool:
     """Whether the distance is at most the bound, in exact arithmetic."""
-    if isinstance(noise, RandomisedResponse) and norm == noise.norm:
-        return bool(noise.length(one.ravel() - other.ravel()) <= bound)  # a number of lines
     apart, unit = _exactly_apart(one, other)
     if norm in ("l21", "nuclear"):
         return _structured_within(noise, [fmpq(part, unit) for part in apart], bound)
@@ -124,7 +122,7 @@ def _structured_within(noise: Mechanism, exact: list[fmpq], bound: float) -> boo
     What they leave open is taken to be above the bound.
     """
     with precision(300):
-        if isinstance(noise, BlockL2Laplace):
+        if isinstance(noise, (BlockL2Laplace, RandomisedResponse)):
             width = len(exact) // noise.blocks
             blocks = [exact[start : start + width] for start in range(0, len(exact), width)]
             roots = [arb(sum((x * x for x in block), fmpq(0))).sqrt() for block in blocks]
@@ -147,7 +145,8 @@ def _singular_values(triangle: list[fmpq]) -> list[arb]:
 def epsilon_of(movements: Iterable[Movement], *, delta: float, relation: Relation) -> float:
     """The ε at δ of queries that move so far, all of them seen; rounded up.
 
-    Exact for Gaussian noise and for pure noise at δ = 0; else what the composition theorems give.
+    Exact for Gaussian noise and for pure noise at δ = 0, but at most for labels that come or go;
+    else what the composition theorems give.
     """
     moving = [one for one in movements if one.moves]
     noises, rates = [one.at_distance() for one in moving], [one.rate for one in moving]
@@ -273,10 +272,11 @@ def run_pair(
 
 
 def drawn(noise_share: float) -> Callable[[Mechanism, Floats], Array]:
-    """Answers with a part of the noise; of a choice, the choice itself."""
+    """Answers with a part of the noise; of a choice, as a label is, the choice itself."""
 
     def answer(noise: Mechanism, value: Floats) -> Array:
-        if not isinstance(noise, AdditiveMechanism) or noise_share == 1:
+        whole = noise_share == 1 or (noise_share and isinstance(noise, RandomisedResponse))
+        if not isinstance(noise, AdditiveMechanism) or whole:
             return np.asarray(noise.release(value))
         nothing = np.zeros_like(value)
         return value + noise_share * np.asarray(noise.release(nothing)) if noise_share else value

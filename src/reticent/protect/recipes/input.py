@@ -79,7 +79,7 @@ class InputRecipe(linear.LinearRecipe):
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
-        """As many lines as N, within memory; the noise on labels that leaves products more exact."""
+        """As many lines as N, within memory, and the noise on labels that leaves less of it."""
         width = numbers["features"] + 1 + numbers["classes"]
         if numbers["records"] * width > _MOST_ENTRIES:
             raise InputError(
@@ -145,8 +145,8 @@ class InputRecipe(linear.LinearRecipe):
         response = plan[LABELS].noise
         assert isinstance(response, RandomisedResponse)
         inputs = plan[RECORDS].release(rows.ravel()).reshape(rows.shape)
-        answers = plan[LABELS].release(labels.T.ravel()).reshape(labels.T.shape)
-        return inputs, response.unbiased(answers).T
+        by_class = np.vstack([labels.T, 1 - labels.sum(axis=1)])  # and those without one
+        return inputs, response.unbiased(plan[LABELS].release(by_class.ravel())).T
 
 
 def _is_quieter(responds: InputRecipe, together: InputRecipe, terms: Terms) -> bool:
@@ -174,7 +174,5 @@ def _is_quieter(responds: InputRecipe, together: InputRecipe, terms: Terms) -> b
         )
         for name, step in steps.items()
     }
-    label = RandomisedResponse(
-        scale=shares[LABELS].scale, sensitivity=steps[LABELS].sensitivity
-    )
+    label = RandomisedResponse(scale=shares[LABELS].scale, sensitivity=steps[LABELS].sensitivity)
     return bool(shares[RECORDS].std_in(entries) * label.std < both**2)
