@@ -99,7 +99,7 @@ class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
             return pure.delta(least, epsilon)
         return -math.expm1(min(epsilon - least, 0.0)) / self._total(least)
 
-    def event(self) -> Event:
+    def event(self) -> Event:  # type: ignore[override]  # one for each label
         """One label, as an accountant sees it, as often as one unit has lines."""
         least = math.nextafter(math.sqrt(2) / self.scale, math.inf)
         one = ResponseEvent(epsilon=least, classes=_classes(self.sensitivity))
@@ -203,7 +203,7 @@ class RandomisedResponse(PureMechanism, additive.AdditiveMechanism):
         table = self._by_class(value.reshape(-1))
         if not (np.isin(table, (0.0, 1.0)).all() and (table.sum(axis=0) == 1).all()):
             raise InputError("value must hold one-hot labels, a class or none for each, got others")
-        return table.argmax(axis=0).astype(np.int64)
+        return np.asarray(table.argmax(axis=0), dtype=np.int64)
 
     def _one_hot(self, answers: Integers) -> Floats:
         table = np.zeros((self.blocks, answers.size))

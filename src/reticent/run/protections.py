@@ -156,9 +156,11 @@ def compared(data: RunData, spec: RunSpec, tell: ProgressCallback) -> Protection
         seed=spec.seed,
         like=spec.terms(),
     )
-    return compare_protections(
-        data.private, data.test, asked, progress=lambda done, all_of: tell(STAGE, done, all_of)
-    )
+
+    def told(done: int, all_of: int) -> None:
+        tell(STAGE, done, all_of)
+
+    return compare_protections(data.private, data.test, asked, progress=told)
 
 
 def _notes(spec: ProtectionsSpec) -> tuple[str, ...]:

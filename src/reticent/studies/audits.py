@@ -130,6 +130,15 @@ def _places(runs: int) -> Iterator[audit_trials.Kind]:
         )
 
 
+def _at_zero() -> Iterator[audit_trials.Kind]:
+    """Learners and places by Laplace noise (objective perturbation needs δ); more of regression."""
+    pure = {"mechanism": "laplace", "delta": 0.0, "epsilons": (2.0,)}
+    for name in (audit_trials.REGRESSION, *audit_trials.LEARNERS, *audit_trials.PLACES):
+        if name != "objective":
+            yield audit_trials.Kind(what=name, runs=80 if name == _LONG else 400, **pure)  # type: ignore[arg-type]
+    yield audit_trials.Kind(what=audit_trials.REGRESSION, epsilons=(2.0,), runs=400)
+
+
 def _longer_of_places() -> Iterator[Planted]:
     """A quarter of the noise, and half of it at the δ of networks.
 
@@ -166,6 +175,14 @@ SPECS: Mapping[str, Audits] = {
         kinds=tuple(_pure()),
         planted=tuple(
             Planted(kind=kind, share=share, audits=10) for kind in _pure() for share in (0.1, 0.25)
+        ),
+        tight=(),
+    ),
+    "zero-delta": Audits(
+        kinds=tuple(_at_zero()),
+        planted=(
+            *(Planted(kind=kind, share=0.1, audits=10) for kind in _at_zero()),
+            *(Planted(kind=kind, share=0.5, audits=10) for kind in _pure(4_000)),
         ),
         tight=(),
     ),
