@@ -113,13 +113,11 @@ def _networks(runs: int) -> Iterator[audit_trials.Kind]:
     )
 
 
-def _pure(runs: int = 400) -> Iterator[audit_trials.Kind]:
+def _pure(runs: int = 400, epsilons: tuple[float, ...] = (2.0, 3.0)) -> Iterator[audit_trials.Kind]:
     """Learners at δ = 0; of matrices the audit sees few directions of each answer (H.1)."""
     for name, kind in audit_trials.PURE_LEARNERS.items():
         noise = kind.recipe.noises[0]
-        yield audit_trials.Kind(
-            what=name, mechanism=noise, delta=0.0, epsilons=(2.0, 3.0), runs=runs
-        )
+        yield audit_trials.Kind(what=name, mechanism=noise, delta=0.0, epsilons=epsilons, runs=runs)
 
 
 def _places(runs: int) -> Iterator[audit_trials.Kind]:
@@ -182,7 +180,7 @@ SPECS: Mapping[str, Audits] = {
         kinds=tuple(_at_zero()),
         planted=(
             *(Planted(kind=kind, share=0.1, audits=10) for kind in _at_zero()),
-            *(Planted(kind=kind, share=0.5, audits=10) for kind in _pure(4_000)),
+            *(Planted(kind=kind, share=0.5, audits=10) for kind in _pure(8_000, (2.0,))),
         ),
         tight=(),
     ),
