@@ -101,6 +101,15 @@ def test_the_profile_is_the_hockey_stick_of_two_labels_and_none_is_nearer(epsilo
         assert noise.epsilon(delta=delta) == pytest.approx(share * epsilon, rel=1e-6)
 
 
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_what_delta_buys_is_calibrated_for_so_many_classes(classes):
+    label = Sensitivity(l1=2.0, l21=2.0, blocks=classes + 1)
+    for delta in (1e-5, 0.05):
+        noise = RandomisedResponse.calibrate(label, epsilon=1.0, delta=delta)
+        assert noise.delta(epsilon=1.0) == pytest.approx(delta, rel=1e-6)
+        assert noise.epsilon(delta=delta) <= 1.0
+
+
 @pytest.mark.parametrize("classes", [2, 5])
 def test_the_accountants_have_the_exact_epsilon_of_one_label_and_less_than_pure_of_many(classes):
     one = noise_of(0.5, classes).event()

@@ -189,6 +189,7 @@ def test_transcripts_of_neighbours(mechanism, delta, label_noise):
     assert audit.sealed
     assert 0.5 < audit.tightness <= 1
     assert (audit.mu is None) == (mechanism == "laplace" or label_noise == RESPONSE)
+    assert audit.exact == (label_noise is None)  # a label that comes is priced as one that changes
 
 
 def taken_line():
