@@ -61,7 +61,7 @@ ALSO_SAID = {
 OWN = {
     "run": {
         "as protect has it, on the same road to a release": "--schema --text --encoder"
-        " --encoder-people --embedding --target-range --learner --prototypes --pure",
+        " --encoder-people --embedding --target-range --learner --prototypes",
         "makes the claim declared": "--records-from-data",
         "what is attacked and measured, after the release": "--public --test-is-public --seed"
         " --unbounded --fail-above",
