@@ -14,7 +14,8 @@ from benchmarks.growth_job import write_clusters
 from benchmarks.harness import RESULTS, Result
 from reticent.data import read_table
 from reticent.run import RunData, RunSpec, run_job
-from reticent.run.duration import Cost, Work, calibration_seconds, stage_seconds
+from reticent.run.duration import Work, calibration_seconds, stage_seconds
+from reticent.run.stages import STAGES, Cost
 
 NAME = "run_time"
 TITLE = "The time of a run, as said and as measured"
@@ -23,7 +24,7 @@ COLUMNS = (
     "attacks s", "draws s", "audits s", "shadows s", "CPU s", "calibration s", "said s", "ratio",
 )  # fmt: skip
 MEASURED = COLUMNS[:-2]
-STAGES = {"attacks on releases": "attacks", "releases": "draws", "audits": "audits"}
+REPEATED = {what: stage.repeats for stage in STAGES for what in stage.told if stage.repeats}
 """By what a run tells; everything else is with the shadow models."""
 
 
@@ -107,7 +108,7 @@ def measured(case: Case) -> list[Any]:
     def tell(what: str, _done: int, _whole: int) -> None:
         now = time.process_time()
         seconds[last[0]] += now - last[1]
-        last[:] = [STAGES.get(what, "shadows"), now]
+        last[:] = [REPEATED.get(what, "shadows"), now]
 
     started = time.process_time()
     run_job(data, spec, stage=tell)

@@ -3,8 +3,8 @@
 Lines of code (no docstrings, comments or blank lines), the share of import lines among them, files
 below 50 lines, public docstrings of at most four words, and where code asks which kind of release
 it has instead of what the release says of itself: ``isinstance`` of a class ``Released…`` or of a
-recipe's, and comparisons of a recipe's name. Recipes may know each other, and studies are about
-some of them, so neither is counted.
+recipe's, and comparisons of a recipe's name, or of a learner with a constant. Recipes may know each
+other, and studies are about some of them, so neither is counted.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def kind_checks(tree: ast.Module, kinds: set[str]) -> list[int]:
         node.lineno
         for node in ast.walk(tree)
         if (isinstance(node, ast.Call) and _asks_class(node, kinds))
-        or (isinstance(node, ast.Compare) and any(map(_is_recipe_name, _sides(node))))
+        or (isinstance(node, ast.Compare) and _compares_recipes(_sides(node)))
     ]
 
 
@@ -102,6 +102,18 @@ def _asks_class(call: ast.Call, kinds: set[str]) -> bool:
 
 def _sides(compare: ast.Compare) -> list[ast.expr]:
     return [compare.left, *compare.comparators]
+
+
+def _compares_recipes(sides: list[ast.expr]) -> bool:
+    learner = any(_last_name(side) == "learner" for side in sides)
+    return any(map(_is_recipe_name, sides)) or (learner and any(map(_is_constant, sides)))
+
+
+def _is_constant(side: ast.expr) -> bool:
+    """A text, or a name in capitals; of a tuple, one of its parts."""
+    if isinstance(side, ast.Tuple):
+        return any(map(_is_constant, side.elts))
+    return _is_text(side) or (isinstance(side, ast.Name) and side.id.isupper())
 
 
 def _is_recipe_name(side: ast.expr) -> bool:

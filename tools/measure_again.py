@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from reticent.files import write_atomic
+from reticent.results.table import Table
 from reticent.studies import end_to_end, plan_fit, plan_uneven, pure_grid, scattering
 from reticent.studies import learners as learners_study
 from reticent.studies import places as places_study
@@ -49,14 +50,29 @@ def main(arguments: list[str] | None = None) -> None:
     document = json.loads(path.read_text(encoding="utf-8"))
     cells = Cells(path.with_name(f"{path.name}.part"))
     run = Run(folder=said.data, cells=cells, jobs=said.jobs)
-    STUDIES[said.study](document["tables"], said.on, said.learners, run)
+    tables = [_opened(table) for table in document["tables"]]
+    STUDIES[said.study](tables, said.on, said.learners, run)
     if said.study in ADDED:
         document["specifications"] = [asdict(spec) for spec in ADDED[said.study](said.on)]
-    for table in document["tables"]:
+    for table in tables:
         table["notes"] = _noted(table["notes"], said.learners, document["date"])
+    document["tables"] = [_closed(table) for table in tables]
     text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
     write_atomic(path, text.encode())
     cells.drop()
+
+
+def _opened(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists that may be changed, each cell with its value."""
+    own = Table.from_dict(table)
+    rows, notes = [list(row) for row in own.rows], list(own.notes)
+    return vars(own) | {"columns": list(own.columns), "rows": rows, "notes": notes}
+
+
+def _closed(table: Mapping[str, Any]) -> dict[str, object]:
+    rows = tuple(tuple(row) for row in table["rows"])
+    lists = {name: tuple(table[name]) for name in ("columns", "notes")}
+    return Table(**{**table, **lists, "rows": rows}).to_dict()
 
 
 def _noted(notes: Sequence[str], learners: Sequence[str], date: str) -> list[str]:
@@ -112,7 +128,7 @@ def _places(tables: Tables, on: str, names: Sequence[str], run: Run) -> None:
     table["notes"] += [note for note in again.notes if note not in table["notes"]]
 
 
-def _grid(measured: Callable[..., Mapping[str, str]]) -> Callable[..., None]:
+def _grid(measured: Callable[..., Mapping[str, float]]) -> Callable[..., None]:
     """Columns of these learners, each value by itself."""
 
     def again(tables: Tables, on: str, learners: Sequence[str], run: Run) -> None:
@@ -122,8 +138,8 @@ def _grid(measured: Callable[..., Mapping[str, str]]) -> Callable[..., None]:
             for learner in learners:
                 new = run.cell((on, named["records"], named["ε"], named.get("data"), learner),
                                measured, on, named, learner, run.folder)  # fmt: skip
-                for column, text in new.items():
-                    row[table["columns"].index(column)] = text
+                for column, accuracy in new.items():
+                    row[table["columns"].index(column)] = bare(accuracy, 4)
 
     return again
 
@@ -132,24 +148,24 @@ _task = functools.lru_cache(maxsize=1)(task)
 _uneven_task = functools.lru_cache(maxsize=1)(uneven_task)
 
 
-def _planned(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, str]:
+def _planned(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, float]:
     spec, records, epsilon = plan_fit.SPECS[on], int(row["records"]), float(row["ε"])
     data = _task(on, records=records, seed=spec.seed, folder=folder)
-    return {learner: bare(plan_fit.protected_accuracy(spec, records, data, epsilon, learner), 4)}
+    return {learner: plan_fit.protected_accuracy(spec, records, data, epsilon, learner)}
 
 
-def _pure(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, str]:
+def _pure(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, float]:
     spec, records, epsilon = pure_grid.SPECS[on], int(row["records"]), float(row["ε"])
     data = _task(on, records=records, seed=spec.seed, folder=folder)
     request = spec.request(records, epsilon, learner)
-    return {learner: bare(pure_grid.protected_accuracy(spec, data, request), 4)}
+    return {learner: pure_grid.protected_accuracy(spec, data, request)}
 
 
-def _uneven(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, str]:
+def _uneven(on: str, row: Row, learner: str, folder: Path | None) -> dict[str, float]:
     spec, records, epsilon = plan_uneven.SPECS[on], int(row["records"]), float(row["ε"])
     data = _uneven_task(row["data"], records=records, seed=spec.seed, folder=folder)
     plain, balanced = plan_uneven.protected_accuracies(spec, records, data, epsilon, learner)
-    return {learner: bare(plain, 4), f"balanced {learner}": bare(balanced, 4)}
+    return {learner: plain, f"balanced {learner}": balanced}
 
 
 STUDIES: Mapping[str, Callable[[Tables, str, Sequence[str], Run], None]] = {

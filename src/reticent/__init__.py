@@ -8,5 +8,6 @@ from reticent.guarantee import Guarantee, Sensitivity
 from reticent.version import INSTALLED
 
 __version__ = INSTALLED
+"""The version of the installed package, which certificates name too."""
 
 __all__ = ["Guarantee", "Sensitivity", "__version__"]

@@ -9,7 +9,9 @@ import pytest
 
 from reticent.cli.main import BAD_INPUT, run
 from reticent.studies import alm_layers, dpcl_figures
+from reticent.studies.quick import quick_papers
 
+PAPERS = ("alm", "lu", "slides", "dpcl")
 TINY = replace(
     alm_layers.SPECS["digits"], depths=(1, 2), width=4, steps=3, pairs=2, draws=2, epsilons=(5.0,)
 )
@@ -95,12 +97,18 @@ def test_quick_runs_items_of_its_own_and_keeps_nothing(command, line, said):
     assert said in " ".join(err.split())
 
 
+def test_every_paper_has_a_quick_item():
+    assert quick_papers() == PAPERS
+
+
 @pytest.mark.slow
-def test_quick_ends_with_a_verdict(command):
-    code, out, _ = command("reproduce", "slides", "--quick", "--json")
+@pytest.mark.parametrize("paper", PAPERS)
+def test_quick_ends_with_a_verdict(command, paper):
+    code, out, _ = command("reproduce", paper, "--quick", "--json")
     rows = json.loads(out)["quick"]
     assert code == 0
-    assert len(rows) == 2
+    assert [row["paper"] for row in rows] == [paper, paper]
+    assert (rows[0]["kind"], rows[0]["verdict"]) == ("exact", "reproduced")
     assert all(row["item"].startswith("quick: ") for row in rows)
     assert {row["verdict"] for row in rows} <= {"reproduced", "not reproduced"}
     assert [row["file"] for row in rows] == ["–", "–"]

@@ -148,7 +148,7 @@ def test_a_head_that_the_passes_leave_open_is_certified_by_newton(wild, monkeypa
     solved = wild.without([3, 30]).weights
     monkeypatch.setattr(preconditioner, "MOST_PASSES", 1)
     one_pass, _ = wild._prepared(1).stack.solve(
-        module._own(wild.objective, wild.coordinates, sign=-1.0).part(np.array([3, 30])),
+        module._own(wild.objective, wild.coordinates, sign=-1.0).of_records(np.array([3, 30])),
         accuracy=1e-4,
     )
     assert (

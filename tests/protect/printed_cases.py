@@ -156,7 +156,7 @@ def answers(chosen):
         "Δ": [moved.l1, moved.l2, moved.linf],
         "scale": found.scale,
         "on a logit": found.logit_noise,
-        "reached": [found.reached, found.reached_by_one],
+        "reached": [found.composed_epsilon, found.one_answer_epsilon],
         "method": found.method,
         "event": found.event.to_dict(),
     }
@@ -240,7 +240,7 @@ def query_advice(delta, queries):
 def single_neuron(classes, noise, scores):
     found = SingleNeuron(classes=classes, budget=0.9, neuron=0.2, noise=noise, scores=scores)
     scales = [found._choice().scale, found._added().scale]
-    return [found.part, found.score_change, found.guarantee(delta=1e-6).epsilon, *scales]
+    return [found.step_budget, found.score_change, found.guarantee(delta=1e-6).epsilon, *scales]
 
 
 CASES = {

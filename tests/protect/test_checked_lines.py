@@ -885,12 +885,12 @@ CHECKS = {
         answers_differ,
         modules_with("noisy_rows", lambda noise, values: values, answers_module),
     ),
-    "protect.answers.plan.AnswerPlan.reached_by_one": (
+    "protect.answers.plan.AnswerPlan.one_answer_epsilon": (
         one_answer_costs_the_mean,
         [
             (
                 AnswerPlan,
-                "reached_by_one",
+                "one_answer_epsilon",
                 property(lambda self: self.noise.epsilon(delta=self.delta)),
             )
         ],

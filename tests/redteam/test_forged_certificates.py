@@ -28,11 +28,14 @@ FORGERIES = {
         lambda c: c["guarantee"]["stated"].reverse(),
         "under stated are not",
     ),
-    "a step that says more": (
-        lambda c: c["guarantee"]["stated"].append(STEP.replace("scaler", f"a' and {LIE}, 'b")),
+    "a step that the terms do not name": (
+        lambda c: c["guarantee"]["stated"].append(STEP),
         "under stated are not",
     ),
-    "a step twice": (lambda c: c["guarantee"]["stated"].extend([STEP, STEP]), "under stated"),
+    "a step of the terms that is not stated": (
+        lambda c: c["terms"].update(public_steps=["scaler"]),
+        "under stated lack",
+    ),
     "the grade sampled": (
         lambda c: c["guarantee"].update(grade="sampled", gamma=0.05),
         "the grade cannot be sampled",
@@ -65,14 +68,22 @@ def test_a_forged_certificate_does_not_hold(released, name):
         load(released)
 
 
-def test_a_step_on_public_data_may_be_stated(released):
-    assert problems(released, lambda c: c["guarantee"]["stated"].append(STEP)) == ()
+def test_a_step_on_public_data_is_named_by_the_terms(released):
+    def named(certificate):
+        certificate["terms"].update(public_steps=["scaler"])
+        certificate["guarantee"]["stated"].append(STEP)
+
+    assert problems(released, named) == ()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda c: c["terms"]["sources"].update({f"{LIE}, and x": "said"}), "sources must name"),
+        (lambda c: c["terms"].update(public_steps=[f"a' and {LIE}"]), "public_steps must be"),
+        (lambda c: c["terms"].update(public_steps=["a", "a"]), "public_steps must be"),
+        (lambda c: c["terms"].update(public_steps="a"), "public_steps must be"),
+        (lambda c: c["terms"].update(public_steps=[["a"]]), "public_steps must be"),
         (lambda c: c.update(version=LIE), "version must be that of the package"),
         (lambda c: c.update(classes=["a", "a\u0000"]), "classes must be all texts"),
         (lambda c: c.update(classes=["a", 1]), "classes must be all texts"),

@@ -307,6 +307,7 @@ def conclusion(unprotected: Unprotected, best: ReleaseRow, **changes: Any) -> Co
             f" ε ≤ {upper_text(best.claim.epsilon)} ({best.claim.grade}) tells less, within what"
             " its guarantee allows."
         ),
+        "forbids": False,
         "sentences": (
             f"Of {len(BLACK)} black-box attacks {CHOSEN} was the strongest on shadow targets.",
             f"{CHOSEN} tells members from others with AUC {before}; after the release {after}.",

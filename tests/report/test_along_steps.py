@@ -1,6 +1,7 @@
 """DPCL's figures: what is drawn is what the table says, and the committed files are drawn of it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ from matplotlib.figure import Figure
 
 from reticent import plot
 from reticent.report.figures.along_steps import COLUMNS, PANELS, study_drawings
-from reticent.results.table import figure_of
+from reticent.results.table import Table
 from reticent.validation import InputError
 
 ROOT = Path(__file__).parents[2]
 SETS = ("mnist", "cifar10")
+OTHER = Table(title="Another", columns=(), rows=()).to_dict()
 
 
 def committed(on):
@@ -58,23 +60,45 @@ def test_bands_stand_where_there_were_several_seeds():
 def test_one_loss_alone_has_its_own_figures():
     document = committed("mnist")
     table = document["tables"][0]
-    table["rows"] = [row for row in table["rows"] if row[0] == "Barlow Twins"]
+    own = Table.from_dict(table)
+    rows = tuple(row for row in own.rows if row[0] == "Barlow Twins")
+    document["tables"][0] = replace(own, rows=rows).to_dict()
     assert list(study_drawings(document)) == ["dpcl-mnist-fig-4", "dpcl-mnist-fig-5"]
 
 
 @pytest.mark.parametrize(
     "document",
-    [{"tables": [{"title": "Another", "columns": [], "rows": []}]}, {"tables": 3}, {}, [], 3],
+    [
+        {"specifications": [{"on": "mnist"}], "tables": [OTHER]},
+        {"specifications": [{"on": "../mnist"}], "tables": committed("mnist")["tables"]},
+        {"specifications": [], "tables": [OTHER]},
+        {"specifications": [{"on": "mnist"}], "tables": [{"title": "", "rows": 3}]},
+        {"tables": 3},
+        {},
+        [],
+        3,
+    ],
 )
 def test_what_is_no_such_table_is_refused(document):
     with pytest.raises(InputError, match="must hold the table of reproduce dpcl figures, got"):
         study_drawings(document)
 
 
-@pytest.mark.parametrize("cell", ["", "cannot", "0.1 [0.2]", "1.0 [0.5, 2.0] ", "nan"])
-def test_a_cell_that_is_no_figure_is_refused(cell):
-    with pytest.raises(InputError, match="a cell must be a figure"):
-        figure_of(cell)
+@pytest.mark.parametrize("value", [None, True, "0.1", [0.1, 0.2], {}])
+def test_a_cell_without_a_figure_is_refused(value):
+    document = committed("mnist")
+    document["tables"][0]["values"][0][3] = value
+    with pytest.raises(InputError, match=r"must have a figure|must hold the table of"):
+        study_drawings(document)
+
+
+def test_a_text_decides_nothing():
+    document = committed("mnist")
+    for row in document["tables"][0]["rows"]:
+        row[2:] = ["9"] * 5
+    document["tables"][0]["title"] = "Another"
+    made = {name: one.svg for name, one in study_drawings(document).items()}
+    assert made == {name: one.svg for name, one in study_drawings(committed("mnist")).items()}
 
 
 def test_plot_draws_the_file_of_a_study():

@@ -16,7 +16,7 @@ from reticent.run.bounded import bounded
 from reticent.run.duration import (
     ALWAYS,
     CALIBRATION,
-    STAGES,
+    COSTS,
     Work,
     calibration_seconds,
     expected_seconds,
@@ -32,7 +32,7 @@ WORK = work_of(
 def test_the_factors_are_those_that_the_recorded_runs_give():
     for name, cost in fitted(recorded()).items():
         for field in fields(cost):
-            said, measured = (getattr(one, field.name) for one in (STAGES[name], cost))
+            said, measured = (getattr(one, field.name) for one in (COSTS[name], cost))
             assert said == pytest.approx(measured, rel=0.02, abs=1e-5), (name, field.name)
     measured = [row["calibration s"] for row in recorded()]
     assert pytest.approx(np.median(measured), rel=0.02) == CALIBRATION
@@ -81,7 +81,7 @@ def test_only_what_runs_in_parallel_is_divided(monkeypatch):
     monkeypatch.setattr(duration, "cores", lambda: 1000)
     many = expected_seconds(WORK, jobs=1000, slowness=1.0)
     audits = stages["audits"] / WORK.audits
-    first = STAGES["attacks"].first(WORK.measured)
+    first = COSTS["attacks"].first(WORK.measured)
     one = first + (stages["attacks"] - first) / WORK.releases
     assert many == pytest.approx(serial + duration.WORKER_START + one + audits)
 

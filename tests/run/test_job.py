@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -20,7 +21,9 @@ from reticent.results.reading import as_read
 from reticent.run import RunData, RunSpec, auditing, run_job
 from reticent.run.attacking import CANDIDATES, EXACT
 from reticent.run.conclusion import allowed_auc, attack_named
+from reticent.run.job import Job
 from reticent.run.provenance import RANDOM
+from reticent.run.stages import STAGES
 from reticent.validation import InputError
 
 PRIVATE, TEST, POOL, OTHERS = 150, 120, 400, 80
@@ -207,13 +210,16 @@ pytestmark = pytest.mark.slow
 class TestDocument:
     def test_every_stage_is_told_to_its_end(self, told, results):
         ends = {stage: (done, whole) for stage, done, whole in told}
-        assert list(ends) == [
-            "the release that is handed over", "penalty of the unprotected head",
-            "unprotected head", "shadow models, online", "shadow models", "attacks",
-            "sensitivities", "releases", "attacks on releases", "audits",
-        ]  # fmt: skip
+        assert list(ends) == [what for stage in STAGES for what in stage.told]
         assert all(done == whole for done, whole in ends.values())
         assert ends["releases"][1] == len(results.releases)
+
+    def test_the_stages_are_all_that_a_run_computes(self, results):
+        """Each once and in the order of the list: a part that a document asks for is one."""
+        parts = [stage.part for stage in STAGES]
+        computed = {name for name, one in vars(Job).items() if isinstance(one, cached_property)}
+        assert set(parts) <= computed
+        assert computed - set(parts) == {"adversaries", "_before", "_recommended_kind", "rows"}
 
     def test_the_facts(self, results):
         facts = results.facts

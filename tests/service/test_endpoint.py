@@ -11,7 +11,7 @@ from reticent.guarantee import Guarantee
 from reticent.service.asgi import application
 from reticent.service.door import Door, RateLimit
 from reticent.service.endpoint import EndpointTarget
-from reticent.service.models import Answer, Model
+from reticent.service.models import Model, Prediction
 from reticent.validation import InputError
 from tests.service.conftest import rows, running
 
@@ -76,7 +76,7 @@ class Leaky(Model):
     async def answer(self, caller, rows, *, key, names=None):
         inside = [row.tobytes() in self.members for row in rows]
         logits = [[2.0, 0.0, 0.0] if one else [0.0, 0.5, 0.0] for one in inside]
-        return Answer(labels=[0 if one else 1 for one in inside], values=None, logits=logits)
+        return Prediction(labels=[0 if one else 1 for one in inside], values=None, logits=logits)
 
     async def budget(self, caller, answers):
         return {"used": 0, "limit": None, "left": None}

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from reticent.audit.metrics import over_repeats
+from reticent.results.table import VERDICTS
 from reticent.studies import Run, dpcl, dpcl_figures, dpcl_training
-from reticent.studies.dpcl_figures import SENTENCES, SPECS, Sentence, judged
+from reticent.studies.dpcl_figures import SENTENCES, SPECS, Sentence, holds_by
 from reticent.studies.dpcl_training import PAPER, Job, paper_spec
 
 SMALL = replace(
@@ -56,7 +57,7 @@ def test_a_verdict_is_the_side_of_the_interval(sign, metric, values, verdict):
     one = Sentence(
         figure="Fig. 2", said="", loss="SimCLR", metric=metric, ways=("published", None), sign=sign
     )
-    assert judged(one, over_repeats(values)) == verdict
+    assert VERDICTS[holds_by(one, over_repeats(values))] == verdict
 
 
 def test_every_figure_has_sentences_for_its_loss():
@@ -94,7 +95,7 @@ def test_one_seed_is_judged_by_its_parts():
     )
     apart = dpcl_figures.difference(one, found)
     assert (apart.value, apart.low) == pytest.approx((0.1, 0.1))
-    assert judged(two, dpcl_figures.difference(two, found)) == "cannot be told"
+    assert holds_by(two, dpcl_figures.difference(two, found)) is None
     assert dpcl_figures.difference(loss, found) is None  # no parts of it
 
 

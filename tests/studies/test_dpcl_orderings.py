@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reticent.audit.metrics import over_repeats
-from reticent.results.table import Table
+from reticent.results.table import Cell, Table, limits_of
 from reticent.studies.dpcl_figures import METRICS, _shown
 from reticent.studies.dpcl_orderings import NOTE, ORDERINGS, with_orderings
 
@@ -25,25 +25,19 @@ def along(ends, places=3):
     """A table whose last rows are these ends: by way the figures of all seeds."""
     rows = []
     for way, values in ends.items():
-        rows.append(("SimCLR", way, "0", *("0.111",) * 4))
-        rows.append(("SimCLR", way, "20", *(_shown(values, places),) * 4))
-        rows.append(("SimCLR", way, "3", *("0.999",) * 4))
+        rows.append(("SimCLR", way, Cell("0", 0), *(Cell("0.111", 0.111),) * 4))
+        rows.append(("SimCLR", way, Cell("20", 20), *(_shown(values, places),) * 4))
+        rows.append(("SimCLR", way, Cell("3", 3), *(Cell("0.999", 0.999),) * 4))
     return Table(title="", columns=("loss", "way", "step", *METRICS), rows=tuple(rows))
 
 
 def limits(row):
-    low, high = row[4].partition("[")[2].rstrip("]").split(", ")
-    return float(low), float(high)
+    _, low, high = limits_of(row[4])
+    return low, high
 
 
 def table(document, number):
-    stored = document["tables"][number]
-    return Table(
-        title=stored["title"],
-        columns=tuple(stored["columns"]),
-        rows=tuple(tuple(row) for row in stored["rows"]),
-        notes=tuple(stored["notes"]),
-    )
+    return Table.from_dict(document["tables"][number])
 
 
 @pytest.mark.parametrize("seed", range(8))

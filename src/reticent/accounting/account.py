@@ -26,6 +26,7 @@ ACCOUNTANTS: Mapping[str, Accountant[Any]] = MappingProxyType(
         for way in (basic.BASIC, advanced.ADVANCED, zcdp.ZCDP, gdp.GDP, rdp.RDP, pld.PLD)
     }
 )
+"""Every accountant by its name; each refuses events that none of its rules covers."""
 
 STATED = "noise multipliers and sensitivities as given by the caller"
 

@@ -91,7 +91,7 @@ class MaskedViews(_DrawnViews):
     known: ClassVar[str] = "masks of the inputs"
 
     def of(self, records: Records) -> Floats:
-        """(records, number, features)."""
+        """Views of each row, as (records, number, features)."""
         rows = float_array("records", records.inputs)
         if rows.ndim != 2:
             raise InputError(f"records must be rows of numbers, got shape {rows.shape}")

@@ -74,7 +74,7 @@ def attack_encoder(
     attacks = _attacks(sight, shadows, mode, asked.seed)
     scores, skipped = _scored(attacks, sight.encoder(released), shown, stage)
     each = attack_run.corrected(asked.confidence, len(scores))
-    found = attack_run.Attacked(
+    outcome = attack_run.Attacked(
         reports={
             name: attack_report.measured_attack(one, inside, confidence=each, seed=asked.seed)
             for name, one in scores.items()
@@ -87,7 +87,7 @@ def attack_encoder(
         notes=(f"views: {sight.views.known}", *attack_run.notes_on_copies(scored, inside)),
         confidence=asked.confidence,
     )
-    return attack_run.checked_blindly(found, seed=asked.seed)
+    return attack_run.checked_blindly(outcome, seed=asked.seed)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Sight:
         return Records(rows if views is None else views.reshape(len(rows), -1), records.labels)
 
     def encoder(self, released: Release) -> Encoder:
-        """From views to features."""
+        """The features of these views, by the attacked encoder."""
         if self.known:
             return FunctionEncoder(partial(_encoded_views, released))
         return ReleasedEncoder(released) if self.images else FunctionEncoder(released.transform)

@@ -171,28 +171,28 @@ def attack(
     if encoder is not None:
         encoder_attack.refuse_for_encoder(of_classes)
         own = (members, nonmembers, shadow)
-        found = encoder_attack.attack_released_encoder(encoder, own, Form(tables, each), plan)
+        outcome = encoder_attack.attack_released_encoder(encoder, own, Form(tables, each), plan)
     elif told is not None:
         refuse_for_task(told, {"--shadow": shadow} | of_classes)
         form = Form(form_of_task(tables, [told]), each)
-        found = attack_task(told, (members, nonmembers), form, plan)
+        outcome = attack_task(told, (members, nonmembers), form, plan)
     else:
-        found = _attacked(opened, files, Form(tables.or_label("label"), each), plan)
+        outcome = _attacked(opened, files, Form(tables.or_label("label"), each), plan)
     if scores_out is not None:
         write_scores(
             scores_out,
-            list(found.scores.values()),
-            labels=found.records.labels,
-            members=found.inside,
+            list(outcome.scores.values()),
+            labels=outcome.records.labels,
+            members=outcome.inside,
         )
-    above = exceeded_by_attacks(found, limits)
+    above = exceeded_by_attacks(outcome, limits)
     if json:
         output.print_json(
-            attack_output.step_of(opened, found, slices, above).model_dump(mode="json")
+            attack_output.step_of(opened, outcome, slices, above).model_dump(mode="json")
         )
     else:
-        attack_output.print_attacked(found, described(opened), plan)
-        attack_output.print_rest(found, slices, scores_out)
+        attack_output.print_attacked(outcome, described(opened), plan)
+        attack_output.print_rest(outcome, slices, scores_out)
     gate.stop_above(above)
 
 

@@ -264,11 +264,11 @@ def _shown(records: int | None) -> str:
 
 def _command(advice: Advice, schema: Path | None) -> str:
     from reticent.protect import RECIPES
-    from reticent.protect.plan import WEIGHTS
 
     asked = advice.situation
     budget = f"--delta {asked.delta}" if asked.delta else "--pure"
-    bound = f" --bound {asked.bound:g}" if advice.learner == WEIGHTS else ""  # others refuse it
+    takes = RECIPES[advice.learner].options
+    bound = f" --bound {asked.bound:g}" if "bound" in takes else ""
     numbers = f"--records {asked.records}{bound}"
     if schema is not None:
         from reticent.data import Schema

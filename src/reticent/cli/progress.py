@@ -7,7 +7,7 @@ that takes less than a line's interval prints nothing.
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -23,17 +23,22 @@ ProgressCallback = Callable[[str, int, int], None]
 
 
 @contextmanager
-def stages(first: str = "starting") -> Iterator[ProgressCallback]:
+def stages(
+    first: str = "starting", named: Mapping[str, str] | None = None
+) -> Iterator[ProgressCallback]:
     """A function to be told what is being done, how much is done and how much there is.
 
-    ``first`` stands in lines that come before it is told anything.
+    ``first`` stands in lines that come before it is told anything; ``named`` are other names for
+    what it is told.
     """
     if is_quiet():
         yield lambda *_: None
         return
     console = Console(stderr=True)
     with _bars(console) if console.is_terminal else _lines(first) as show:
-        yield _told_stages(show) if is_verbose() else show
+        tell = _told_stages(show) if is_verbose() else show
+        other = named or {}
+        yield lambda what, done, whole: tell(other.get(what, what), done, whole)
 
 
 def _told_stages(show: ProgressCallback) -> ProgressCallback:

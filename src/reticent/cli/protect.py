@@ -263,7 +263,7 @@ def _refuse_idle(learner: str, options: dict[str, Any], centred: bool, *, follow
 
 def _refuse_with_fit(learner: str | None, given: dict[str, Any], centred: bool) -> None:
     """What a fit holds by itself, or was not made for."""
-    if learner not in (None, WEIGHTS):
+    if learner is not None and not classifier_named(learner).on_optimum:
         raise InputError(f"--fit must be given to the learner weights, got {learner}")
     if centred:
         raise InputError("--centre mean must be said without --fit: the fit was not centred by it")

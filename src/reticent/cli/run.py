@@ -134,6 +134,7 @@ def run(
     from reticent.results.gate import exceeded, limits_of
     from reticent.run import RunData, RunSpec, job, run_job
     from reticent.run.spec import counted, longest_row
+    from reticent.run.stages import PLACED
     from reticent.training.features import as_norms
 
     form = table.form(public=public)
@@ -188,7 +189,7 @@ def run(
             return
         if not json:
             _say_time(roles, spec)
-        with progress.stages() as stage, stopped.following():
+        with progress.stages(named=PLACED) as stage, stopped.following():
             finished = run_job(roles, spec, command=command, stage=stage, charge=stopped.charge)
         written = written_by(finished, target, sign=signer)
         stopped.ended()

@@ -237,7 +237,7 @@ def _plan_line(plan: AnswerPlan) -> str:
     return (
         f"{plan.queries} answers, {plan.mechanism} noise: ε ≤ {upper_text(plan.epsilon)}, δ ≤ "
         f"{upper_text(plan.delta)} in all (neighbours: {plan.relation}; unit: {plan.public.unit}); "
-        f"one answer: ε ≤ {upper_text(plan.reached_by_one)}"
+        f"one answer: ε ≤ {upper_text(plan.one_answer_epsilon)}"
     )
 
 
@@ -314,7 +314,7 @@ def plan_answers(
             set_answer_budget(book, data_set, plan)
     files.save_plan(plan, classes, out, schema=facts)
     if json:
-        print_json({"plan": str(out), "scale": plan.scale, "each": plan.reached_by_one})
+        print_json({"plan": str(out), "scale": plan.scale, "each": plan.one_answer_epsilon})
         return
     print_line(_plan_line(plan))
     print_line(f"written to {out}; noise on a logit: std {plan.logit_noise:.3g}")

@@ -74,6 +74,7 @@ _PUBLISHED: Final = {
 _FEATURES: Final = "features/"
 
 NAMES: Final = (*_EMBEDDED, *_PUBLISHED, *_WHOLE)
+"""Every data set that ``load`` reads, by its name."""
 
 
 def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:

@@ -161,7 +161,7 @@ class LeaveOneOut:
         own = _own(replace(self.objective, rows=rows, labels=labels), ready.point, sign=1.0)
         sizes = []
         for start in range(0, len(own), HEADS):
-            part = own.part(slice(start, start + HEADS))
+            part = own.of_records(slice(start, start + HEADS))
             sizes.append(Norms.of(_by_head(ready.stack.first_steps(part), self.objective.shape)).l2)
         return np.concatenate(sizes)
 
@@ -207,7 +207,7 @@ class LeaveOneOut:
         chunks = [slice(s, s + HEADS) for s in range(0, len(rows), HEADS)]
 
         def solve(chunk: slice) -> Differences:
-            solution, errors = ready.stack.solve(own.part(chunk), accuracy=self.accuracy)
+            solution, errors = ready.stack.solve(own.of_records(chunk), accuracy=self.accuracy)
             relative = _by_head(solution, self.objective.shape)
             for late in np.flatnonzero(~(errors <= self.accuracy)):
                 place = chunk.start + late

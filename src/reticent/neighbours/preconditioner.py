@@ -90,7 +90,7 @@ def exact_hessian(curved: Curved) -> Floats32:
     """Σ_k A_k ⊗ h_k h_kᵀ, unknowns ordered by class, then feature; the upper blocks alone."""
     hessian, blocks = _empty_blocks(curved)
     for b, a in _pairs(curved):
-        blocks[a, :, b] = _weighted_moment(curved.rows, _bend(curved, a, b))
+        blocks[a, :, b] = _weighted_moment(curved.rows, _curvature(curved, a, b))
     return hessian
 
 
@@ -104,13 +104,13 @@ def clustered_hessian(curved: Curved, *, groups: int = GROUPS) -> Floats32:
     )
     hessian, blocks = _empty_blocks(curved)
     for b, a in _pairs(curved):
-        bend = np.bincount(group, weights=_bend(curved, a, b), minlength=groups) / sizes
-        block = bend.astype(np.float32) @ moments
+        curvature = np.bincount(group, weights=_curvature(curved, a, b), minlength=groups) / sizes
+        block = curvature.astype(np.float32) @ moments
         blocks[a, :, b] = block.reshape(2 * (curved.rows.shape[1],))
     return hessian
 
 
-def _bend(curved: Curved, a: int, b: int) -> Floats32:
+def _curvature(curved: Curved, a: int, b: int) -> Floats32:
     p = curved.probabilities
     return np.asarray(curved.weights * p[:, a] * (np.float32(a == b) - p[:, b]))
 
@@ -133,7 +133,7 @@ def _empty_blocks(curved: Curved) -> tuple[Floats32, Floats32]:
     return hessian, hessian.reshape(classes, features, classes, features)
 
 
-def mean_bend(probabilities: Floats32, weights: Floats32 | None = None) -> Floats32:
+def mean_curvature(probabilities: Floats32, weights: Floats32 | None = None) -> Floats32:
     """The mean of diag p − ppᵀ."""
     weights = np.ones(len(probabilities), np.float32) if weights is None else weights
     share = weights / max(float(weights.sum()), 1e-30)
@@ -235,8 +235,8 @@ class KroneckerEigen:
         """One mean A for all records."""
         moment = (curved.rows * curved.weights[:, None]).T @ curved.rows
         spread, features = linalg.eigh(moment.astype(np.float64))
-        bend = mean_bend(curved.probabilities, curved.weights).astype(np.float64)
-        values, classes = linalg.eigh(bend, penalty_shape(len(bend) + 1))
+        curvature = mean_curvature(curved.probabilities, curved.weights).astype(np.float64)
+        values, classes = linalg.eigh(curvature, penalty_shape(len(curvature) + 1))
         both = np.maximum(spread, 0)[:, None] * np.maximum(values, 0) + curved.penalty
         return cls(*(part.astype(np.float32) for part in (features, classes, 1 / both)))
 
@@ -271,7 +271,7 @@ class OwnRecords:
     def __len__(self) -> int:
         return len(self.signs)
 
-    def part(self, chosen: slice | Flags) -> OwnRecords:
+    def of_records(self, chosen: slice | Flags) -> OwnRecords:
         """The own records of some of the heads."""
         return OwnRecords(
             rows=self.rows[chosen],
@@ -318,7 +318,7 @@ class StackedHeads:
             going_on = ~(relative_errors <= accuracy) & np.isfinite(relative_errors)
             if not going_on.any():
                 break
-            open_heads, own = open_heads[going_on], own.part(going_on)
+            open_heads, own = open_heads[going_on], own.of_records(going_on)
             mixing.keep(going_on)
         return answer, errors
 
@@ -356,8 +356,10 @@ class StackedHeads:
         logit_shift = own.logits(step.reshape(*self._shape, len(own)))
         slope = -own.signs * np.einsum("mc,mc->m", own.residuals, logit_shift)
         mean = np.einsum("mc,mc->m", own.probabilities, logit_shift)
-        bend = np.einsum("mc,mc->m", own.probabilities, logit_shift * logit_shift) - mean * mean
-        curved = slope + own.signs * own.weights * bend
+        curvature = (
+            np.einsum("mc,mc->m", own.probabilities, logit_shift * logit_shift) - mean * mean
+        )
+        curved = slope + own.signs * own.weights * curvature
         return np.where(curved > 0.05 * slope, slope / np.where(curved > 0, curved, 1), 1)
 
     def _caution(self, point: Floats32, own: OwnRecords) -> Floats:

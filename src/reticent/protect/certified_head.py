@@ -7,6 +7,7 @@ from sklearn.pipeline import Pipeline
 
 from reticent.guarantee import Relation
 from reticent.protect import noisy_query, release
+from reticent.protect.registry import is_own
 from reticent.protect.terms import Terms
 from reticent.training import SigmoidHead, SoftmaxHead, public_step
 from reticent.training.linear_head import CertifiedFit, LinearHead
@@ -14,13 +15,13 @@ from reticent.validation import InputError, describe
 
 
 def head_of(model: object) -> tuple[Any, tuple[str, ...]]:
-    """The head at the end of a pipeline, and what its steps oblige the user to state."""
+    """The head at the end of a pipeline, and the names of the public steps before it."""
     if not isinstance(model, Pipeline):
         return model, ()
     before = public_step.steps_before(model)
     if before.problem is not None:
         raise InputError(before.problem)
-    return model.steps[-1][1], before.stated
+    return model.steps[-1][1], before.steps
 
 
 def refuse_unproven(head: object, terms: Terms) -> None:
@@ -54,14 +55,14 @@ def refuse_other_head(head: object) -> None:
 
 
 def certified_fit(head: LinearHead, steps: tuple[str, ...]) -> tuple[CertifiedFit, tuple[str, ...]]:
-    """What the fit certified, and what it obliges the user to state beside the ``steps``.
+    """What the fit certified, and the public steps before it, these ``steps`` among them.
 
     A head that was taken out of the pipeline or search that fitted it is refused like these.
     """
     fit = LinearHead.certified(head)  # not what an attribute of that name says
-    if fit.around.problem is not None:
-        raise InputError(fit.around.problem)
-    return fit, tuple(dict.fromkeys((*steps, *fit.around.stated)))
+    if fit.context.problem is not None:
+        raise InputError(fit.context.problem)
+    return fit, tuple(dict.fromkeys((*steps, *fit.context.steps)))
 
 
 def refuse_other_mean(
@@ -73,8 +74,7 @@ def refuse_other_mean(
     """
     if mean is None:
         return
-    # By name: the one recipe whose noisy sum the proof of the centred head composes.
-    own = type(mean) is release.Release and mean.recipe.name == "mean"
+    own = type(mean) is release.Release and is_own(mean.recipe) and mean.recipe.centres_heads
     if not own or not (noisy_query.is_minted(mean.guarantee) or mean.terms.inferred):
         raise InputError("mean must be as release_mean returned it, got a changed one")
     centre = None if head.centre is None else np.asarray(head.centre, dtype=np.float64)

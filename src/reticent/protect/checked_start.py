@@ -25,12 +25,10 @@ def start_misfits(
     recipe: Recipe, head: Recipe, of_head: Sequence[Any], classes: Sequence[Any]
 ) -> list[str]:
     """Why a network cannot start from a head: of another kind, of other features or classes."""
-    from reticent.protect.recipes.linear import LinearRecipe
-
     width = recipe.start_width
     if width is None:
         return [f"{recipe.name} starts from no head"]
-    if not isinstance(head, LinearRecipe):  # the network copies this class's two tensors
+    if not head.is_affine:  # the network copies its two tensors
         return [f"{head.name} is no affine layer on rows of norm 1"]
     if head.features != width:
         return [f"{head.features} features, and the head of the network reads {width}"]

@@ -70,7 +70,7 @@ class ReleasingEstimator(BaseEstimator):  # type: ignore[misc]
             prepared.labels,
             classes=prepared.classes,
             charge=self.charge,
-            around=context,
+            context=context,
         )
         return self
 

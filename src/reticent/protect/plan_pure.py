@@ -72,7 +72,7 @@ class PureSignals:
 
     def signal(self, learner: str) -> float:
         """Of one of the two learners."""
-        return self.means if learner == PURE_MEANS else self.matrix
+        return {PURE_MEANS: self.means, MATRIX_LDA: self.matrix}[learner]
 
     def logit_noise(self, learner: str, situation: Situation) -> float:
         """The noise of one entry of a class mean, over the variance that scores are divided by.
@@ -80,10 +80,12 @@ class PureSignals:
         Of the matrix that variance is at least the damping √k·noise/N: what is left of the noise
         depends on k alone.
         """
-        if learner == MATRIX_LDA:
-            return situation.classes * MOMENT / (WEIGHT_OF_SUMS * math.sqrt(self.directions))
         width = situation.features
-        return min(preconditioner.UNKNOWN_SPREAD, width) / (self.means * math.sqrt(width))
+        noise = {
+            MATRIX_LDA: situation.classes * MOMENT / (WEIGHT_OF_SUMS * math.sqrt(self.directions)),
+            PURE_MEANS: min(preconditioner.UNKNOWN_SPREAD, width) / (self.means * math.sqrt(width)),
+        }
+        return noise[learner]
 
 
 @dataclass(frozen=True, kw_only=True)

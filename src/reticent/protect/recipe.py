@@ -163,6 +163,14 @@ class Recipe(ABC):
     """What its code makes sure of, each line with the function that does (``checked_by``)."""
     stated: ClassVar[tuple[str, ...]] = ()
     """What its user states."""
+    on_optimum: ClassVar[bool] = False
+    """Whether its noise is added to the certified optimum of a head, which is fitted first."""
+    is_affine: ClassVar[bool] = False
+    """Whether it releases weights and offsets of one affine layer on rows of norm 1, as such."""
+    centres_heads: ClassVar[bool] = False
+    """Whether it releases the noisy mean that the proof of a centred head composes."""
+    trains_network: ClassVar[bool] = False
+    """Whether it trains a network, which takes as long as that is large."""
 
     if TYPE_CHECKING:  # fields of the dataclass, or properties of it
 
@@ -384,12 +392,12 @@ def replay(recipe: Recipe, plan: Plan, rows: Floats, labels: Array) -> Replay:
 
 def tensors_of(recipe: Recipe, numbers: Floats) -> Tensors:
     """The tensors of a replay's numbers."""
-    shapes, found, start = recipe.shapes(), {}, 0
+    shapes, tensors, start = recipe.shapes(), {}, 0
     for name in sorted(shapes):
         size = int(np.prod(shapes[name]))
-        found[name] = numbers[start : start + size].reshape(shapes[name])
+        tensors[name] = numbers[start : start + size].reshape(shapes[name])
         start += size
-    return found
+    return tensors
 
 
 def _event_by_l2(noise: AdditiveMechanism) -> Event:

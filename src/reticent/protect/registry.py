@@ -128,6 +128,7 @@ RECIPES: Registry[type[Recipe]] = Registry(
         "mean": Lazy(f"{_HERE}.mean:MeanRecipe", "the noisy mean of clipped rows", STATISTIC),
     },
 )
+"""Every recipe by its name, plug-ins among them; each is imported when it is asked for."""
 
 
 def is_own(recipe: Recipe) -> bool:
@@ -144,6 +145,11 @@ def classifiers() -> tuple[str, ...]:
 def regressors() -> tuple[str, ...]:
     """The names of recipes that predict a number, for commands on a table with one."""
     return tuple(name for name in RECIPES if RECIPES.group(name, "task") == REGRESSION)
+
+
+def on_optimum(name: str) -> bool:
+    """Whether the learner of this name is noise on the optimum of a head; no unknown one is."""
+    return name in RECIPES and RECIPES[name].on_optimum
 
 
 def encoders() -> tuple[str, ...]:

@@ -173,8 +173,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
     *,
     classes: ArrayLike = (),
     charge: Charge | None = None,
-    stated: tuple[str, ...] = (),
-    around: "Enclosing | None" = None,
+    context: "Enclosing | None" = None,
     schema: Schema | None = None,
 ) -> Release:
     """One release by a recipe on private records.
@@ -186,8 +185,7 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
         labels: The place of each record's label among the classes, or its target.
         classes: In the order of these places; empty for a regression or a statistic.
         charge: Called with the event of the whole release before a query is formed.
-        stated: What the caller knows that the user must state besides.
-        around: What stands around the release, where an estimator of ours has looked already.
+        context: What stands around the release, where an estimator of ours has looked already.
         schema: By which the rows were prepared from a raw table.
     """
     recipe = plain_recipe(recipe)
@@ -196,13 +194,12 @@ def release_records(  # noqa: PLR0913 - a recipe, its terms and records, and who
     plan = noise_scales.noise_plan(recipe, terms)
     return released_by(
         lambda: recipe.learn(rows, labels, plan),
-        around=around,
+        context=context,
         recipe=recipe,
         terms=terms,
         plan=plan,
         classes=classes,
         charge=charge,
-        stated=stated,
         schema=schema,
     )
 
@@ -224,8 +221,7 @@ def released_by(  # noqa: PLR0913 - as above
     classes: ArrayLike = (),
     charge: Charge | None = None,
     charged: Event | None = None,
-    stated: tuple[str, ...] = (),
-    around: "Enclosing | None" = None,
+    context: "Enclosing | None" = None,
     schema: Schema | None = None,
 ) -> Release:
     """Check, claim, charge, learn, mint: the one place where a release is made.
@@ -234,18 +230,18 @@ def released_by(  # noqa: PLR0913 - as above
     """
     from reticent.training.public_step import enclosing  # scikit-learn, as above
 
-    around = enclosing() if around is None else around
-    if around.problem is not None:
-        raise InputError(around.problem)
+    context = enclosing() if context is None else context
+    if context.problem is not None:
+        raise InputError(context.problem)
     terms = public_facts.followed_by(terms.with_sources(recipe.public_numbers), schema, recipe)
     names = _class_array(classes)
     _refuse_other_numbers(recipe, terms, plan, len(names))
     checked_start.refuse_other_start(recipe, terms, names.tolist())
     if problems := public_facts.misfits(schema, recipe, list(map(str, names.tolist())), terms):
         raise InputError(f"schema must be that of the records, got: {problems[0]}")
-    known = () if schema is None else schema.stated
-    stated = tuple(dict.fromkeys((*known, *stated, *around.stated)))
-    claim = claim_of(recipe, terms, plan, stated)
+    steps = tuple(dict.fromkeys((*terms.public_steps, *context.steps)))
+    terms = dataclasses.replace(terms, public_steps=steps)
+    claim = claim_of(recipe, terms, plan, schema)
     if charge is not None:
         whole = noise_scales.event_of(plan, relation=terms.relation, delta=terms.delta)
         charge(whole if charged is None else charged)
@@ -253,7 +249,7 @@ def released_by(  # noqa: PLR0913 - as above
     tensors = learn()
     if training_progress.resumptions() != resumed:
         terms = dataclasses.replace(terms, resumed=True)
-        claim = claim_of(recipe, terms, plan, stated)
+        claim = claim_of(recipe, terms, plan, schema)
     release = Release(
         recipe=recipe,
         terms=terms,
@@ -339,7 +335,7 @@ def _other_noise(recipe: Recipe, terms: Terms, plan: Plan) -> list[str]:
     return [] if fits else ["the plan's noise is not that of its steps"]
 
 
-def claim_of(recipe: Recipe, terms: Terms, plan: Plan, stated: tuple[str, ...] = ()) -> Guarantee:
+def claim_of(recipe: Recipe, terms: Terms, plan: Plan, schema: Schema | None = None) -> Guarantee:
     """(ε, δ) with both lists of assumptions, if the plan's noise reaches it; declared.
 
     What a plug-in says of itself is stated: this package checks nothing but the composition.
@@ -354,6 +350,7 @@ def claim_of(recipe: Recipe, terms: Terms, plan: Plan, stated: tuple[str, ...] =
     samplers = dict.fromkeys(step.noise.sampling for step in plan.values())
     noise = (*samplers, FRESH_SECURE_NOISE)
     own = is_own(recipe)
+    facts = () if schema is None else schema.stated
     foreign = () if own else (PLUG_IN, *theorems, *noise, *recipe.checked)
     return Guarantee(
         epsilon=terms.epsilon,
@@ -361,7 +358,14 @@ def claim_of(recipe: Recipe, terms: Terms, plan: Plan, stated: tuple[str, ...] =
         relation=terms.relation,
         unit=terms.unit,
         checked=(*theorems, COMPOSED, *noise, *recipe.checked) if own else (COMPOSED,),
-        stated=(*foreign, *terms.stated, *recipe.stated, *recipe.unproven, *stated),
+        stated=(
+            *foreign,
+            *terms.stated,
+            *recipe.stated,
+            *recipe.unproven,
+            *facts,
+            *terms.steps_stated,
+        ),
     )
 
 

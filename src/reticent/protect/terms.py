@@ -39,6 +39,7 @@ RESUMED: Final = (
     " nobody has changed since; it went on once: who goes on again from a copy makes another"
     " release, to be charged by itself"
 )
+PUBLIC_STEP: Final = "step '{name}' before the head was fitted on public data alone"
 _USED: Final = (UsedEncoder, UsedStart)
 
 
@@ -64,7 +65,8 @@ class Terms:
     row each too. ``sources`` has public numbers by name; those that it leaves out were said.
     ``encoder`` is the released encoder that made the features, where one did, and ``start`` the
     released head that a network starts from. ``resumed`` says that a training was stopped and went
-    on from a state file; a release sets it by itself.
+    on from a state file, and ``public_steps`` names what was fitted on public data before the head;
+    a release sets both by itself.
 
     >>> read_off = {"records": "inferred"}
     >>> terms = Terms(epsilon=1.0, delta=1e-5, relation="add-remove", sources=read_off)
@@ -80,6 +82,7 @@ class Terms:
     encoder: UsedEncoder | None = None
     start: UsedStart | None = None
     resumed: bool = False
+    public_steps: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
         """A subclass could say another unit or hide a number that was inferred."""
@@ -103,6 +106,7 @@ class Terms:
                 raise InputError(f"{kind.noun} must be a {kind.__name__}, got {describe(value)}")
         if type(self.resumed) is not bool:
             raise InputError(f"resumed must be true or false, got {describe(self.resumed)}")
+        object.__setattr__(self, "public_steps", _step_names(self.public_steps))
         if self.encoder is not None and self.start is not None:
             raise InputError("start must not be given beside a released encoder, got both")
         if self.used is not None and (problem := self.used.misfit(self.relation, self.unit)):
@@ -145,6 +149,11 @@ class Terms:
         return (*inferred, *records_statement, *persons, *self._used_stated, *resumed)
 
     @property
+    def steps_stated(self) -> tuple[str, ...]:
+        """A line for each step of a pipeline before the head."""
+        return tuple(PUBLIC_STEP.format(name=name) for name in self.public_steps)
+
+    @property
     def _used_stated(self) -> tuple[str, ...]:
         if self.used is None:
             return ()
@@ -165,19 +174,21 @@ class Terms:
             "sources": {name: str(source) for name, source in self.sources.items()},
             **({} if self.used is None else {self.used.noun: self.used.to_dict()}),
             **({"resumed": True} if self.resumed else {}),
+            **({"public_steps": list(self.public_steps)} if self.public_steps else {}),
         }
 
     @classmethod
     def from_dict(cls, values: object) -> Terms:
         """From plain values; what is missing, unknown or out of range is refused."""
         used = {kind.noun: kind for kind in _USED}
-        later = {*used, "resumed"}
+        plain = {"resumed", "public_steps"}
+        later = {*used, *plain}
         names = {one.name for one in dataclasses.fields(cls)} - later
         if not isinstance(values, Mapping) or set(values) - later != names:
             raise InputError(f"terms must have {', '.join(sorted(names))}, got others")
         if not isinstance(values["sources"], Mapping):
             raise InputError(f"sources must be a JSON object, got {describe(values['sources'])}")
-        given: dict[str, Any] = {name: values[name] for name in {*names, "resumed"} & set(values)}
+        given: dict[str, Any] = {name: values[name] for name in {*names, *plain} & set(values)}
         for noun in set(used) & set(values):
             given[noun] = used[noun].from_dict(values[noun])
         return cls(**given)
@@ -239,6 +250,18 @@ def _name(value: object) -> str:
     if not isinstance(value, str) or not (value.isidentifier() and value.isascii()):
         raise InputError(f"sources must name public numbers, got {describe(value)}")
     return value
+
+
+def _step_names(values: object) -> tuple[str, ...]:
+    if not isinstance(values, (list, tuple)):
+        raise InputError(f"public_steps must be a list of names, got {describe(values)}")
+    if not values:
+        return ()
+    from reticent.training.public_step import is_step_name  # scikit-learn, for few releases
+
+    if not all(map(is_step_name, values)) or len(set(values)) < len(values):
+        raise InputError("public_steps must be different names of steps, got others")
+    return tuple(values)
 
 
 def _source(name: object, value: object) -> Source:

@@ -53,7 +53,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
     fit, steps = certified_head.certified_fit(final, steps)
     certified_head.refuse_other_mean(final, mean, terms, mechanism)
     centre = None if final.centre is None else np.array(final.centre, dtype=np.float64)
-    terms = _with_mean_sources(terms, mean)
+    terms = dataclasses.replace(_with_mean_sources(terms, mean), public_steps=steps)
     recipe = weights_recipe(fit.numbers, terms, mechanism, mean=mean, centred=centre is not None)
     given = {} if mean is None else {MEAN: mean.noises[MEAN]}
     plan = noise_scales.noise_plan(recipe, terms, given=given)
@@ -69,8 +69,7 @@ def release_weights(  # noqa: PLR0913 - one argument for each public choice
         classes=np.asarray(fit.classes),
         charge=charge,
         charged=charged,
-        stated=steps,
-        around=fit.around,
+        context=fit.context,
         schema=schema,
     )
 

@@ -12,7 +12,7 @@ from reticent.audit import ceiling
 from reticent.audit.lower_bound import percent
 from reticent.guarantee.rounding import lower_text, upper_text
 from reticent.guarantee.weakness import weaknesses
-from reticent.protect.registry import encoders
+from reticent.protect.registry import encoders, on_optimum
 from reticent.report import publication, recall_lines, wording
 from reticent.report.evidence import Evidence, Trial
 from reticent.report.markdown import bullets, code, escaped, table
@@ -69,13 +69,13 @@ def guarantee(evidence: Evidence) -> str:
         " assumptions.",
         f"**Neighbours:** {wording.NEIGHBOURS.get(claim.relation, escaped(claim.relation))}",
     ]
-    lines += [f"**{name}:** {escaped(line)}." for name, line in together(evidence.used)]
+    lines += [f"**{name}:** {escaped(line)}." for name, line in composed_claims(evidence.used)]
     if evidence.certificate is not None:
         lines.append(f"**Whose word:** {publication.signature_of(evidence)}.")
     return bullets(lines)
 
 
-def together(used: UsedClaim | None) -> list[tuple[str, str]]:
+def composed_claims(used: UsedClaim | None) -> list[tuple[str, str]]:
     """The release that this one builds on, and both together: name and claim of each."""
     if used is None:
         return []
@@ -112,7 +112,7 @@ def mechanism(evidence: Evidence) -> str:
     """What was noised, by which noise, and the public numbers of its certificate."""
     noised = (
         "noise on the optimum of a regularised linear head, drawn once"
-        if evidence.learner == "weights"
+        if on_optimum(evidence.learner)
         else f"the learner {escaped(evidence.learner)}, with the noise inside"
     )
     lines = [

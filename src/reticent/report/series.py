@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
+from reticent.protect.registry import on_optimum
 from reticent.report.drawing import Canvas, SeriesStyle, shortened
 from reticent.report.numbers import epsilon_of, share_range
 from reticent.report.palette import LIGHT, MARKERS, SERIES
@@ -49,7 +50,7 @@ def kind_of(release: ReleaseRow) -> str:
 
     Noise on the optimum is named by its mechanism, a learner with noise inside by itself too.
     """
-    return release.mechanism if release.learner == "weights" else (
+    return release.mechanism if on_optimum(release.learner) else (
         f"{release.learner}, {release.mechanism}"
     )  # fmt: skip
 

@@ -45,8 +45,8 @@ def allowed_auc(release: Attacked, *, steps: int = 1) -> float:
         return float(special.ndtr(steps * gaussian.shift(epsilon, delta) / math.sqrt(2)))
     if steps > 1 and delta > 0:
         delta = min(delta * (1 + math.exp(min(epsilon, 700.0))), 1.0)
-    bend = (1 - delta) * float(special.expit(-steps * epsilon))
-    corners = np.array([[0.0, delta], [bend, 1 - bend], [1 - delta, 1.0], [1.0, 1.0]])
+    corner = (1 - delta) * float(special.expit(-steps * epsilon))
+    corners = np.array([[0.0, delta], [corner, 1 - corner], [1 - delta, 1.0], [1.0, 1.0]])
     return float(np.trapezoid(corners[:, 1], corners[:, 0]))
 
 

@@ -5,7 +5,7 @@ as they are. Only what stands in ``ReleaseRow.claim`` is covered by a guarantee.
 """
 
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -21,15 +21,7 @@ from reticent.results.value import Value
 from reticent.validation import InputError
 
 VERSION: Final = "reticent-results/1"
-DO_NOT_PUBLISH: Final = "Do not publish"
-"""How the headline of a run begins whose release contradicts its guarantee."""
-
-
-def with_forbids(values: Any) -> Any:
-    """Fields of a conclusion; documents from before ``forbids`` said it by their headline alone."""
-    if not isinstance(values, dict) or "forbids" in values:
-        return values
-    return values | {"forbids": str(values.get("headline")).startswith(DO_NOT_PUBLISH)}
+"""The format of a run's document, which each names."""
 
 
 class DataSummary(Value):
@@ -175,7 +167,7 @@ class Conclusion(Value):
     """The verdict, in words and in the figures that it rests on."""
 
     headline: str
-    forbids: bool = False
+    forbids: bool
     """Whether not to publish: the release contradicts its guarantee."""
     sentences: tuple[str, ...]
     enough: bool
@@ -192,8 +184,6 @@ class Conclusion(Value):
     """The name of the recommended release."""
     would_help: str | None = None
     """What would lower its loss, by public numbers alone; where it loses more than a tenth."""
-
-    _old = model_validator(mode="before")(with_forbids)
 
 
 class Results(Value):

@@ -15,7 +15,7 @@ from reticent.files import write_atomic
 from reticent.read_limit import bounded_bytes
 from reticent.results.attack import Attack, Interval
 from reticent.results.audit import Audit, Claim, UsedClaim
-from reticent.results.document import Provenance, Results, read_results, with_forbids
+from reticent.results.document import Provenance, Results, read_results
 from reticent.results.reading import read_value
 from reticent.results.value import Value
 from reticent.strict_json import MOST_BYTES
@@ -110,7 +110,7 @@ class TaskConclusion(Value):
     """The verdict, in words and in the figures that it rests on."""
 
     headline: str
-    forbids: bool = False
+    forbids: bool
     """Whether not to publish: the release contradicts its guarantee."""
     sentences: tuple[str, ...]
     attack: str
@@ -119,8 +119,6 @@ class TaskConclusion(Value):
     after: Interval
     allowed: float = Field(ge=0.5, le=1)
     recommended: str
-
-    _old = model_validator(mode="before")(with_forbids)
 
 
 class TaskResults(Value):

@@ -39,7 +39,7 @@ class Adversaries:
 
     data: RunData
     spec: RunSpec
-    tell: context.ProgressCallback
+    progress: context.ProgressCallback
 
     def on_unprotected(
         self, model: Any, attacks: tuple[str, ...] | None = None
@@ -53,12 +53,12 @@ class Adversaries:
 
     def on_releases(self, tasks: Sequence[Task]) -> list[tuple[Attack, ...]]:
         """What the attacks of each task find on its release."""
-        quiet = replace(self, tell=_silent, spec=replace(self.spec, jobs=1))
+        quiet = replace(self, progress=_silent, spec=replace(self.spec, jobs=1))
         return map_tasks(
             quiet.on_release,
             tasks,
             jobs=self.spec.jobs,
-            on_done=lambda ready: self.tell("attacks on releases", ready, len(tasks)),
+            on_done=lambda ready: self.progress("attacks on releases", ready, len(tasks)),
         )
 
     def on_release(self, task: Task) -> tuple[Attack, ...]:
@@ -112,7 +112,7 @@ class Adversaries:
             self.data.records("others"),
             shadow=self.data.records("own"),
             plan=plan,
-            stage=self.tell,
+            stage=self.progress,
         )
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from scipy import stats
 
 from reticent.guarantee.rounding import upper_text
-from reticent.results import Attack, Conclusion, Interval, ReleaseRow, Unprotected, document
+from reticent.results import Attack, Conclusion, Interval, ReleaseRow, Unprotected
 from reticent.results.allowed import AttackAllowance, allowed_auc, attack_allowance
 from reticent.results.audit import Audit
 from reticent.results.by_class import lost_classes
@@ -110,7 +110,7 @@ class Verdict(NamedTuple):
     def of(cls, release: ReleaseRow | TaskRelease) -> "Verdict | None":
         """Not to publish, where something contradicts the guarantee; None where nothing does."""
         broken = contradiction(release, promise_of(release), attack_allowance(release))
-        return None if broken is None else cls(f"{document.DO_NOT_PUBLISH}: {broken}.", True)
+        return None if broken is None else cls(f"Do not publish: {broken}.", True)
 
     def with_lost(self, lost: str | None) -> "Verdict":
         """With the classes that the release loses, which its accuracy need not show."""

@@ -225,9 +225,9 @@ def feature_row(data: RunData, spec: RunSpec, progress: ProgressCallback) -> Fea
     """The same job in short, so that two kinds of features stand side by side."""
     head = heads.unprotected_head(data, spec)
     few = replace(spec, shadows=max(spec.shadows // 2, 10))
-    attacked, strengths = attacking.Adversaries(data=data, spec=few, tell=progress).on_unprotected(
-        head, ("lira-online", "rmia-online")
-    )
+    attacked, strengths = attacking.Adversaries(
+        data=data, spec=few, progress=progress
+    ).on_unprotected(head, ("lira-online", "rmia-online"))
     (release,) = releases.drawn(
         [releases.recommended_kind(data, spec)], data, spec, head, lambda *_: None
     )

@@ -15,33 +15,16 @@ from typing import Final
 import numpy as np
 
 from reticent.parallel import cores, workers
+from reticent.protect import RECIPES
 from reticent.randomness import seeded
 from reticent.run.bounded import Bounded
 from reticent.run.spec import RunData
+from reticent.run.stages import STAGES, Cost
 from reticent.training import SoftmaxHead
 
 _REPEATS: Final = 3
 _ROWS, _FEATURES, _CLASSES = 400, 32, 3
 """Of the fixed job."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """Seconds of a stage: once, for each repetition, and of either for a million numbers."""
-
-    once: float
-    once_a_million: float
-    each: float
-    each_a_million: float
-
-    def seconds(self, times: float, size: float) -> float:
-        """So many repetitions on records × features × classes = ``size``."""
-        millions = size / 1e6
-        return self.first(size) + times * (self.each + self.each_a_million * millions)
-
-    def first(self, size: float) -> float:
-        """What is done once, by one process, whatever is repeated."""
-        return self.once + self.once_a_million * size / 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,35 +62,28 @@ class Work:
             measured=float(width * (len(seen.private) + len(seen.others))),
             private=float(width * len(data.private)),
             releases=releases,
-            networks=spec.learner in TRAINED,
+            networks=spec.learner is not None and RECIPES[spec.learner].trains_network,
             compared=spec.draws if spec.compare_protections else 0,
         )
 
 
-STAGES: Final = {
-    "attacks": Cost(once=4.37, once_a_million=0.9, each=0.00887, each_a_million=0.024),
-    "draws": Cost(once=0.822, once_a_million=4.16, each=0.00995, each_a_million=0.00917),
-    "audits": Cost(once=0.0, once_a_million=0.0, each=0.333, each_a_million=0.294),
-    "shadows": Cost(once=0.909, once_a_million=3.9, each=0.0154, each_a_million=0.0345),
-}
-"""Fitted by ``benchmarks.bench_run_time`` to its own results, in one process."""
+COSTS: Final = {stage.repeats: stage.cost for stage in STAGES if stage.cost is not None}
+"""By what is repeated."""
 CALIBRATION: Final = 0.0696
 """Seconds of the fixed job where these were measured."""
 COMPARED: Final = Cost(once=5.0, once_a_million=3.0, each=0.45, each_a_million=0.55)
 """Every other place for noise, with attacks: roughly, from 150 and 1,130 digits, 1 and 3 draws."""
 ALWAYS: Final = 7.0
 """Seconds of a command beside its stages: starting, and drawing the page."""
-TRAINED: Final = ("network",)
-"""Learners whose times are not known."""
 LARGEST: Final = 5e6
 """Records × features × classes up to which times are known; a few times what was measured."""
-IN_PARALLEL: Final = {"attacks": "releases", "audits": "audits"}
+IN_PARALLEL: Final = {stage.repeats: stage.tasks for stage in STAGES if stage.tasks}
 """Stages that are divided over processes, and of what there are so many tasks."""
 WORKER_START: Final = 4.0
 """Seconds until worker processes have loaded what they need."""
 
 
-def stage_seconds(work: Work, costs: Mapping[str, Cost] = STAGES) -> dict[str, float]:
+def stage_seconds(work: Work, costs: Mapping[str, Cost] = COSTS) -> dict[str, float]:
     """Of each stage, in one process of the machine that was measured."""
     sizes = {"draws": work.private}
     return {
@@ -143,7 +119,7 @@ def _divided(name: str, seconds: float, work: Work, many: int) -> float:
     at_once = max(min(many, tasks), 1)
     if at_once == 1:
         return seconds
-    first = STAGES[name].first(work.measured)
+    first = COSTS[name].first(work.measured)
     each = (seconds - first) / tasks
     return max(seconds / at_once, first + each, math.ceil(tasks / at_once) * each)
 

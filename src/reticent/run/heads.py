@@ -83,7 +83,7 @@ class Sensitivities:
     """Of one head, by their grades; what could not be had is left out."""
 
     head: SoftmaxHead
-    found: dict[Grade, Sensitivity]
+    by_grade: dict[Grade, Sensitivity]
     fresh: SampledPairs | None
     """Pairs that the sampled sensitivity was not made from, to audit it with."""
     notes: tuple[str, ...]
@@ -100,7 +100,7 @@ class Sensitivities:
                 gamma=sensitivity.gamma,
                 verdict=VERDICTS[grade],
             )
-            for grade, sensitivity in self.found.items()
+            for grade, sensitivity in self.by_grade.items()
         )
 
 
@@ -127,7 +127,7 @@ def sensitivities(data: RunData, spec: RunSpec, *, published: bool = True) -> Se
         by_grade[Grade.PUBLISHED] = published_head_sensitivity(
             head, rows, labels, pairs=spec.pairs, seed=spec.seed, measured="coordinates"
         )
-    return Sensitivities(head=head, found=by_grade, fresh=fresh, notes=tuple(notes))
+    return Sensitivities(head=head, by_grade=by_grade, fresh=fresh, notes=tuple(notes))
 
 
 def _sampled(head: SoftmaxHead, data: RunData, spec: RunSpec, *, seed: int) -> SampledPairs:

@@ -42,9 +42,9 @@ from reticent.run.releases import (
     situation_of,
 )
 from reticent.run.spec import RunData, RunSpec
+from reticent.run.stages import HANDED_OVER, STAGES
 from reticent.validation import InputError
 
-HANDED_OVER: Final = "the release that is handed over"
 KEPT: Final = "released"
 """The name of the files of the release that is handed over."""
 
@@ -113,8 +113,9 @@ def _finished(
     stage, charge = calls
     plan = bounded(data, spec)
     spec = plan.spec
-    job = Job(data=data, plan=plan, model=model, tell=stage or (lambda *_: None), charge=charge)
-    kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
+    job = Job(data=data, plan=plan, model=model, progress=stage or (lambda *_: None), charge=charge)
+    for one in STAGES:
+        getattr(job, one.part)
     results = Results(
         title=f"{data.name}: what its model tells, and what a private release tells",
         facts=provenance.facts_of(job.data, spec),
@@ -133,7 +134,7 @@ def _finished(
         protections=job.protections,
         made=provenance.made_of(spec, command, time.monotonic() - started),
     )
-    return Finished(results=results, released=kept)
+    return Finished(results=results, released=job.kept)
 
 
 def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
@@ -161,12 +162,12 @@ def capped_run(data: RunData, spec: RunSpec) -> tuple[RunData, RunSpec]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Job:
-    """The stages of a run, each computed once, when it is first asked for."""
+    """What the stages of a run compute, each once (``stages.STAGES``)."""
 
     data: RunData
     plan: Bounded
     model: Any
-    tell: context.ProgressCallback
+    progress: context.ProgressCallback
     charge: RunCharge | None = None
 
     @property
@@ -180,13 +181,13 @@ class Job:
         if self.model is not None:
             return self.model
         return heads.unprotected_head(
-            self.data, self.spec, progress=self.tell, chosen_on=self.plan.measured
+            self.data, self.spec, progress=self.progress, chosen_on=self.plan.measured
         )
 
     @cached_property
     def adversaries(self) -> Adversaries:
         """Who attacks: the adversary with all that it has beforehand."""
-        return Adversaries(data=self.plan.measured, spec=self.spec, tell=self.tell)
+        return Adversaries(data=self.plan.measured, spec=self.spec, progress=self.progress)
 
     @cached_property
     def _before(self) -> tuple[Attacked, dict[str, float]]:
@@ -212,9 +213,9 @@ class Job:
     @cached_property
     def estimates(self) -> heads.Sensitivities:
         """Three ways to say how far one record moves a head."""
-        self.tell("sensitivities", 0, 1)
+        self.progress("sensitivities", 0, 1)
         estimates = heads.sensitivities(self.data, self.spec, published=self.plan.published)
-        self.tell("sensitivities", 1, 1)
+        self.progress("sensitivities", 1, 1)
         return estimates
 
     @cached_property
@@ -222,7 +223,7 @@ class Job:
         """All releases that were drawn, by name."""
         asked = list(kinds(self.data, self.spec, self.estimates))
         first = {self.chosen: self.kept}
-        releases = drawn(asked, self.data, self.spec, self.head, self.tell, first)
+        releases = drawn(asked, self.data, self.spec, self.head, self.progress, first)
         return {release.name: release for release in releases}
 
     @cached_property
@@ -239,19 +240,19 @@ class Job:
         """The release that is handed over, the one draw that a ledger is charged for."""
         kept = self._recommended_kind.charged(self._told_charge())
         kept = with_names(kept, columns=self.data.private.columns)
-        self.tell(HANDED_OVER, 1, 1)
+        self.progress(HANDED_OVER, 1, 1)
         return kept
 
     def _told_charge(self) -> RunCharge | None:
         """The charge, after which the stage begins: nothing is told of before."""
         charge = self.charge
         if charge is None:
-            self.tell(HANDED_OVER, 0, 1)
+            self.progress(HANDED_OVER, 0, 1)
             return None
 
         def charged(terms: Terms, purpose: str, event: Event) -> None:
             charge(terms, purpose, event)
-            self.tell(HANDED_OVER, 0, 1)
+            self.progress(HANDED_OVER, 0, 1)
 
         return charged
 
@@ -265,17 +266,23 @@ class Job:
     def audited(self) -> dict[str, Audit]:
         """Verdicts by the name of the release."""
         return auditing.audits(
-            self.at_epsilon, self.plan.measured, self.spec, self.estimates, self.tell
+            self.at_epsilon, self.plan.measured, self.spec, self.estimates, self.progress
         )
+
+    @cached_property
+    def attacked(self) -> dict[str, tuple[Attack, ...]]:
+        """What the attacks find on each release."""
+        tasks = [(release.first, self._attacks(name)) for name, release in self.releases.items()]
+        return dict(zip(self.releases, self.adversaries.on_releases(tasks), strict=True))
 
     @cached_property
     def rows(self) -> dict[str, ReleaseRow]:
         """What stands in the document of each release."""
-        tasks = [(release.first, self._attacks(name)) for name, release in self.releases.items()]
-        attacks = self.adversaries.on_releases(tasks)
         return {
-            name: _row(release, attacked, self.audited.get(name), kept=name == self.chosen)
-            for (name, release), attacked in zip(self.releases.items(), attacks, strict=True)
+            name: _row(
+                release, self.attacked[name], self.audited.get(name), kept=name == self.chosen
+            )
+            for name, release in self.releases.items()
         }
 
     @property
@@ -332,7 +339,9 @@ class Job:
     @cached_property
     def protections(self) -> Protections | None:
         """Every place for noise on these records, where the run was asked to compare them."""
-        return compared(self.data, self.spec, self.tell) if self.spec.compare_protections else None
+        if not self.spec.compare_protections:
+            return None
+        return compared(self.data, self.spec, self.progress)
 
     def _attacks(self, name: str) -> tuple[str, ...]:
         """All on the recommended one, the exact one on Gaussian heads, else the strongest alone."""

@@ -28,6 +28,7 @@ from reticent.results.protections import Protection, Protections
 from reticent.run import without_proof
 from reticent.run.releases import noise_for
 from reticent.run.spec import RunData, RunSpec
+from reticent.run.stages import OTHER_PLACES
 from reticent.validation import InputError, count
 
 PLACES: Final = {
@@ -48,7 +49,6 @@ UNPROVEN: Final = tuple(without_proof.ROWS)
 _PENALTY: Final = 1e-5
 """Of the head without protection."""
 _PUBLIC: Final = 1000
-STAGE: Final = "protections"
 Progress = Callable[[int, int], None]
 
 
@@ -144,7 +144,7 @@ def compare_protections(
     return bench.compared(rows, skipped, bench.unprotected())
 
 
-def compared(data: RunData, spec: RunSpec, tell: ProgressCallback) -> Protections:
+def compared(data: RunData, spec: RunSpec, progress: ProgressCallback) -> Protections:
     """The section of a run: the release's ε, δ, unit and draws, and the attacks' shadows."""
     asked = ProtectionsSpec(
         epsilon=spec.epsilon,
@@ -158,7 +158,7 @@ def compared(data: RunData, spec: RunSpec, tell: ProgressCallback) -> Protection
     )
 
     def told(done: int, all_of: int) -> None:
-        tell(STAGE, done, all_of)
+        progress(OTHER_PLACES, done, all_of)
 
     return compare_protections(data.private, data.test, asked, progress=told)
 

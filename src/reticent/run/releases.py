@@ -108,19 +108,20 @@ def recommended_kind(data: RunData, spec: RunSpec, epsilon: float | None = None)
     if spec.learner not in (None, learner):
         assert spec.learner is not None
         learner, mechanism = spec.learner, noise_for(spec.learner, pure=spec.delta == 0)
-    request = _request(spec, learner, mechanism, asked)
-    grade = best_grade(spec, learner, mechanism)
-    if learner == WEIGHTS:
-        return Kind(
-            name=named(mechanism, grade, asked),
-            learner=WEIGHTS,
-            draw=_weights(data, request),
-            request=request,
-        )
+    return _kind(data, spec, (learner, mechanism), asked)
+
+
+def _kind(data: RunData, spec: RunSpec, noised: tuple[str, str], epsilon: float) -> Kind:
+    """Of a recipe and its noise, by which noise on an optimum is named."""
+    recipe, mechanism = noised
+    request, on_optimum = _request(spec, recipe, mechanism, epsilon), RECIPES[recipe].on_optimum
+    what = mechanism if on_optimum else recipe
     return Kind(
-        name=named(learner, grade, asked),
-        learner=learner,
-        draw=partial(release_table, data.private, request),
+        name=named(what, best_grade(spec, recipe, mechanism), epsilon),
+        learner=recipe,
+        draw=_weights(data, request)
+        if on_optimum
+        else partial(release_table, data.private, request),
         request=request,
     )
 
@@ -136,21 +137,19 @@ def kinds(data: RunData, spec: RunSpec, estimates: heads.Sensitivities) -> Itera
     """The recommended learner over the grid, then weights by mechanism, ε and grade."""
     for epsilon in spec.epsilons:
         recommended = recommended_kind(data, spec, epsilon)
-        if recommended.learner != WEIGHTS:
+        if not RECIPES[recommended.learner].on_optimum:
             yield recommended
     for mechanism in spec.mechanisms:
         for epsilon in spec.epsilons:
-            request = _request(spec, WEIGHTS, mechanism, epsilon)
-            name = named(mechanism, best_grade(spec, WEIGHTS, mechanism), epsilon)
-            draw = _weights(data, request)
-            yield Kind(name=name, learner=WEIGHTS, draw=draw, request=request)
+            noised = _kind(data, spec, (WEIGHTS, mechanism), epsilon)
+            yield noised
             for grade in (Grade.SAMPLED, Grade.PUBLISHED):
-                if grade in estimates.found:
+                if grade in estimates.by_grade:
                     yield Kind(
                         name=named(mechanism, grade, epsilon),
                         learner=WEIGHTS,
-                        draw=_estimated(estimates, grade, request),
-                        request=request,
+                        draw=_estimated(estimates, grade, noised.request),
+                        request=noised.request,
                     )
 
 
@@ -209,7 +208,7 @@ def _request(spec: RunSpec, recipe: str, mechanism: str, epsilon: float) -> Rele
         records=spec.records,
         recipe=recipe,
         mechanism=mechanism,
-        options=options if recipe == WEIGHTS else {},
+        options={name: options[name] for name in options if name in RECIPES[recipe].options},
     )
 
 
@@ -226,7 +225,7 @@ def _estimated(estimates: heads.Sensitivities, grade: Grade, request: ReleaseReq
     return partial(
         release_estimated,
         estimates.head,
-        estimates.found[grade],
+        estimates.by_grade[grade],
         epsilon=terms.epsilon,
         delta=terms.delta,
         mechanism=request.mechanism,

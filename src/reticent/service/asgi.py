@@ -24,7 +24,7 @@ from reticent.service import bodies, problems, schemas, tensors
 from reticent.service.detector import Detector
 from reticent.service.door import Door
 from reticent.service.metrics import Metrics
-from reticent.service.models import Answer, Model
+from reticent.service.models import Model, Prediction
 from reticent.service.operators import json_response, operators_routes
 from reticent.service.problems import Refused, documented
 from reticent.service.raw import EncodingQueue
@@ -87,7 +87,7 @@ class RequestHandler(NamedTuple):
 
     async def answer(
         self, request: Request, inputs_of: Callable[[dict[str, Any]], bodies.Inputs]
-    ) -> Answer:
+    ) -> Prediction:
         """The one way to an answer: key, rate, body, model."""
         caller = await self.door.caller(request, Scope.ASK)
         key = bodies.idempotency_key(request)
@@ -240,7 +240,7 @@ def _inference_protocol(app: FastAPI, handler: RequestHandler) -> None:
         )  # fmt: skip
 
 
-def _native_document(answer: Answer, each: Guarantee | None) -> dict[str, Any]:
+def _native_document(answer: Prediction, each: Guarantee | None) -> dict[str, Any]:
     receipt = answer.receipt
     return {
         "labels": answer.labels,
@@ -272,7 +272,7 @@ def _metadata(model: Model) -> dict[str, Any]:
     }
 
 
-def _outputs(answer: Answer, names: frozenset[str]) -> list[dict[str, Any]]:
+def _outputs(answer: Prediction, names: frozenset[str]) -> list[dict[str, Any]]:
     outputs: list[dict[str, Any]] = []
     if "labels" in names and answer.labels is not None:
         if isinstance(answer.labels[0], list):  # several labels, 0 or 1 each
@@ -295,7 +295,7 @@ def _output(name: str, datatype: str, shape: list[int], data: list[Any]) -> dict
     return {"name": name, "datatype": datatype, "shape": shape, "data": data}
 
 
-def _parameters(answer: Answer) -> dict[str, Any]:
+def _parameters(answer: Prediction) -> dict[str, Any]:
     """The protocol takes texts, numbers and truth values here."""
     parameters: dict[str, Any] = {"charged": answer.charged, "replayed": answer.replayed}
     if answer.receipt is not None:

@@ -31,7 +31,7 @@ PURGE_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class Prediction:
     """What a client is told of its rows."""
 
     labels: list[Any] | None
@@ -66,7 +66,7 @@ class Model(ABC):
     @abstractmethod
     async def answer(
         self, caller: Caller, rows: Floats, *, key: str | None, names: list[bytes] | None = None
-    ) -> Answer:
+    ) -> Prediction:
         """The answers to some rows, which were checked.
 
         ``names`` tell raw inputs apart that the rows were made of.
@@ -112,22 +112,22 @@ class ReleasedModel(Model):
 
     async def answer(
         self, caller: Caller, rows: Floats, *, key: str | None, names: list[bytes] | None = None
-    ) -> Answer:
+    ) -> Prediction:
         """What the model says; no key is needed, since the same rows have the same answer."""
         del caller, key, names
         return await asyncio.to_thread(self._answer, rows)
 
-    def _answer(self, rows: Floats) -> Answer:
+    def _answer(self, rows: Floats) -> Prediction:
         if not self._classifies:
             values = self._release.predict(rows).astype(float)
             if not np.isfinite(values).all():
                 raise problems.Refused(problems.WRONG_ROWS)
-            return Answer(labels=None, values=values.tolist(), logits=None)
+            return Prediction(labels=None, values=values.tolist(), logits=None)
         logits = self._release.logits(rows)
         if not np.isfinite(logits).all():  # of a network whose inputs have no bound
             raise problems.Refused(problems.WRONG_ROWS)
         labels = self._release.recipe.decided(logits, self._release.classes_)
-        return Answer(labels=labels.tolist(), values=None, logits=logits.tolist())
+        return Prediction(labels=labels.tolist(), values=None, logits=logits.tolist())
 
     async def budget(self, caller: Caller, answers: int | None) -> dict[str, Any]:
         """Nothing is limited."""
@@ -188,7 +188,7 @@ class ProtectedModel(Model):
 
     async def answer(
         self, caller: Caller, rows: Floats, *, key: str | None, names: list[bytes] | None = None
-    ) -> Answer:
+    ) -> Prediction:
         """Charged, drawn and committed, in that transaction; then rendered from what is kept."""
         if self._waiting >= MOST_WAITING:
             raise problems.Refused(problems.OVERLOADED, {"Retry-After": "1"})
@@ -207,8 +207,8 @@ class ProtectedModel(Model):
             raise problems.Refused(problems.NOT_READY) from None
         finally:
             self._waiting -= 1
-        labels, logits = self._served.said(reply)
-        return Answer(
+        labels, logits = self._served.labels_and_logits(reply)
+        return Prediction(
             labels=labels.tolist(),
             values=None,
             logits=None if logits is None else logits.tolist(),

@@ -23,6 +23,7 @@ from reticent.validation import InputError
 
 Exact = Callable[[], Table]
 Study = Exact | Trained
+"""What an item of a paper is: computed, or trained on data."""
 _FOLDER = ("cifar10", "mnist", "adult", "location", "hospital100", "trec")
 _GRID = (*_FOLDER, "shoppers")
 _PURE = ("cifar10", "mnist", "scattering", "adult")

@@ -18,6 +18,7 @@ from reticent.neighbours import published_sensitivity
 from reticent.protect import Release, ReleaseRequest, release_mean, release_weights
 from reticent.protect.table import HeadSpec
 from reticent.randomness import seeded
+from reticent.results.table import Judged
 from reticent.studies import alm_encoder, losses
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run, Table
@@ -25,6 +26,7 @@ from reticent.training import SoftmaxHead
 from reticent.training.features import Norms, public_map
 
 PURE = 0.0
+SMALL_LOSS = "“loss < 10 % at ε < 1”"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,27 +109,25 @@ def table(spec: Fig1, run: Run) -> Table:
     )
 
 
-def claims(rows: list[losses.LossRow]) -> tuple[str, ...]:
+def claims(rows: list[losses.LossRow]) -> tuple[Judged, ...]:
     """The paper's sentences about Fig. 1, each beside what the rows say."""
-    verdicts: list[str] = []
+    verdicts: list[Judged] = []
     for grade, gaussian in (("proven", "gaussian"), ("published", "classical gaussian")):
         at = {(row.mechanism, row.epsilon): row for row in rows if row.grade == grade}
         epsilons = sorted({epsilon for _, epsilon in at})
         named = {mechanism for mechanism, _ in at}
         if {"logistic", "laplace"} <= named:
-            verdicts.append(losses.verdict(f"{grade}: “logistic ≈ Laplace”", epsilons, _equal(at)))
+            verdicts.append(losses.verdict("“logistic ≈ Laplace”", epsilons, _equal(at), of=grade))
         if {"logistic", "laplace", gaussian} <= named:
             worse = _worse(at, gaussian)
             verdicts.append(
-                losses.verdict(f"{grade}: “Gaussian clearly worse than both”", epsilons, worse)
+                losses.verdict("“Gaussian clearly worse than both”", epsilons, worse, of=grade)
             )
         small = [epsilon for epsilon in epsilons if epsilon < 1]
         for mechanism in ("logistic", "logistic by zCDP"):
             if mechanism in named and small:
                 below = _below(at, mechanism)
-                verdicts.append(
-                    losses.verdict(f"{grade}: “loss < 10 % at ε < 1”, {mechanism}", small, below)
-                )
+                verdicts.append(losses.verdict(SMALL_LOSS, small, below, of=grade, by=mechanism))
     return tuple(verdicts)
 
 

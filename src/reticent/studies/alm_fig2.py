@@ -18,6 +18,7 @@ from reticent.guarantee import Sensitivity
 from reticent.mechanisms import AdditiveMechanism, ClassicalGaussian, Laplace, Logistic
 from reticent.neighbours import refitted_pairs
 from reticent.randomness import seeded
+from reticent.results import table
 from reticent.studies import alm_attack, alm_encoder, losses, membership, tasks
 from reticent.studies.trained import Outcome, Run, Table
 from reticent.training import MLPHead
@@ -27,6 +28,7 @@ NONE: Final = "none"
 GUESSING: Final = 0.5
 CLOSE: Final = 0.02
 """“Approximately 50 %”."""
+FALLS: Final = "“the attack falls to approximately 50 %”"
 OWN_ENCODER: Final = (
     "The encoder is the paper's small one (SimCLR, 20 epochs), trained on 10,000 images: the paper"
     " has 40,000, which would leave too few for members, others and the adversary."
@@ -174,14 +176,14 @@ def _table(spec: Fig2, cells: list[Cell]) -> Table:
 
 
 def _shown(cells: list[Cell], name: str, place: int) -> tuple[str, ...]:
-    return tuple(str(_over(cells, name, place, what)) for what in range(3))
+    return tuple(table.Cell.of(_over(cells, name, place, what)) for what in range(3))
 
 
 def _over(cells: list[Cell], name: str, place: int, what: int) -> Measured:
     return metrics.over_repeats([cell[name][place][what] for cell in cells])
 
 
-def claims(spec: Fig2, cells: list[Cell]) -> tuple[str, ...]:
+def claims(spec: Fig2, cells: list[Cell]) -> tuple[table.Judged, ...]:
     """The paper's two observations about Fig. 2, each beside what the rows say."""
     places = {epsilon: place for place, epsilon in enumerate(spec.epsilons)}
 
@@ -194,7 +196,7 @@ def claims(spec: Fig2, cells: list[Cell]) -> tuple[str, ...]:
         return all(laplace.low > other.high for other in others)
 
     return (
-        losses.verdict("“the attack falls to approximately 50 %”, logistic", spec.epsilons, near),
+        losses.verdict(FALLS, spec.epsilons, near, by=Logistic.name),
         losses.verdict("“Laplace keeps the highest attack accuracy”", spec.epsilons, highest),
     )
 

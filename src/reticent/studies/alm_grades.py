@@ -22,9 +22,10 @@ from reticent.mechanisms import AdditiveMechanism, ClassicalGaussian, Gaussian, 
 from reticent.neighbours import Draws, published_head_sensitivity, sampled_head_pairs
 from reticent.protect import ReleaseRequest, release_table, release_weights
 from reticent.randomness import seeded
+from reticent.results import table
 from reticent.studies import alm_encoder, losses, tasks
-from reticent.studies.alm_fig1 import mapped
-from reticent.studies.alm_fig2 import CLOSE, GUESSING
+from reticent.studies.alm_fig1 import SMALL_LOSS, mapped
+from reticent.studies.alm_fig2 import CLOSE, FALLS, GUESSING
 from reticent.studies.alm_fig2 import OWN_ENCODER as FEWER_IMAGES
 from reticent.studies.pure import MATRIX, public_layer
 from reticent.studies.trained import Outcome, Run, Table
@@ -46,7 +47,7 @@ STAGES: Final = 4
 
 
 class Model(Protocol):
-    """What is attacked."""
+    """What is attacked: classes and their probabilities."""
 
     def predict(self, X: ArrayLike, /) -> Array:
         """The class of each row."""
@@ -114,7 +115,7 @@ class NoisyHead:
         return np.asarray(self.head.classes_)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """A column a class."""
+        """The probability of each class, a column a class."""
         return softmax_rows(self._logits(X))
 
     def predict(self, X: ArrayLike) -> Array:
@@ -290,7 +291,7 @@ def _table(spec: Grades, cells: list[Cell]) -> Table:
     rows = [("–", NONE, "–", *_shown(cells, NONE, 0))]
     for row in rows_in(cells):
         rows += [
-            (*row, f"{epsilon:g}", *_shown(cells, "/".join(row), place))
+            (*row, table.Cell(f"{epsilon:g}", epsilon), *_shown(cells, "/".join(row), place))
             for place, epsilon in enumerate(spec.epsilons)
         ]
     return Table(
@@ -323,14 +324,14 @@ def _conditions(spec: Grades) -> tuple[str, ...]:
 
 
 def _shown(cells: list[Cell], name: str, place: int) -> tuple[str, ...]:
-    return tuple(str(_over(cells, name, place, what)) for what in range(3))
+    return tuple(table.Cell.of(_over(cells, name, place, what)) for what in range(3))
 
 
 def _over(cells: list[Cell], name: str, place: int, what: int) -> Measured:
     return metrics.over_repeats([cell[name][place][what] for cell in cells])
 
 
-def claims(spec: Grades, cells: list[Cell]) -> tuple[str, ...]:
+def claims(spec: Grades, cells: list[Cell]) -> tuple[table.Judged, ...]:
     """The paper's sentences for its own noise at each grade, and for the pure learner."""
     places = {epsilon: place for place, epsilon in enumerate(spec.epsilons)}
     small = [epsilon for epsilon in spec.epsilons if epsilon < 1]
@@ -341,16 +342,12 @@ def claims(spec: Grades, cells: list[Cell]) -> tuple[str, ...]:
     def below(name: str, epsilon: float) -> bool:
         return _over(cells, name, places[epsilon], 2).high < 0.1
 
-    verdicts: list[str] = []
+    verdicts: list[table.Judged] = []
     for row in rows_in(cells):
         if row[1] in (Logistic.name, MATRIX):
             words, name = " ".join(row), "/".join(row)
             verdicts += [
-                losses.verdict(
-                    f"{words}: “the attack falls to approximately 50 %”",
-                    spec.epsilons,
-                    partial(near, name),
-                ),
-                losses.verdict(f"{words}: “loss < 10 % at ε < 1”", small, partial(below, name)),
+                losses.verdict(FALLS, spec.epsilons, partial(near, name), of=words),
+                losses.verdict(SMALL_LOSS, small, partial(below, name), of=words),
             ]
     return tuple(verdicts)

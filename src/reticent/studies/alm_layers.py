@@ -15,6 +15,7 @@ from reticent.guarantee.rounding import upper_text
 from reticent.mechanisms import Logistic
 from reticent.neighbours import RefittedPairs, refitted_pairs
 from reticent.randomness import seeded
+from reticent.results.table import Cell, Judged
 from reticent.studies.losses import MEASURED, READING, Claim, LossRow, loss_row, verdict
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run, Table
@@ -51,8 +52,8 @@ class LayersRow:
     def cells(self) -> tuple[str, ...]:
         """The row as text, cell by cell."""
         return (
-            str(self.depth),
-            str(self.protected),
+            Cell(str(self.depth), self.depth),
+            Cell(str(self.protected), self.protected),
             str(self.coordinates),
             f"{self.l1:.4g}",
             upper_text(self.loss.epsilon),
@@ -80,7 +81,7 @@ def study(spec: Layers, run: Run) -> Outcome:
     return Outcome(specifications=(spec,), tables=(_table(spec, rows),))
 
 
-def claims(rows: list[LayersRow]) -> tuple[str, ...]:
+def claims(rows: list[LayersRow]) -> tuple[Judged, ...]:
     """Whether the loss grows with the number of protected layers, in each head and over heads."""
     at = {(row.depth, row.protected, row.loss.epsilon): row.loss for row in rows}
     epsilons = sorted({row.loss.epsilon for row in rows})

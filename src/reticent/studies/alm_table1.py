@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reticent.guarantee import Grade, Relation, Sensitivity, rounding
 from reticent.mechanisms import ClassicalGaussian, Gaussian, Laplace, Logistic
 from reticent.neighbours import gamma_of, pairs_for
+from reticent.results.table import Cell
 from reticent.studies.trained import Outcome, Run, Table
 
 if TYPE_CHECKING:  # exact items need neither scikit-learn nor numba
@@ -49,7 +50,8 @@ def study(spec: Table1, run: Run) -> Outcome:
     rows = []
     for penalty in spec.penalties:
         cell = run.cell((spec, penalty), _measured, spec, data, penalty)
-        rows.append((f"{penalty:g}", *(f"{cell[key]:.6f}" for key in ("l1", "l2", "ratio"))))
+        figures = (Cell(f"{cell[key]:.6f}", cell[key]) for key in ("l1", "l2", "ratio"))
+        rows.append((f"{penalty:g}", *figures))
     l1, l2 = map(float, spec.published)
     return Outcome(
         specifications=(spec,),

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from scipy import stats
@@ -11,6 +11,7 @@ from scipy import stats
 from reticent.data import Dataset
 from reticent.guarantee import Relation
 from reticent.protect import ReleasedEncoder, ReleaseRequest, release_encoder
+from reticent.results.table import Cell, Limits
 from reticent.training.contrastive import SimCLRSpec, digits, pretrain
 from reticent.training.encoders.base import Encoder
 
@@ -78,11 +79,11 @@ def trained_encoder(spec: AttackedEncoders, data: Dataset, privacy: str, seed: i
     return pretrain(data.images, plain)
 
 
-def interval(values: Sequence[float]) -> str:
+def interval(values: Sequence[float]) -> Cell:
     """The mean with the half-width of Student's interval, where there are several."""
     mean = float(np.mean(values))
     if len(values) < 2:
-        return f"{mean:.3f}"
+        return Cell(f"{mean:.3f}", mean)
     quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1))
-    half: Any = quantile * np.std(values, ddof=1) / math.sqrt(len(values))
-    return f"{mean:.3f} ± {half:.3f}"
+    half = float(quantile * np.std(values, ddof=1) / math.sqrt(len(values)))
+    return Cell(f"{mean:.3f} ± {half:.3f}", Limits(mean, mean - half, mean + half))

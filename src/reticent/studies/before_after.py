@@ -7,7 +7,7 @@ from typing import Any, Final
 from threadpoolctl import threadpool_limits
 
 from reticent.audit.metrics import over_repeats
-from reticent.results import Interval
+from reticent.results import Interval, table
 from reticent.results.attack import GUESSING
 from reticent.results.conversions import attacks_of
 from reticent.run import conclusion, heads
@@ -27,7 +27,7 @@ def before_and_after(data: RunData, spec: RunSpec, epsilons: Sequence[float], se
     spec = dataclasses.replace(spec, seed=seed)
     with threadpool_limits(limits=1):
         head = heads.unprotected_head(data, spec)
-        adversaries = Adversaries(data=data, spec=spec, tell=_silent)
+        adversaries = Adversaries(data=data, spec=spec, progress=_silent)
         before, strengths = adversaries.on_unprotected(head)
         kinds = [recommended_kind(data, spec, epsilon) for epsilon in epsilons]
         releases = drawn(kinds, data, spec, head, _silent)
@@ -55,11 +55,13 @@ def row_of(cell: Cell) -> tuple[str, ...]:
     return (
         str(cell["seed"]),
         cell["attack"],
-        str(Interval(**cell["before"])),
-        str(Interval(**cell["after"])),
-        f"{cell['accuracy']:.3f}",
-        *(f"{loss:.3f}" for loss in cell["losses"]),
+        *(_auc(Interval(**cell[when])) for when in ("before", "after")),
+        *(table.Cell(f"{one:.3f}", one) for one in (cell["accuracy"], *cell["losses"])),
     )
+
+
+def _auc(one: Interval) -> table.Cell:
+    return table.Cell(str(one), table.Limits(one.value, one.low, one.high))
 
 
 def verdict(cells: Sequence[Cell]) -> str:

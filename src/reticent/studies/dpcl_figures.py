@@ -18,7 +18,7 @@ from reticent.data import Dataset, load
 from reticent.guarantee.rounding import upper_text
 from reticent.protect.published.dpcl_steps import DPCLRun
 from reticent.randomness import seeded
-from reticent.results.table import Table
+from reticent.results.table import Cell, Table
 from reticent.studies import dpcl_training
 from reticent.studies.dpcl import PUBLISHED_EPSILON
 from reticent.studies.dpcl_orderings import with_orderings
@@ -79,7 +79,7 @@ _MNIST = dpcl_training.Training(
     penalty=0.01,
 )
 SPECS: Mapping[str, Figures] = {
-    "mnist": Figures(on="mnist", training=_MNIST, records=50_000, halved=True),
+    "mnist": Figures(on="mnist", training=_MNIST, records=50_000, halved=True, seeds=3),
     "cifar10": Figures(
         on="cifar10",
         training=replace(_MNIST, shape="16x16x3", augmentation="natural"),
@@ -193,7 +193,7 @@ def _along(spec: Figures, curves: Found, timed: Mapping[str, float]) -> Table:
         (
             loss,
             way,
-            str(step),
+            Cell(str(step), step),
             *(
                 _shown([seed[place][metric] for seed in seeds], 4 if metric == "loss" else 3)
                 for metric in METRICS
@@ -256,11 +256,12 @@ def _cost(timed: Mapping[str, float]) -> tuple[str, ...]:
     )
 
 
-def _shown(values: Sequence[float], places: int) -> str:
+def _shown(values: Sequence[float], places: int) -> Cell:
     if len(values) < 2:
-        return f"{values[0]:.{places}f}"
+        return Cell(f"{values[0]:.{places}f}", values[0])
     interval = over_repeats(values)
-    return f"{interval.value:.{places}f} [{interval.low:.{places}f}, {interval.high:.{places}f}]"
+    low, high = (f"{end:.{places}f}" for end in (interval.low, interval.high))
+    return Cell.of(interval, f"{interval.value:.{places}f} [{low}, {high}]")
 
 
 # ------------------------------------------------------------------------- the paper's sentences
@@ -351,23 +352,23 @@ def difference(sentence: Sentence, curves: Found) -> Measured | None:
     return over_repeats([end - own for end, own in pairs]) if len(pairs) > 1 else None
 
 
-def judged(sentence: Sentence, apart: Measured) -> str:
-    """The verdict that a difference gives a sentence."""
+def holds_by(sentence: Sentence, apart: Measured) -> bool | None:
+    """Whether a sentence holds by a difference; None where that cannot be told."""
     if sentence.sign == 0:
         gains = apart.high < 0 if sentence.metric == "loss" else apart.low > 0
-        return "does not hold" if gains else "holds"
+        return not gains
     signed = (apart.low, apart.high) if sentence.sign > 0 else (-apart.high, -apart.low)
     if signed[0] > 0:
-        return "holds"
-    return "does not hold" if signed[1] < 0 else "cannot be told"
+        return True
+    return False if signed[1] < 0 else None
 
 
 def _judged(sentence: Sentence, curves: Found) -> tuple[str, ...]:
     apart = difference(sentence, curves)
     words = (sentence.figure, sentence.loss, sentence.said, sentence.metric)
     if apart is None:
-        return (*words, "one figure", "cannot be told")
-    return (*words, str(apart), judged(sentence, apart))
+        return (*words, "one figure", Cell.verdict(None))
+    return (*words, Cell.of(apart), Cell.verdict(holds_by(sentence, apart)))
 
 
 def _steady(way: dpcl_training.Way, curves: Found, spec: Figures) -> tuple[str, ...]:
@@ -376,15 +377,9 @@ def _steady(way: dpcl_training.Way, curves: Found, spec: Figures) -> tuple[str, 
     for seed in curves["SimCLR", way]:
         norms = [mark["gradient norm"] for mark in seed[1 if len(spec.marks) > 1 else 0 :]]
         ratios.append(max(norms) / max(min(norms), 1e-300))
-    verdict = "holds" if max(ratios) <= STEADY else "does not hold"
-    shown = f"largest/smallest {max(ratios):.3g}"
+    verdict = Cell.verdict(max(ratios) <= STEADY)
+    shown = Cell(f"largest/smallest {max(ratios):.3g}", max(ratios))
     return "Fig. 3", "SimCLR", f"{way}: the norm changes little", "gradient norm", shown, verdict
-
-
-def summary(table: Mapping[str, Any]) -> dict[str, int]:
-    """How many sentences of the paper's own figures hold, of a table as it stands in a file."""
-    own = [row[-1] for row in table["rows"] if row[0] != "–"]
-    return {verdict: own.count(verdict) for verdict in ("holds", "does not hold", "cannot be told")}
 
 
 def drawn(document: Mapping[str, Any]) -> dict[str, str]:

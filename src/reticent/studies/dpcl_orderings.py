@@ -1,4 +1,4 @@
-"""Two orderings of DPCL's ways that were asked for after the runs: from the printed table alone.
+"""Two orderings of DPCL's ways that were asked for after the runs: from the table alone.
 
 The sentences of ``dpcl_figures`` pair trainings by seed, which a table no longer shows. What it
 shows bounds the paired difference: with n seeds the deviations of a, of b and of a − b satisfy
@@ -18,14 +18,14 @@ from typing import Final
 
 from reticent.audit import Measured
 from reticent.audit.intervals import Share
-from reticent.results.table import Limits, Table, figure_of
+from reticent.results.table import Cell, Limits, Table, limits_of
 
 ORDERINGS: Final = (("none", "proven"), ("proven", "published"))
 """The first is said to end above the second."""
 METRICS: Final = ("kNN", "probe")
 CONFIDENCE: Final = 0.95
 _HALF: Final = 0.0005
-"""Half a unit of the last digit of what the table prints."""
+"""Half a unit of the last digit that is printed: committed values are rounded to it."""
 NOTE: Final = (
     "None above proven, and proven above published, are computed from the last rows of the table"
     " above: limits that hold the paired interval whatever the two ways share, so that a verdict"
@@ -34,10 +34,10 @@ NOTE: Final = (
 )
 
 
-def said(ways: tuple[str, str]) -> str:
+def sentence_of(ways: tuple[str, str]) -> str:
     """The sentence.
 
-    >>> said(("none", "proven"))
+    >>> sentence_of(("none", "proven"))
     'none ends above proven'
     """
     first, second = ways
@@ -49,10 +49,10 @@ def with_orderings(sentences: Table, along: Table, queries: int) -> Table:
 
     Args:
         sentences: Of ``dpcl_figures.verdicts``.
-        along: The figures along the steps, as they are printed.
+        along: The figures along the steps, with their values.
         queries: How many labelled queries an accuracy is a share of.
     """
-    own = {said(ways) for ways in ORDERINGS}
+    own = {sentence_of(ways) for ways in ORDERINGS}
     kept = tuple(row for row in sentences.rows if row[2] not in own)
     made = tuple(_judged(along, queries))
     notes = tuple(note for note in sentences.notes if note != NOTE)
@@ -67,9 +67,10 @@ def _judged(along: Table, queries: int) -> Iterator[tuple[str, ...]]:
                 continue
             for metric in METRICS:
                 place = along.columns.index(metric)
-                first, second = (figure_of(ends[loss, way][place]) for way in ways)
+                first, second = (limits_of(ends[loss, way][place]) for way in ways)
                 apart = _apart(first, second, queries)
-                yield "–", loss, said(ways), metric, str(apart), _verdict(apart)
+                verdict = Cell.verdict(_holds(apart))
+                yield "–", loss, sentence_of(ways), metric, Cell.of(apart), verdict
 
 
 def _ends(along: Table) -> Mapping[tuple[str, str], Sequence[str]]:
@@ -77,7 +78,7 @@ def _ends(along: Table) -> Mapping[tuple[str, str], Sequence[str]]:
     last: dict[tuple[str, str], Sequence[str]] = {}
     for row in along.rows:
         key = (row[0], row[1])
-        if key not in last or int(row[2]) >= int(last[key][2]):
+        if key not in last or limits_of(row[2]) >= limits_of(last[key][2]):
             last[key] = row
     return last
 
@@ -101,7 +102,7 @@ def _of_one_training(end: Limits, queries: int) -> Limits:
     return Limits(end.value, share.low(tail), share.high(tail))
 
 
-def _verdict(apart: Measured) -> str:
+def _holds(apart: Measured) -> bool | None:
     if apart.low > 0:
-        return "holds"
-    return "does not hold" if apart.high < 0 else "cannot be told"
+        return True
+    return False if apart.high < 0 else None

@@ -10,6 +10,7 @@ from reticent.arrays import Array
 from reticent.audit import utility_loss
 from reticent.guarantee import Guarantee, rounding
 from reticent.randomness import seeded
+from reticent.results.table import Cell, Judged
 from reticent.studies.trained import numbered
 
 Answers = Array
@@ -112,9 +113,10 @@ def loss_row(
     )
 
 
-def bare(value: float, digits: int) -> str:
+def bare(value: float, digits: int) -> Cell:
     """Without the leading zero, as in .9120 and -.003; many columns fit one terminal that way."""
-    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
+    text = f"{value:.{digits}f}"
+    return Cell(text.replace("0.", ".", 1) if abs(value) < 1 else text, value)
 
 
 def rows_of(cells: Iterable[Sequence[dict[str, Any]]]) -> list[LossRow]:
@@ -122,12 +124,39 @@ def rows_of(cells: Iterable[Sequence[dict[str, Any]]]) -> list[LossRow]:
     return [LossRow(**values) for cell in cells for values in cell]
 
 
-def verdict(claim: str, epsilons: Sequence[float], holds: Callable[[float], bool]) -> str:
-    """Whether the rows bear out a claim, and at which ε."""
+def verdict(
+    claim: str,
+    epsilons: Sequence[float],
+    holds: Callable[[float], bool],
+    *,
+    of: str = "",
+    by: str = "",
+) -> Judged:
+    """Whether the rows bear out a claim, and at which ε.
+
+    Args:
+        claim: The sentence; in quotation marks where it is a paper's own.
+        epsilons: At which it is judged.
+        holds: Whether it holds at one of them.
+        of: The rows that it is judged on, before the sentence.
+        by: Whose rows of these, behind it.
+    """
     borne = [epsilon for epsilon in epsilons if holds(epsilon)]
     refuted = [epsilon for epsilon in epsilons if epsilon not in borne]
     if not refuted:
-        return f"{claim}: holds at every ε ({numbered(borne)})."
-    if not borne:
-        return f"{claim}: does not hold at any ε ({numbered(refuted)})."
-    return f"{claim}: holds at ε = {numbered(borne)}, does not hold at ε = {numbered(refuted)}."
+        why = f"holds at every ε ({numbered(borne)})"
+    elif not borne:
+        why = f"does not hold at any ε ({numbered(refuted)})"
+    else:
+        why = f"holds at ε = {numbered(borne)}, does not hold at ε = {numbered(refuted)}"
+    before, behind = f"{of}: " if of else "", f", {by}" if by else ""
+    return Judged(
+        f"{before}{claim}{behind}: {why}.",
+        claim=claim,
+        of=of,
+        by=by,
+        holds=not refuted,
+        why=why,
+        at=borne,
+        not_at=refuted,
+    )

@@ -15,6 +15,7 @@ import numpy as np
 from reticent.attacks import Lira, Records, ScoreAttack, Shadows, shadow_network, train_shadows
 from reticent.audit import Measured, measured_attack, metrics
 from reticent.data import load, split
+from reticent.results.table import Cell
 from reticent.studies.trained import Run
 from reticent.training import MLPHead
 
@@ -139,8 +140,8 @@ def attack_rows(cells: list[dict[str, Any]], figures: tuple[str, ...]) -> list[t
 
 
 def shown(measured: Measured | None) -> str:
-    """A figure as text, with its interval."""
-    return "–" if measured is None else str(measured)
+    """A figure with its interval, as a cell of a table; a dash without one."""
+    return "–" if measured is None else Cell.of(measured)
 
 
 def seeds_above(cells: list[dict[str, Any]], figures: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
 from reticent.protect import ReleaseRequest, noise_scales, noisy_query, release_encoder
 from reticent.protect.recipes.contrastive import ContrastiveRecipe
-from reticent.results.table import Table
+from reticent.results.table import Cell, Table
 from reticent.studies.trained import Outcome, Run
 from reticent.training.encoders.evaluation import Memory, knn_accuracy, ridge_probe
 
@@ -297,7 +297,8 @@ def _shown(
     starts: Sequence[Mapping[str, Any]],
     drawn: Mapping[Row, Sequence[Mapping[str, Any]]],
 ) -> Table:
-    first = tuple(f"{np.mean([one[name] for one in starts]):.4f}" for name in METRICS)
+    means = [float(np.mean([one[name] for one in starts])) for name in METRICS]
+    first = tuple(Cell(f"{mean:.4f}", mean) for mean in means)
     rows = [("first weights", "–", "–", "–", "–", *first, str(len(starts)))]
     for row, repeats in drawn.items():
         gains = tuple(gain(repeats, starts, name) for name in METRICS)
@@ -330,12 +331,13 @@ def _words(row: Row, measured: Mapping[str, Any], spec: Pretraining) -> tuple[st
 
 def gain(
     repeats: Sequence[Mapping[str, Any]], starts: Sequence[Mapping[str, Any]], name: str
-) -> str:
+) -> Cell:
     """The mean of a metric, with its gain over the first weights of the same seeds."""
     values = np.array([one[name] for one in repeats])
     gains = values - np.array([one[name] for one in starts[: len(values)]])
+    mean = float(values.mean())
     if len(gains) < 2:
-        return f"{values.mean():.4f} ({gains.mean():+.4f})"
+        return Cell(f"{mean:.4f} ({gains.mean():+.4f})", mean)
     quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(gains) - 1))
     half = quantile * float(gains.std(ddof=1)) / math.sqrt(len(gains))
-    return f"{values.mean():.4f} ({gains.mean():+.4f} ± {half:.4f})"
+    return Cell(f"{mean:.4f} ({gains.mean():+.4f} ± {half:.4f})", mean)

@@ -35,12 +35,16 @@ class AndersonMixing:
         self._points = [*self._points[-self._memory :], self.point]
         self._steps = [*self._steps[-self._memory :], step]
         self._sizes.append(_norms(step))
-        bends = [step - other for other in self._steps[:-1]]
+        differences = [step - other for other in self._steps[:-1]]
         moves = [self.point - other for other in self._points[:-1]]
-        self._stretch = np.maximum(1, _norms(moves[-1]) / np.maximum(_norms(bends[-1]), 1e-300))
+        self._stretch = np.maximum(
+            1, _norms(moves[-1]) / np.maximum(_norms(differences[-1]), 1e-300)
+        )
         mixed = self.point + step
-        for factor, bend, move in zip(_least_squares(bends, step), bends, moves, strict=True):
-            mixed -= factor * (bend + move)
+        for factor, difference, move in zip(
+            _least_squares(differences, step), differences, moves, strict=True
+        ):
+            mixed -= factor * (difference + move)
         self.point = mixed
 
     def relative_errors(self) -> Floats:

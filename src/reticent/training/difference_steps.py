@@ -86,7 +86,7 @@ class TwoLevel:
         others = probabilities.shape[1]
         leading = min(data.rows.shape[1], max(DENSE // others, 1))
         shape = np.eye(others) - 1 / (others + 1)
-        max_curvature = _mean_bend(probabilities, data.weights)
+        max_curvature = _mean_curvature(probabilities, data.weights)
         values, classes = linalg.eigh(max_curvature, shape)  # QᵀAQ = values, QᵀBQ = I
         rest = share * np.maximum(values, 0)[:, None] * data.lengths[leading:] + penalty
         exact = _leading_hessian(
@@ -113,7 +113,7 @@ class TwoLevel:
         return solution
 
 
-def _mean_bend(probabilities: Floats32, weights: Floats32) -> Floats:
+def _mean_curvature(probabilities: Floats32, weights: Floats32) -> Floats:
     """The weighted mean of diag p − ppᵀ."""
     share = (weights / max(float(weights.sum()), 1e-30)).astype(np.float64)
     p = probabilities.astype(np.float64)

@@ -81,7 +81,7 @@ class CertifiedFit:
     coordinates: bytes
     classes: tuple[Any, ...]
     numbers: HeadNumbers
-    around: Enclosing
+    context: Enclosing
     """The pipeline or search that called the fit, where one did."""
 
 
@@ -129,7 +129,7 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
             coordinates=optimum.point.tobytes(),
             classes=tuple(self.classes_.tolist()),
             numbers=numbers,
-            around=context,
+            context=context,
         )
         return self
 
@@ -137,14 +137,14 @@ class LinearHead(BaseEstimator):  # type: ignore[misc]
         """What ``fit`` minimises on these records; the head learns their classes and width."""
         return self._loss_on(X, y, self._choices())
 
-    def set_solution(self, found: Optimum, *, tolerance: float) -> Self:
-        """Predict from a point that another solver found; nothing is certified by it."""
+    def set_solution(self, optimum: Optimum, *, tolerance: float) -> Self:
+        """Predict from a point that another solver optimum; nothing is certified by it."""
         _FITS.pop(self, None)
         self.tolerance_ = tolerance
-        self.coordinates_ = found.point
-        self.weights_ = self._unfolded(found.point)
-        self.optimum_gap_ = found.gradient_bound
-        self.n_iter_ = found.steps
+        self.coordinates_ = optimum.point
+        self.weights_ = self._unfolded(optimum.point)
+        self.optimum_gap_ = optimum.gradient_bound
+        self.n_iter_ = optimum.steps
         return self
 
     def certified(self) -> CertifiedFit:

@@ -148,7 +148,7 @@ class LinearObjective(ABC):
         return total / self.records
 
     def smoothness(self, share: float | None = None) -> float:
-        """L, a Lipschitz constant of the gradient: (n/N)·bend·R² + λ; n/N may be given."""
+        """L, a Lipschitz constant of the gradient: (n/N)·max_curvature·R² + λ; n/N may be given."""
         share = len(self.rows) / self.records if share is None else share
         return share * self.max_curvature * self.radius * self.radius * 1.001 + self.penalty
 

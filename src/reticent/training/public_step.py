@@ -195,14 +195,13 @@ def _result(values: Any, count: int) -> Any:
 _VALIDATION: Final = "sklearn.model_selection._validation"
 _NAME: Final = re.compile(r"[\w.-]{1,64}")
 """What a step may be called: its name stands in a certificate, and a sentence would stand there."""
-_STEP: Final = "step '{name}' before the head was fitted on public data alone"
 
 
 class Enclosing(NamedTuple):
-    """What stands around a fit: why nothing can be proven of it, or what is to be stated."""
+    """What stands around a fit: why nothing can be proven of it, or the public steps before it."""
 
     problem: str | None = None
-    stated: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
 
 def _parameters(kind: type) -> set[str]:
@@ -218,17 +217,17 @@ def enclosing(estimator: BaseEstimator | None = None) -> Enclosing:
             problem=f"{type(estimator).__name__} must be fitted with its own methods and constants,"
             f" got another {replaced[0]!r}"
         )
-    stated: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
     for caller in _callers(estimator):
         if not isinstance(caller, Pipeline):
             return _looked_at_by(type(caller).__name__)
-        steps = steps_before(caller)
-        if steps.problem is not None:
-            return steps
-        stated = (*stated, *steps.stated)
+        before = steps_before(caller)
+        if before.problem is not None:
+            return before
+        steps = (*steps, *before.steps)
     if (function := _cross_validation()) is not None:
         return _looked_at_by(function)
-    return Enclosing(stated=stated)
+    return Enclosing(steps=steps)
 
 
 def _looked_at_by(name: str) -> Enclosing:
@@ -250,12 +249,12 @@ def steps_before(pipeline: Pipeline) -> Enclosing:
                 problem=f"step {name!r} before the head must be a PublicStep, got "
                 f"{type(step).__name__}, {_remedy(step)}, PublicStep(step)"
             )
-        if not _NAME.fullmatch(name):
+        if not is_step_name(name):
             return Enclosing(
                 problem=f"step {name!r} must have a name of at most 64 letters, digits, dots,"
                 " dashes and underscores: it stands in the certificate"
             )
-    return Enclosing(stated=tuple(_STEP.format(name=name) for name, _ in named))
+    return Enclosing(steps=tuple(name for name, _ in named))
 
 
 def _remedy(step: Any) -> str:
@@ -265,13 +264,13 @@ def _remedy(step: Any) -> str:
     return "which was fitted on the private rows: fit it on public rows and wrap it"
 
 
-def is_public_step(line: str) -> bool:
-    """Whether a stated line is that of a step that was fitted on public data.
+def is_step_name(name: object) -> bool:
+    """Whether a step of a pipeline may be called so in a certificate.
 
-    >>> is_public_step("step 'scaler' before the head was fitted on public data alone")
-    True
+    >>> is_step_name("scaler"), is_step_name("scaler, and nothing else was fitted")
+    (True, False)
     """
-    return re.fullmatch(_STEP.format(name=_NAME.pattern), line) is not None
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def _cross_validation() -> str | None:

@@ -32,7 +32,7 @@ def test_one_logit_is_noised_by_the_papers_law(noise):
     rows = np.arange(len(answers))
     added = left[rows, chosen] - left[rows, (chosen + 1) % 3]
     law = {"laplace": stats.laplace, "gaussian": stats.norm}[noise]
-    assert stats.kstest(added, law(scale=0.3 / mechanism.part).cdf).pvalue > RARE
+    assert stats.kstest(added, law(scale=0.3 / mechanism.step_budget).cdf).pvalue > RARE
     others = left[rows, (chosen + 1) % 3] - left[rows, (chosen + 2) % 3]
     assert np.abs(others).max() < CLOSE
 
@@ -40,7 +40,7 @@ def test_one_logit_is_noised_by_the_papers_law(noise):
 def test_the_neuron_is_chosen_by_its_probability():
     mechanism = SingleNeuron(classes=3, budget=60.0, neuron=0.3)
     chosen, _ = noised(mechanism.release(np.tile(LOGITS, (4_000, 1))), LOGITS)
-    weights = special.softmax(LOGITS) * mechanism.part / (2 * lu.probability_change(0.3))
+    weights = special.softmax(LOGITS) * mechanism.step_budget / (2 * lu.probability_change(0.3))
     expected = special.softmax(weights)
     assert expected.max() > 0.6
     for neuron, share in enumerate(expected):
@@ -64,9 +64,11 @@ def test_the_expected_loss_is_the_mean_over_releases(noise):
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_the_expected_loss_is_an_integral_over_choice_and_noise(noise, scores):
     mechanism = SingleNeuron(classes=3, budget=20.0, neuron=0.3, noise=noise, scores=scores)
-    law = {"laplace": stats.laplace, "gaussian": stats.norm}[noise](scale=0.3 / mechanism.part)
+    law = {"laplace": stats.laplace, "gaussian": stats.norm}[noise](
+        scale=0.3 / mechanism.step_budget
+    )
     change = lu.probability_change(0.3) if scores == "algorithm" else math.exp(0.8221188)
-    chances = special.softmax(special.softmax(LOGITS) * mechanism.part / (2 * change))
+    chances = special.softmax(special.softmax(LOGITS) * mechanism.step_budget / (2 * change))
 
     def excess(neuron):
         def at(noise):
@@ -87,7 +89,7 @@ def test_the_proofs_choice_is_closer_to_uniform():
     mechanism = SingleNeuron(classes=3, budget=60.0, neuron=0.3, scores="proof")
     assert mechanism.score_change == pytest.approx(math.exp(lu.probability_change(0.3)))
     chosen, _ = noised(mechanism.release(np.tile(LOGITS, (4_000, 1))), LOGITS)
-    weights = special.softmax(LOGITS) * mechanism.part / (2 * mechanism.score_change)
+    weights = special.softmax(LOGITS) * mechanism.step_budget / (2 * mechanism.score_change)
     for neuron, share in enumerate(special.softmax(weights)):
         found = stats.binomtest(int((chosen == neuron).sum()), 4_000, share)
         assert found.pvalue > RARE / 3
@@ -108,10 +110,10 @@ def test_two_classes_give_points_of_a_public_grid_alone():
 
 def test_the_claim_is_published():
     laplace = SingleNeuron(classes=5, budget=1.0, neuron=0.1)
-    assert (laplace.part, laplace.guarantee(delta=0.0).epsilon) == (1 / 11, 1.0)
+    assert (laplace.step_budget, laplace.guarantee(delta=0.0).epsilon) == (1 / 11, 1.0)
     gaussian = SingleNeuron(classes=5, budget=0.5, neuron=0.1, noise="gaussian")
     claim = gaussian.guarantee(delta=1e-5)
-    assert gaussian.part == pytest.approx(0.5 / math.sqrt(21))
+    assert gaussian.step_budget == pytest.approx(0.5 / math.sqrt(21))
     assert claim.grade is Grade.PUBLISHED
     assert 1.9 < claim.epsilon < 2.1
 

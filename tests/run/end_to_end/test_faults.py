@@ -80,7 +80,7 @@ def test_one_row_of_a_person_is_not_one_record(monkeypatch, name):
 def test_one_answer_tells_of_the_mean_too(monkeypatch):
     monkeypatch.setattr(
         AnswerPlan,
-        "reached_by_one",
+        "one_answer_epsilon",
         property(lambda self: up(self.noise.epsilon(delta=self.delta))),
     )
     assert_found(monkeypatch, ["answers"], first=8, says="of the claimed ε")

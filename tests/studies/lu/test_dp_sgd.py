@@ -7,6 +7,7 @@ import pytest
 
 from reticent.attacks.shadow_network import NetworkRecipe
 from reticent.guarantee import PoissonSampled
+from reticent.results.table import Cell, Limits, Table
 from reticent.studies import STUDIES
 from reticent.studies.index import entries
 from reticent.studies.index.entry import row_of
@@ -172,14 +173,16 @@ def test_convergence_is_judged_above_the_papers_budgets():
 
 def made(on, *, worst, good):
     """A committed file of the study with these figures."""
-    loss = ["0.01", *[f"{worst:.3f} [{worst:.3f}, {worst:.3f}]"] * 4, "0.5", "0.5"]
-    rows = [
-        ["2: no such stable curve by DP-SGD, RDP", on, "holds", ""],
-        ["3: least loss at ε ≤ 1, laplace", on, "holds" if good else "does not hold", ""],
-        ["3: closest leakage to the bound at ε ≤ 1, laplace", on, "not claimed", ""],
-    ]
-    columns = ["ε", *ACCOUNTANTS.values(), "Algorithm 1, laplace", "Algorithm 1, gaussian"]
-    return {"tables": [{}, {"columns": columns, "rows": [loss]}, {}, {"rows": rows}]}
+    largest = Cell(f"{worst:.3f}", worst)
+    rows = (
+        (Cell("2: no such stable curve by DP-SGD, RDP", 2), on, Cell.verdict(True), ""),
+        (Cell("3: least loss at ε ≤ 1, laplace", 3), on, Cell.verdict(good), ""),
+        (Cell("3: closest leakage to the bound at ε ≤ 1, laplace", 3), on, "not claimed", ""),
+    )
+    columns = ("ε", *ACCOUNTANTS.values(), "Algorithm 1, laplace", "Algorithm 1, gaussian")
+    losses = Table(title="", columns=columns, rows=(("0.01", *(largest,) * 4, "0.5", "0.5"),))
+    verdicts = Table(title="", columns=("finding", "on", "verdict", "figures"), rows=rows)
+    return {"tables": [{}, losses.to_dict(), {}, verdicts.to_dict()]}
 
 
 def test_the_index_reads_what_is_committed_and_says_what_is_not():
@@ -195,6 +198,7 @@ def test_the_index_reads_what_is_committed_and_says_what_is_not():
     every = {f"lu-dp-sgd-{on}": made(on, worst=0.9, good=True) for on, *_ in SETS.values()}
     for document in every.values():
         document["tables"][1]["rows"] *= 11
+        document["tables"][1]["values"] *= 11
         document["tables"][2] = document["tables"][1]
     (whole,) = (
         row_of("lu", one, every.get)
@@ -216,10 +220,16 @@ def test_the_index_reads_what_is_committed_and_says_what_is_not():
 
 def test_table_5_is_read_beside_dp_sgd_where_findings_were_not_run():
     """The victims that DP-SGD is compared with are Table 5's: the same records, loss and seeds."""
-    note = "Without privacy: training 1.000 [0.9, 1]; test 0.612 [0.593, 0.631]; leakage 0.164 "
-    note += "[0.160, 0.170]. Clipping to 1 without noise: loss 0.5 [0.4, 0.6]; leakage 0.9 [0, 1]."
-    leaks = {"columns": ["ε", "Algorithm 1, laplace"], "rows": [["0.01", "0.005 [-0.1, 0.1]"]]}
-    tables = [{}, {"notes": ["Loss is a share.", note]}, leaks]
+    victims = {
+        "training": Limits(1.0, 0.9, 1.0),
+        "test": Limits(0.612, 0.593, 0.631),
+        "leakage": Limits(0.164, 0.160, 0.170),
+    }
+    leak = Cell("0.005 [-0.1, 0.1]", Limits(0.005, -0.1, 0.1))
+    columns = ("ε", "Algorithm 1, laplace")
+    losses = Table(title="", columns=(), rows=(), figures=victims)
+    leaks = Table(title="", columns=columns, rows=(("0.01", leak),))
+    tables = [{}, losses.to_dict(), leaks.to_dict()]
     rows = {
         entry.item: row_of("lu", entry, {"lu-dp-sgd-shoppers100": {"tables": tables}}.get)
         for entry in entries("lu")

@@ -63,10 +63,12 @@ def test_a_change_counts_where_its_interval_leaves_zero_out():
     better, worse, neither = (
         over_repeats(changes) for changes in ([-1.0, -1.1, -0.9], [2.0, 2.1, 1.9], [1.0, -1.0, 0.1])
     )
-    assert oaro._corollary_3([better, worse, neither]) == (
-        "does not hold; of 3 cases 1 get worse (by up to 2) and 1 better (by up to 1)"
-    )
-    assert oaro._corollary_3([better]).startswith("holds; of 1 cases 0 get worse and 1 better")
+    holds, why = oaro._corollary_3([better, worse, neither])
+    assert not holds
+    assert why == "does not hold; of 3 cases 1 get worse (by up to 2) and 1 better (by up to 1)"
+    holds, why = oaro._corollary_3([better])
+    assert holds
+    assert why.startswith("holds; of 1 cases 0 get worse and 1 better")
 
 
 def test_the_published_change_of_a_neuron_is_table_6s():

@@ -199,7 +199,7 @@ def _plan_of_answers(asked: dict[str, Any]) -> object:
         "sensitivity": found.sensitivity,
         "logit_noise": found.logit_noise,
         "event": found.event,
-        "reached": found.reached,
+        "reached": found.composed_epsilon,
         "method": found.method,
         "each": found.noise.guarantee(delta=found.delta),
     }
@@ -285,4 +285,4 @@ def _single_neuron(chosen: dict[str, Any]) -> object:
     mechanism = SingleNeuron(budget=1.5, neuron=0.3, **chosen)
     claim = mechanism.guarantee(delta=1e-5)
     scales = mechanism._choice().scale, mechanism._added().scale
-    return mechanism.part, mechanism.score_change, claim, scales
+    return mechanism.step_budget, mechanism.score_change, claim, scales

@@ -53,7 +53,7 @@ NOISED = {
 }
 MEAN_COVERED = checked_by(
     "ε covers the noisy mean that the head was centred by, also that of one answer",
-    "protect.answers.plan.AnswerPlan.reached_by_one",
+    "protect.answers.plan.AnswerPlan.one_answer_epsilon",
 )
 STATED = (
     *HEAD_STATED,
@@ -231,7 +231,8 @@ def private_answers(
     plan.require_enough()
     refuse_other_schema(schema, plan, tuple(map(str, fit.classes)))
     known = () if schema is None else schema.stated
-    claims = claims_of(plan, (*terms.stated, *known, *steps))
+    terms = dataclasses.replace(terms, public_steps=steps)
+    claims = claims_of(plan, (*terms.stated, *known, *terms.steps_stated))
     answers = PrivateAnswers(
         coordinates=np.frombuffer(fit.coordinates).reshape(fit.numbers.shape),
         classes=np.asarray(fit.classes),
@@ -326,7 +327,9 @@ def claims_of(plan: AnswerPlan, steps: tuple[str, ...]) -> tuple[Guarantee, Guar
     stated = (*STATED, *steps)
     if plan.before is not None:  # the head was centred by it: an answer tells of the mean too
         checked = (*checked, EXACT_SUM, MEAN_COVERED)
-    each = dataclasses.replace(alone, epsilon=plan.reached_by_one, checked=checked, stated=stated)
+    each = dataclasses.replace(
+        alone, epsilon=plan.one_answer_epsilon, checked=checked, stated=stated
+    )
     composition = checked_by(
         f"{plan.queries} answers at most, together by {plan.theorem}: it holds for queries that "
         "are chosen after seeing earlier answers",

@@ -91,12 +91,12 @@ class AnswerPlan:
         return self._account(self.event)
 
     @property
-    def reached(self) -> float:
+    def composed_epsilon(self) -> float:
         """The ε that the whole has, rounded up: at most ``epsilon``, or the noise is too little."""
         return rounding.up(self.account.epsilon)
 
     @cached_property
-    def reached_by_one(self) -> float:
+    def one_answer_epsilon(self) -> float:
         """The ε of one answer and of what it depends on (``before``), rounded up."""
         if self.before is None:
             return rounding.up(self.noise.epsilon(delta=self.delta))
@@ -129,7 +129,7 @@ class AnswerPlan:
             )
         if not self.account.epsilon <= self.epsilon:
             raise InputError(
-                f"epsilon must be >= {self.reached}, what {self.queries} answers cost, "
+                f"epsilon must be >= {self.composed_epsilon}, what {self.queries} answers cost, "
                 f"got {self.epsilon}"
             )
 

@@ -113,7 +113,7 @@ class ServedAnswers:
             raise InputError(f"names must be one for each of {len(rows)} rows, got {len(known)}")
         return self.book.ask(client, known, payload=rows, draw=self._draw, key=key)
 
-    def said(self, reply: questions.Reply) -> tuple[Array, Floats | None]:
+    def labels_and_logits(self, reply: questions.Reply) -> tuple[Array, Floats | None]:
         """Labels of a reply, and logits where they are released.
 
         A function of its bytes alone, each row by itself: the same whenever it is given.

@@ -63,7 +63,7 @@ class SingleNeuron:
             raise validation.InputError(f"scores must be algorithm or proof, got {self.scores!r}")
 
     @property
-    def part(self) -> float:
+    def step_budget(self) -> float:
         """ε_sampling = ε_neuron: ε/(2C+1), or μ/√(4C+1)."""
         split = lu.laplace_part if self.noise == "laplace" else lu.gaussian_part
         return split(self.budget, self.classes)
@@ -108,10 +108,12 @@ class SingleNeuron:
             validation.integer_array("labels", labels),
         )
         chances = special.softmax(
-            special.softmax(rows, axis=1) * (self.part / (2 * self.score_change)), axis=1
+            special.softmax(rows, axis=1) * (self.step_budget / (2 * self.score_change)), axis=1
         )
         law = stats.laplace if self.noise == "laplace" else stats.norm
-        noise = law.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES) * (self.neuron / self.part)
+        noise = law.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES) * (
+            self.neuron / self.step_budget
+        )
         own = rows[np.arange(len(rows)), places]
         expected = np.zeros(len(rows))
         for neuron in range(rows.shape[1]):
@@ -135,10 +137,10 @@ class SingleNeuron:
     def _choice(self) -> Exponential:
         """Line 9: P(v) ∝ exp(ε_sampling·p_v/(2Δq))."""
         changed = Sensitivity(linf=self.score_change, grade=Grade.PUBLISHED, source=_SOURCE)
-        return Exponential.calibrate(changed, epsilon=self.part, delta=0.0)
+        return Exponential.calibrate(changed, epsilon=self.step_budget, delta=0.0)
 
     def _added(self) -> AdditiveMechanism:
         """Line 10: Dist(0, Δz/ε_neuron)."""
         kind = Laplace if self.noise == "laplace" else Gaussian
         sensitivity = Sensitivity(l1=self.neuron, grade=Grade.PUBLISHED, source=_SOURCE)
-        return kind(scale=self.neuron / self.part, sensitivity=sensitivity)
+        return kind(scale=self.neuron / self.step_budget, sensitivity=sensitivity)

@@ -52,6 +52,7 @@ class LinearRecipe(Recipe):
 
     checked: ClassVar[tuple[str, ...]] = (UNIT_ROWS, NOISY_SUMS, OWN_CLASS)
     stated: ClassVar[tuple[str, ...]] = STATED
+    is_affine: ClassVar[bool] = True
 
     records: int
     features: int

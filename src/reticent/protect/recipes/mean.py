@@ -47,6 +47,7 @@ class MeanRecipe(Recipe):
     """The sum of the rows, clipped to ``bound``, with noise, over the public N."""
 
     name: ClassVar[str] = "mean"
+    centres_heads: ClassVar[bool] = True
     task: ClassVar[Task] = "statistic"
     options: ClassVar[tuple[str, ...]] = ("bound",)
     checked: ClassVar[tuple[str, ...]] = (EXACT_SUM,)

@@ -66,6 +66,7 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
     """A classifier by DP-SGD from public first weights."""
 
     name: ClassVar[str] = "network"
+    trains_network: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = (
         "architecture",
         "shape",

@@ -86,6 +86,7 @@ class WeightsRecipe(CertifiedNumbers, Recipe):
     """
 
     name: ClassVar[str] = "weights"
+    on_optimum: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = (
         "bound",
         "penalty",

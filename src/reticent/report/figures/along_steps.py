@@ -1,8 +1,8 @@
 """DPCL's Figs. 1–5 from the table of ``reproduce dpcl figures``: how trainings go along the steps.
 
-A row of the table is one loss, one way to train it and one step; its cells are text, a figure with
-limits where there were several seeds. What is drawn is a function of this table alone, so the
-drawings of a file are the same whenever they are made.
+A row of the table is one loss, one way to train it and one step; beside the text of a cell stands
+its figure, with limits where there were several seeds. What is drawn is a function of these
+figures alone, so the drawings of a file are the same whenever they are made.
 """
 
 import re
@@ -13,11 +13,12 @@ from typing import Any, Final
 from reticent.report.drawing import Canvas, Drawing, SeriesStyle, styled
 from reticent.report.palette import LIGHT
 from reticent.report.series import percent_axis
-from reticent.results.table import Limits, figure_of
+from reticent.results.table import Limits, Table, limits_of
 from reticent.validation import InputError, describe
 
 COLUMNS: Final = ("loss", "way", "step", "loss", "gradient norm", "kNN", "probe")
-TITLE: Final = re.compile(r"DPCL, Figs\. 1–5 on (?P<on>[\w-]+)")
+_NAME: Final = re.compile(r"[\w-]+")
+"""Of the data: files are named by it."""
 _LOOKS: Final[Mapping[str, SeriesStyle]] = {
     "none": SeriesStyle(colour="ink", marker="D"),
     "naive": SeriesStyle(colour="vermillion", marker="s", dash=(0, (7, 2, 1.5, 2)), filled=False),
@@ -55,7 +56,7 @@ def study_drawings(document: Any) -> dict[str, Drawing]:
     """
     table, on = _table_of(document)
     with styled():
-        made = {f"dpcl-{on}-fig-{one.number}": _drawn(one, table["rows"], on) for one in PANELS}
+        made = {f"dpcl-{on}-fig-{one.number}": _drawn(one, table.rows, on) for one in PANELS}
     return {name: drawing for name, drawing in made.items() if drawing is not None}
 
 
@@ -64,7 +65,7 @@ def is_drawn(document: Any) -> bool:
     return _found(document) is not None
 
 
-def _table_of(document: Any) -> tuple[Mapping[str, Any], str]:
+def _table_of(document: Any) -> tuple[Table, str]:
     located = _found(document)
     if located is None:
         has = isinstance(document, Mapping) and "tables" in document
@@ -75,15 +76,16 @@ def _table_of(document: Any) -> tuple[Mapping[str, Any], str]:
     return located
 
 
-def _found(document: Any) -> tuple[Mapping[str, Any], str] | None:
+def _found(document: Any) -> tuple[Table, str] | None:
     """The table along the steps, and on which data it was measured."""
-    tables = document.get("tables") if isinstance(document, Mapping) else None
-    for table in tables if isinstance(tables, Sequence) else ():
-        title = table.get("title") if isinstance(table, Mapping) else None
-        match = TITLE.match(title) if isinstance(title, str) else None
-        if match is not None and tuple(table.get("columns", ())) == COLUMNS:
-            return table, match["on"]
-    return None
+    try:
+        on = document["specifications"][0]["on"]
+        tables = [Table.from_dict(one) for one in document["tables"]]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+    own = (table for table in tables if table.columns == COLUMNS)
+    table = next(own, None) if isinstance(on, str) and _NAME.fullmatch(on) else None
+    return None if table is None else (table, on)
 
 
 def _drawn(panel: _Panel, rows: Sequence[Sequence[str]], on: str) -> Drawing | None:
@@ -112,7 +114,9 @@ def _lines(panel: _Panel, rows: Sequence[Sequence[str]]) -> dict[str, _Line]:
     lines: dict[str, list[tuple[int, Limits]]] = {}
     for row in rows:
         if row[0] == panel.loss and row[1] in _LOOKS:
-            lines.setdefault(row[1], []).append((int(row[2]), figure_of(row[place])))
+            lines.setdefault(row[1], []).append(
+                (int(limits_of(row[2]).value), limits_of(row[place]))
+            )
     return dict(lines)
 
 

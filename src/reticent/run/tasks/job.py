@@ -21,10 +21,11 @@ from reticent.protect.public_facts import target_options
 from reticent.protect.registry import MULTILABEL, REGRESSION, learner_named
 from reticent.results import Attack, conversions, task_results
 from reticent.run.bounded import Bounded, bounded
-from reticent.run.job import HANDED_OVER, KEPT, capped_run, save_kept
+from reticent.run.job import KEPT, capped_run, save_kept
 from reticent.run.provenance import made_of
 from reticent.run.releases import RunCharge, best_grade, named, noise_for
 from reticent.run.spec import RunData, RunSpec
+from reticent.run.stages import HANDED_OVER
 from reticent.run.tasks import auditing, conclusion, measures, models
 from reticent.validation import InputError
 
@@ -90,7 +91,7 @@ def run_task(
         data, spec = capped_run(data, spec)
         plan = bounded(data, spec)
         progress = stage or (lambda *_: None)
-        job = TaskJob(data=data, plan=plan, task_spec=task_spec, tell=progress, charge=charge)
+        job = TaskJob(data=data, plan=plan, task_spec=task_spec, progress=progress, charge=charge)
         kept = job.kept  # first: where the budget does not allow it, nobody waits for the rest
         return FinishedTask(
             results=task_results.TaskResults(
@@ -120,7 +121,7 @@ class TaskJob:
     data: RunData
     plan: Bounded
     task_spec: TaskSpec
-    tell: ProgressCallback
+    progress: ProgressCallback
     charge: RunCharge | None = None
 
     @property
@@ -180,9 +181,9 @@ class TaskJob:
         if self.charge is not None:
             purpose = f"{request.recipe}, {request.noise_name} noise"
             charged = {"charge": partial(self.charge, request.terms, purpose)}
-        self.tell(HANDED_OVER, 0, 1)
+        self.progress(HANDED_OVER, 0, 1)
         kept = release.with_names(self._draw(**charged), columns=self.data.private.columns)
-        self.tell(HANDED_OVER, 1, 1)
+        self.progress(HANDED_OVER, 1, 1)
         return kept
 
     @cached_property
@@ -224,12 +225,12 @@ class TaskJob:
         return self._trained(self.free.shadow, "shadow models")
 
     def _trained(self, train: Any, stage: str) -> OutputShadows:
-        self.tell(stage, 0, 1)
+        self.progress(stage, 0, 1)
         spec = self.spec
         shadows = OutputShadows.trained(
             train, self._scored, count=spec.shadows, seed=spec.seed, jobs=spec.jobs
         )
-        self.tell(stage, 1, 1)
+        self.progress(stage, 1, 1)
         return shadows
 
     @cached_property
@@ -282,7 +283,7 @@ class TaskJob:
         rows = {}
         for place, epsilon in enumerate(self.spec.epsilons):
             rows[self.name_at(epsilon)] = self._row(epsilon)
-            self.tell("releases", place + 1, len(self.spec.epsilons))
+            self.progress("releases", place + 1, len(self.spec.epsilons))
         return rows
 
     def _row(self, epsilon: float) -> task_results.TaskRelease:

@@ -16,9 +16,12 @@ from reticent.results.table import Table
 from reticent.studies.index.entry import COLUMNS, Entry, Files, Row, Verdict, row_of
 
 PAPERS: Final = ("alm", "lu", "slides", "dpcl", "known")
+"""The papers of the index, as ``reticent reproduce`` names them."""
 STORED: Final = Path(__file__).with_name("rows.json")
+"""The file of all rows with their verdicts, as ``make docs`` wrote it."""
 SHOWN: Final = ("paper", "item", "published", "ours", "verdict")
-_MOST: Final = {"item": 60, "published": 18, "ours": 24}
+"""The columns of the index that a terminal has room for."""
+_MOST: Final = {"item": 76, "published": 18, "ours": 24}
 """Signs of a cell in a terminal."""
 TITLE: Final = "Every item of the papers, and its verdict"
 
@@ -94,8 +97,9 @@ def table(made: list[Row], *, columns: tuple[str, ...] = COLUMNS, title: str = T
             "A figure is reproduced where the published value is at most the tolerance away from"
             " its interval; of several, where at most so many differ. A theorem that a computed"
             " case contradicts is false; any other sentence that does not hold is not reproduced."
-            " Implemented: the paper describes it and prints no figure; it is in the package and"
-            " runs, and nothing was compared.",
+            " What a paper describes without a figure is carried out and must do what it says. In"
+            " square brackets: other data in the place of the paper's, and how many; fewer than the"
+            " paper's where there are no more.",
         ),
     )
 

@@ -4,11 +4,13 @@ A verdict is never written down. It is a function of the published value, of our
 tolerance, which stand in the row as text, so that a reader (and a test) can take it again.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal, NamedTuple
+
+from reticent.results.table import VERDICTS, Judged, Table, limits_of
+from reticent.studies.index.sizes import run_on
 
 
 class Verdict(StrEnum):
@@ -18,22 +20,19 @@ class Verdict(StrEnum):
     NOT_REPRODUCED = "not reproduced"
     FALSE = "claim is false"
     DATA_MISSING = "cannot be: data missing"
-    IMPLEMENTED = "implemented"
     NOT_RUN = "not yet run"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A number of ours with its interval; both ends are the number where it is exact.
-
-    >>> Figure.read("0.617 [0.609, 0.625]").low
-    0.609
-    """
+    """A number of ours with its interval; both ends are the number where it is exact."""
 
     value: float
     low: float
     high: float
     places: int = 4
+    text: str | None = None
+    """As the table prints it that it was taken from."""
 
     @classmethod
     def exact(cls, value: float, places: int = 4) -> "Figure":
@@ -41,16 +40,14 @@ class Figure:
         return cls(value=value, low=value, high=value, places=places)
 
     @classmethod
-    def read(cls, text: str) -> "Figure":
-        """As tables of studies have it: a number, perhaps with its interval behind it."""
-        parts = re.findall(r"-?\d*\.?\d+(?:e-?\d+)?", text)
-        numbers = [float(part) for part in parts]
-        value, low, high = numbers if len(numbers) == 3 else (numbers[0],) * 3
-        places = len(parts[0].partition(".")[2])
-        return cls(value=value, low=low, high=high, places=places)
+    def of(cls, cell: str) -> "Figure":
+        """A cell of a study's table: a number, perhaps with its interval."""
+        return cls(**limits_of(cell)._asdict(), text=str(cell))
 
     def __str__(self) -> str:
         """With its interval, where it has one."""
+        if self.text is not None:
+            return self.text
         shown = [f"{number:.{self.places}f}" for number in (self.value, self.low, self.high)]
         return shown[0] if self.low == self.high else f"{shown[0]} [{shown[1]}, {shown[2]}]"
 
@@ -74,7 +71,7 @@ class Held(NamedTuple):
 
     def __str__(self) -> str:
         """The words first."""
-        verdict = "holds" if self.holds else "does not hold"
+        verdict = VERDICTS[self.holds]
         return f"{verdict}: {self.why}" if self.why else verdict
 
 
@@ -88,17 +85,7 @@ class Missing(NamedTuple):
         return f"needs {self.what}"
 
 
-class There(NamedTuple):
-    """What a paper describes and prints no figure of: the part of the package that does it."""
-
-    name: str
-
-    def __str__(self) -> str:
-        """Where it is."""
-        return f"in the package: {self.name}"
-
-
-Ours = Figure | Counted | Held | Missing | There | None
+Ours = Figure | Counted | Held | Missing | None
 """None: a study that can be run and has no committed file."""
 Kind = Literal["exact", "trained"]
 Document = Mapping[str, Any]
@@ -135,8 +122,11 @@ class Entry:
         published: As the source has it.
         ours: From committed files; exact ones look at none.
         tolerance: How far a figure may be from the published one, how many may differ.
-        command: What makes it, behind ``reticent reproduce``; empty where no study does.
+        command: What makes it, behind ``reticent reproduce``, or a target of make; empty where
+            nothing does.
         file: The committed file that it is read from, where no ``Reader`` says it.
+        also: Other committed files that it is read from.
+        on: The one data set, of several in the file, that the item is about.
         theorem: The sentence is one of mathematics: where it does not hold, it is false.
     """
 
@@ -148,12 +138,19 @@ class Entry:
     command: str
     tolerance: float = 0.0
     file: str | None = None
+    also: tuple[str, ...] = ()
+    on: str | None = None
     theorem: bool = False
 
     @property
     def read_from(self) -> str | None:
         """The name of the committed file, None where there is none."""
         return self.ours.file if isinstance(self.ours, Reader) else self.file
+
+    def size(self, files: Files) -> str:
+        """On what, and on how little of it, where that is not what the paper had."""
+        names = (self.read_from, *self.also)
+        return run_on([files(name) for name in names if name is not None], self.on)
 
 
 class Row(NamedTuple):
@@ -175,22 +172,29 @@ COLUMNS: Final = Row._fields
 
 
 def row_of(paper: str, entry: Entry, files: Files) -> Row:
-    """The row, its verdict taken from what stands in it."""
+    """The row, its verdict taken from what stands in it, its size from the committed file."""
     ours = entry.ours(files)
     verdict = verdict_of(entry, ours)
     figures = isinstance(ours, Figure | Counted)
+    size = entry.size(files)
     return Row(
         paper=paper,
-        item=entry.item,
+        item=f"{entry.item} [{size}]" if size else entry.item,
         kind=entry.kind,
         source=entry.source,
         published=entry.published,
         ours="–" if ours is None else str(ours),
         tolerance=f"{entry.tolerance:g}" if figures else "–",
         verdict=str(verdict),
-        command=f"reticent reproduce {entry.command}" if entry.command else "–",
+        command=_called(entry.command),
         file="–" if entry.read_from is None else f"{entry.read_from}.json",
     )
+
+
+def _called(command: str) -> str:
+    if command.startswith("make "):
+        return command
+    return f"reticent reproduce {command}" if command else "–"
 
 
 def verdict_of(entry: Entry, ours: Ours) -> Verdict:
@@ -202,8 +206,6 @@ def verdict_of(entry: Entry, ours: Ours) -> Verdict:
         return Verdict.NOT_RUN
     if isinstance(ours, Missing):
         return Verdict.DATA_MISSING
-    if isinstance(ours, There):
-        return Verdict.IMPLEMENTED
     if isinstance(ours, Figure):
         near = is_near(float(entry.published), ours, entry.tolerance)
     elif isinstance(ours, Counted):
@@ -224,12 +226,20 @@ def is_near(published: float, ours: Figure, tolerance: float) -> bool:
 # ---------------------------------------------------------------------- reading committed tables
 
 
+def table_of(document: Document, number: int = 0) -> Table:
+    """A table of a committed file, its cells and notes with their values."""
+    return Table.from_dict(document["tables"][number])
+
+
 def rows_of(document: Document, table: int = 0) -> list[dict[str, str]]:
     """The rows of a table, each by the names of its columns."""
-    document_table = document["tables"][table]
-    return [
-        dict(zip(document_table["columns"], row, strict=True)) for row in document_table["rows"]
-    ]
+    own = table_of(document, table)
+    return [dict(zip(own.columns, row, strict=True)) for row in own.rows]
+
+
+def number(cell: str) -> float:
+    """The number of a cell."""
+    return limits_of(cell).value
 
 
 def cells(document: Document | None, table: int, **where: str) -> dict[str, str] | None:
@@ -248,9 +258,10 @@ def cells(document: Document | None, table: int, **where: str) -> dict[str, str]
 _COLUMN: Final = {"epsilon": "ε", "alpha": "α"}
 
 
-def notes_of(document: Document, begin: str, table: int = 0) -> list[str]:
-    """The notes below a table that begin so."""
-    return [note for note in document["tables"][table]["notes"] if note.startswith(begin)]
+def judged_of(document: Document, table: int = 0, **wanted: str) -> list[Judged]:
+    """The judged sentences below a table whose parts (``claim``, ``of``, ``by``) are these."""
+    notes = table_of(document, table).judged
+    return [note for note in notes if all(getattr(note, k) == v for k, v in wanted.items())]
 
 
 def figure_at(file: str, table: int, column: str, **where: str) -> Reader:
@@ -262,9 +273,9 @@ def figure_at(file: str, table: int, column: str, **where: str) -> Reader:
         if row is None or row[column] == "–":
             return None
         if "low" in row and "high" in row:
-            value, low, high = (float(row[name]) for name in (column, "low", "high"))
+            value, low, high = (number(row[name]) for name in (column, "low", "high"))
             return Figure(value=value, low=low, high=high)
-        return Figure.read(row[column])
+        return Figure.of(row[column])
 
     return read
 
@@ -277,11 +288,11 @@ def missing(what: str) -> Callable[[Files], Ours]:
 def or_missing(read: Callable[[Files], Ours], what: str) -> Callable[[Files], Ours]:
     """What a committed file holds, once somebody who has the data has made it."""
 
-    def found(files: Files) -> Ours:
+    def read_or_missing(files: Files) -> Ours:
         ours = read(files)
         return Missing(what) if ours is None else ours
 
-    return found
+    return read_or_missing
 
 
 def computed(compute: Callable[[], Ours]) -> Callable[[Files], Ours]:

@@ -4,7 +4,7 @@ Published values of Tables 5 and 6 stand in ``studies.lu.tables``, all others he
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -66,14 +66,42 @@ def composed_gdp() -> Ours:
     return Figure.exact(both - gaussian.epsilon(5.0, 1e-5))
 
 
+MISPRINTS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
+    ("Purchase-2", "neuron"): ("0.2000", "0.1997"),
+    ("Purchase-2", "probability"): ("0.4918", "0.4909"),
+    ("Purchase-2", "bracketed"): ("0.4918", "0.4909"),
+    ("Purchase-20", "stability"): ("1.6750", "1.6753"),
+}
+"""Cells whose last digits do not follow from the paper's own formulas: as printed, and as computed.
+Δp of Purchase-2 is printed twice, and follows from the misprinted Δz."""
+
+
+SYMBOLS: Final = {"neuron": "Δz", "probability": "Δp", "bracketed": "(Δp)", "stability": "OARO"}
+
+
 def table_6(columns: tuple[str, ...]) -> Ours:
-    """How many printed cells our formulas give to the last digit."""
-    agreements = [
-        getattr(tables.TABLE_6[name], column) == getattr(network.calculated().texts(), column)
-        for name, network in tables.NETWORKS.items()
-        for column in columns
-    ]
-    return Counted(sum(agreements), len(agreements))
+    """Our formulas give every printed cell to the last digit, but for the paper's misprints."""
+    cells = [(name, column) for name in tables.NETWORKS for column in columns]
+    apart = {
+        cell: both for cell in cells if len(set(both := (printed(*cell), computed_text(*cell)))) > 1
+    }
+    known = {cell: both for cell, both in MISPRINTS.items() if cell in cells}
+    words = "; ".join(
+        f"{SYMBOLS[column]} of {name} {one} for {other}"
+        for (name, column), (one, other) in apart.items()
+    )
+    agreeing = len(cells) - len(apart)
+    return Held(apart == known, f"{agreeing} of {len(cells)}; the others are misprints: {words}")
+
+
+def printed(name: str, column: str) -> str:
+    """A cell of Table 6 as it stands in the paper."""
+    return str(getattr(tables.TABLE_6[name], column))
+
+
+def computed_text(name: str, column: str) -> str:
+    """The same cell by the paper's formulas, to four decimals."""
+    return str(getattr(tables.NETWORKS[name].calculated().texts(), column))
 
 
 def correlations() -> Ours:
@@ -229,7 +257,6 @@ ENTRIES: Final = (
         "55 cells",
         lambda: table_6(("rho", "weight", "neuron", "probability", "bracketed")),
         command="lu table6",
-        tolerance=3,
     ),
     _exact(
         "OARO column",
@@ -237,7 +264,6 @@ ENTRIES: Final = (
         "11 cells",
         lambda: table_6(("stability",)),
         command="lu table6",
-        tolerance=1,
     ),
     _exact("Fig. 2 correlations", "Figure 2", "18 figures", correlations, command="lu fig2"),
     _exact("Eq. 31 accuracy loss", "Eq. 31", "0.25", accuracy_loss, tolerance=1e-9),
@@ -270,7 +296,7 @@ ENTRIES: Final = (
         "§5.4.5 budget over many queries",
         "Section 5.4.5",
         "0.01",
-        lambda: Figure.read(each_of(10.0, 1_000)),
+        lambda: Figure.of(each_of(10.0, 1_000)),
         command="lu queries",
         tolerance=1e-9,
     ),

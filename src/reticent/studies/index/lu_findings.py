@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from reticent.results.table import limits_of
 from reticent.studies.index import entry
 
 _LEAST_SETS: Final = 5
@@ -32,26 +33,21 @@ class Baseline(NamedTuple):
 
 
 def baseline(document: entry.Document) -> Baseline | None:
-    """The victims that DP-SGD is compared with: their figures stand in the note of the losses."""
-    if "notes" not in document["tables"][1]:
+    """The victims that DP-SGD is compared with: their figures stand beside the losses."""
+    figures = entry.table_of(document, 1).figures
+    if not figures:
         return None
-    (note,) = entry.notes_of(document, "Without privacy: ", table=1)
-    return Baseline(*(figure_in(note, name) for name in Baseline._fields))
-
-
-def figure_in(note: str, name: str) -> entry.Figure:
-    """The first figure of this name with its interval."""
-    return entry.Figure.read(note.partition(f"{name} ")[2].partition("]")[0])
+    own = (limits_of(figures[name]) for name in Baseline._fields)
+    return Baseline(*(entry.Figure(**one._asdict(), places=3) for one in own))
 
 
 def losses(document: entry.Document) -> tuple[list[float], Losses]:
     """ε, and the loss of Algorithm 1 at each."""
     rows = entry.rows_of(document, 1)
     own = {
-        noise: [entry.Figure.read(row[f"Algorithm 1, {noise}"]) for row in rows]
-        for noise in _NOISES
+        noise: [entry.Figure.of(row[f"Algorithm 1, {noise}"]) for row in rows] for noise in _NOISES
     }
-    return [float(row["ε"]) for row in rows], own
+    return [entry.number(row["ε"]) for row in rows], own
 
 
 def overfitting(baselines: Mapping[str, Baseline]) -> Iterator[bool]:

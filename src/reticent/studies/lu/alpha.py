@@ -8,6 +8,7 @@ import numpy as np
 
 from reticent.audit.metrics import over_repeats
 from reticent.data import split
+from reticent.results.table import Cell
 from reticent.studies.lu.findings import FIGURES, values
 from reticent.studies.lu.victims import Attacked, fitted
 from reticent.studies.membership import records_of
@@ -95,7 +96,7 @@ def _leakage(spec: AlphaStudy, cells: Mapping[float | None, list[dict[str, Any]]
     rows = [
         (
             _name(alpha),
-            *(str(over_repeats(values(own, figure))) for figure in FIGURES),
+            *(Cell.of(over_repeats(values(own, figure))) for figure in FIGURES),
             _against(cells, alpha),
         )
         for alpha, own in cells.items()
@@ -122,7 +123,7 @@ _ALIKE = "an amount that cannot be told from it"
 def _against(cells: Mapping[float | None, list[dict[str, Any]]], alpha: float | None) -> str:
     if alpha is None or None not in cells:
         return "–"
-    return str(over_repeats(_differences(cells, alpha)))
+    return Cell.of(over_repeats(_differences(cells, alpha)))
 
 
 def _differences(cells: Mapping[float | None, list[dict[str, Any]]], alpha: float) -> list[float]:
@@ -144,7 +145,7 @@ def _said(cells: Mapping[float | None, list[dict[str, Any]]]) -> list[str]:
 
 def _search(spec: AlphaStudy, searched: Mapping[float | None, list[float]]) -> Table:
     rows = [
-        (_name(alpha), f"{training:.4f}", f"{test:.4f}", f"{training - test:.4f}")
+        (_name(alpha), *(Cell(f"{one:.4f}", one) for one in (training, test, training - test)))
         for alpha, (training, test) in searched.items()
     ]
     return Table(
@@ -160,4 +161,4 @@ def _search(spec: AlphaStudy, searched: Mapping[float | None, list[float]]) -> T
 
 
 def _name(alpha: float | None) -> str:
-    return "averaged loss" if alpha is None else f"{alpha:g}"
+    return "averaged loss" if alpha is None else Cell(f"{alpha:g}", alpha)

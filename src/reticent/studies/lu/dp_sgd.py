@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reticent.audit.metrics import over_repeats
+from reticent.audit.metrics import Measured, over_repeats
 from reticent.bounds.published import lu
 from reticent.guarantee.rounding import upper_text
+from reticent.results import table
 from reticent.studies import losses, membership
 from reticent.studies.lu import dp_sgd_verdicts, findings_specs, formulas, victims
 from reticent.studies.lu.findings import Cell, perturbed, series, values
@@ -113,13 +114,11 @@ def _noise(spec: DpSgd, noise: Multipliers) -> Table:
 
 def _losses(spec: DpSgd, cells: list[Cell]) -> Table:
     data = spec.data
-    own, clipped = (
-        "; ".join(f"{what} {over_repeats(numbers)}" for what, numbers in figures.items())
-        for figures in (
-            {what: values(cells, what) for what in ("training", "test", "leakage")},
-            {what: series(cells, CLIPPED, 0, i) for i, what in enumerate(("loss", "leakage"))},
-        )
-    )
+    without = {what: over_repeats(values(cells, what)) for what in ("training", "test", "leakage")}
+    clipped = {
+        what: over_repeats(series(cells, CLIPPED, 0, place))
+        for place, what in enumerate(("loss", "leakage"))
+    }
     return Table(
         title=f"Lu et al., Figs. 3–13 on {data.on}: accuracy loss by DP-SGD and by Algorithm 1",
         columns=_COLUMNS,
@@ -128,7 +127,8 @@ def _losses(spec: DpSgd, cells: list[Cell]) -> Table:
             "Loss is 1 − accuracy/accuracy without privacy (Eq. 31). Grade of DP-SGD here: none, "
             "figures of a study whose noise is of a seed; the same training with secure noise "
             "would be declared. Algorithm 1, for one answer: grade published (Theorem 6 is false).",
-            f"Without privacy: {own}. Clipping to {spec.clip:g} without noise: {clipped}.",
+            f"Without privacy: {_listed(without)}. Clipping to {spec.clip:g} without noise:"
+            f" {_listed(clipped)}.",
             "Networks m–128–C of Table 4, by Adam at .001 with 0.001‖W‖² after the noise. The "
             f"victim without privacy and its shadows have the convexified loss (α = "
             f"{spec.alpha:g}); a clipped gradient is of one record, whose convexified loss is its "
@@ -139,7 +139,12 @@ def _losses(spec: DpSgd, cells: list[Cell]) -> Table:
             "scale.",
             f"Means over {spec.seeds} seeds with Student's 95 % interval; seeds share records.",
         ),
+        figures={what: table.Cell.of(one).value for what, one in without.items()},
     )
+
+
+def _listed(figures: Mapping[str, Measured]) -> str:
+    return "; ".join(f"{what} {figure}" for what, figure in figures.items())
 
 
 def _leakages(spec: DpSgd, cells: list[Cell]) -> Table:
@@ -173,9 +178,9 @@ def _rows(spec: DpSgd, cells: list[Cell], what: int) -> tuple[tuple[str, ...], .
     """One for each ε: loss (0) or leakage (1)."""
     return tuple(
         (
-            f"{epsilon:g}",
+            table.Cell(f"{epsilon:g}", epsilon),
             *(
-                str(over_repeats(series(cells, name, place, what)))
+                table.Cell.of(over_repeats(series(cells, name, place, what)))
                 for name in (*ACCOUNTANTS, *dp_sgd_verdicts.NOISES)
             ),
         )

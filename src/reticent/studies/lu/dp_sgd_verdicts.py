@@ -11,6 +11,7 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.results.table import Table
 from reticent.studies.losses import bare
+from reticent.studies.lu import findings
 from reticent.studies.lu.findings import CLOSE, Cell, Row, range_of, rises_of, series, verdict_cells
 from reticent.studies.lu.noisy_victims import ACCOUNTANTS
 
@@ -29,7 +30,10 @@ def verdicts(on: str, cells: list[Cell], epsilons: Sequence[float]) -> Table:
     return Table(
         title=f"Lu et al., findings 2 and 3 against DP-SGD on {on}",
         columns=("finding", "on", "verdict", "figures"),
-        rows=(*finding_2(on, cells, epsilons), *finding_3(on, cells, epsilons)),
+        rows=(
+            *findings.of_finding(2, finding_2(on, cells, epsilons)),
+            *findings.of_finding(3, finding_3(on, cells, epsilons)),
+        ),
         notes=(
             f"Rules, for means over seeds. “No such curve”: the largest loss is not within "
             f"{CLOSE:g} of .5, and the loss does not go from its maximum (nine tenths of it) to 0 "
@@ -49,6 +53,11 @@ def verdicts(on: str, cells: list[Cell], epsilons: Sequence[float]) -> Table:
     )
 
 
+def no_stable_curve(accountant: str) -> str:
+    """The sentence of finding 2 about one accountant."""
+    return f"2: no such stable curve by DP-SGD, {accountant}"
+
+
 def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row]:
     """No such stable curve, and a larger maximum."""
     rows: list[Row] = []
@@ -66,9 +75,7 @@ def finding_2(on: str, cells: list[Cell], epsilons: Sequence[float]) -> list[Row
             + (f"rises at ε = {', '.join(up)}" if up else "falls at every step")
         )
         holds = abs(losses.max() - 0.5) > CLOSE and not same
-        rows.append(
-            (f"2: no such stable curve by DP-SGD, {shown}", on, *verdict_cells(holds, figures))
-        )
+        rows.append((no_stable_curve(shown), on, *verdict_cells(holds, figures)))
     most = {shown: _means(cells, name, 0).max() for name, shown in ACCOUNTANTS.items()}
     least = min(most, key=lambda shown: most[shown])
     for noise in NOISES:

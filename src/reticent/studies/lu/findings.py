@@ -3,7 +3,7 @@
 When a finding counts as borne out was fixed before the long runs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy import stats
 
 from reticent.audit.metrics import over_repeats
 from reticent.protect.published.single_neuron import Noise, Scores, SingleNeuron
+from reticent.results import table
 from reticent.studies.losses import bare
 from reticent.studies.lu import findings_specs
 from reticent.studies.lu.findings_specs import PUBLISHED, Findings
@@ -49,11 +50,11 @@ def series(cells: Sequence[Cell], variant: str, place: int, what: int) -> list[f
 
 def verdicts(cells: Cells, epsilons: Sequence[float]) -> Table:
     """Findings 1, 2, 4 and 5, one row for each data set where it is about one."""
-    rows = [*finding_1(cells)]
+    rows = of_finding(1, finding_1(cells))
     for on, by_loss in cells.items():
-        rows += finding_2(on, by_loss["convexified"], epsilons)
-    rows += [finding_4(on, by_loss["convexified"], epsilons) for on, by_loss in cells.items()]
-    rows.append(finding_5(cells))
+        rows += of_finding(2, finding_2(on, by_loss["convexified"], epsilons))
+    fourth = [finding_4(on, by_loss["convexified"], epsilons) for on, by_loss in cells.items()]
+    rows += [*of_finding(4, fourth), *of_finding(5, [finding_5(cells)])]
     return Table(
         title="Lu et al., findings 1, 2, 4 and 5",
         columns=("finding", "on", "verdict", "figures"),
@@ -68,6 +69,11 @@ def verdicts(cells: Cells, epsilons: Sequence[float]) -> Table:
             "1/n, and the range with it. Finding 3 compares with DP-SGD: reproduce lu dp-sgd.",
         ),
     )
+
+
+def of_finding(number: int, rows: Iterable[Row]) -> list[Row]:
+    """Rows with the number of their finding beside its words."""
+    return [(table.Cell(row[0], number), *row[1:]) for row in rows]
 
 
 def finding_1(cells: Cells) -> list[Row]:
@@ -173,7 +179,8 @@ def finding_5(cells: Cells) -> Row:
         "the formulas say so: Δz = 2(C−1)/(Cλn)·√(m/(m+C)), as ρ and √|W| both grow with √m; the "
         f"root is {', '.join(factors)}. Measured changes are in the table above"
     )
-    return ("5: Δz depends on C and n rather than on ρ", ", ".join(cells), "holds", figures)
+    words = "5: Δz depends on C and n rather than on ρ"
+    return (words, ", ".join(cells), table.Cell.verdict(True), figures)
 
 
 def range_of(on: str, noise: str) -> tuple[float, float]:
@@ -193,7 +200,7 @@ def rises_of(cells: list[Cell], noise: str, epsilons: Sequence[float]) -> list[s
 
 def verdict_cells(holds: bool, figures: str) -> tuple[str, str]:
     """A verdict, and what decides it."""
-    return "holds" if holds else "does not hold", figures
+    return table.Cell.verdict(holds), figures
 
 
 SPECS: Mapping[str, Findings] = findings_specs.SPECS
@@ -269,7 +276,11 @@ def perturbed(
 
 def _baselines(spec: Findings, cells: Mapping[str, dict[str, list[Cell]]]) -> Table:
     rows = [
-        (on, loss, *(str(over_repeats(values(by_loss[loss], figure))) for figure in FIGURES))
+        (
+            on,
+            loss,
+            *(table.Cell.of(over_repeats(values(by_loss[loss], figure))) for figure in FIGURES),
+        )
         for on, by_loss in cells.items()
         for loss in LOSSES
     ]
@@ -330,7 +341,7 @@ def _algorithm_1(spec: Findings, cells: Mapping[str, dict[str, list[Cell]]]) -> 
 def _measurements(cells: list[Cell], place: int) -> tuple[str, ...]:
     losses = [over_repeats(series(cells, name, place, 0)) for name in VARIANTS]
     leaks = [over_repeats(series(cells, name, place, 1)) for name in ("laplace", "gaussian")]
-    return tuple(str(figure) for figure in (*losses, *leaks))
+    return tuple(table.Cell.of(figure) for figure in (*losses, *leaks))
 
 
 def _sensitivities(spec: Findings, cells: Mapping[str, dict[str, list[Cell]]]) -> Table:

@@ -13,7 +13,7 @@ from scipy import stats
 
 from reticent.bounds.published import lu
 from reticent.mechanisms.profiles import gaussian
-from reticent.results.table import Table
+from reticent.results.table import Cell, Table
 from reticent.studies.lu.tables import NETWORKS, TABLE_5, TABLE_6, Network
 from reticent.validation import InputError
 
@@ -93,7 +93,7 @@ def _divided(budget: float, many: int) -> tuple[str, ...]:
         f"{budget:g}",
         f"{many:,}",
         STATED.get((budget, many), "–"),
-        f"{budget / many:g}",
+        Cell(f"{budget / many:g}", budget / many),
         f"{budget / many**0.5:.4g}",
         f"{min(lu.leakage_bound(budget), 1.0):.4f}",
         f"{lu.tight_leakage_bound(budget):.4f}",

@@ -15,12 +15,15 @@ from reticent.mechanisms.profiles import gaussian
 from reticent.neighbours.stability import RemovedOnes, removed_from_head, removed_from_network
 from reticent.protect.published.single_neuron import Noise, SingleNeuron
 from reticent.randomness import seeded
+from reticent.results.table import VERDICTS, Cell, Judged
 from reticent.studies.losses import bare
 from reticent.studies.lu.tables import HIDDEN, PENALTY
 from reticent.studies.trained import Outcome, Run, Table, numbered
 from reticent.training import MLPHead, SoftmaxHead
 
 CLEAN = "none"
+BOUND = "“OARO ≤ 2ρ²/(λn)”"
+COROLLARY_3 = "Corollary 3, “noise makes a model more OARO-stable”"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +234,7 @@ def _rows(case: Case, cells: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         (
             case.name,
             noise,
-            str(metrics.over_repeats([cell["rises"][noise][0] for cell in cells])),
+            Cell.of(metrics.over_repeats([cell["rises"][noise][0] for cell in cells])),
             "–" if noise == CLEAN else _shown(_changes(cells, noise)),
             "–" if noise == CLEAN else bare(_mean([c["rises"][noise][1] for c in cells]), 3),
             bare(cells[0]["published"], 4),
@@ -241,10 +244,10 @@ def _rows(case: Case, cells: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     ]
 
 
-def _shown(values: Sequence[float]) -> str:
+def _shown(values: Sequence[float]) -> Cell:
     """With signs and four digits."""
     mean = metrics.over_repeats(values)
-    return f"{mean.value:+.4f} [{mean.low:+.4f}, {mean.high:+.4f}]"
+    return Cell.of(mean, f"{mean.value:+.4f} [{mean.low:+.4f}, {mean.high:+.4f}]")
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -255,15 +258,18 @@ def _changes(cells: list[dict[str, Any]], noise: str) -> list[float]:
     return [cell["rises"][noise][0] - cell["rises"][CLEAN][0] for cell in cells]
 
 
-def _verdicts(spec: Stability, measured: Sequence[tuple[Case, list[dict[str, Any]]]]) -> list[str]:
+def _verdicts(
+    spec: Stability, measured: Sequence[tuple[Case, list[dict[str, Any]]]]
+) -> list[Judged]:
     """Theorem 4 with the paper's ρ, and Corollary 3, noise by noise."""
     above = [
         f"{case.name} ({_times(cells):.1f} times)" for case, cells in measured if _times(cells) > 1
     ]
-    verdicts = [
-        f"“OARO ≤ 2ρ²/(λn)” with the paper's ρ: {_holds(not above)}"
-        + (f", measured above it: {', '.join(above)}." if above else ".")
-    ]
+    why = VERDICTS[not above]
+    if above:
+        why += f", measured above it: {', '.join(above)}"
+    note = f"{BOUND} with the paper's ρ: {why}."
+    verdicts = [Judged(note, claim=BOUND, holds=not above, why=why)]
     for kind, named in _KINDS.items():
         names = [named(epsilon) for epsilon in spec.epsilons]
         rises = [
@@ -272,10 +278,10 @@ def _verdicts(spec: Stability, measured: Sequence[tuple[Case, list[dict[str, Any
             for name in names
             if name in cells[0]["rises"]
         ]
-        verdicts.append(
-            f"Corollary 3, “noise makes a model more OARO-stable”, {kind} (ε = "
-            f"{numbered(spec.epsilons)}): {_corollary_3(rises)}."
-        )
+        by = f"{kind} (ε = {numbered(spec.epsilons)})"
+        holds, why = _corollary_3(rises)
+        note = f"{COROLLARY_3}, {by}: {why}."
+        verdicts.append(Judged(note, claim=COROLLARY_3, by=by, holds=holds, why=why))
     return verdicts
 
 
@@ -290,20 +296,15 @@ def _times(cells: list[dict[str, Any]]) -> float:
     return _mean([cell["rises"][CLEAN][0] for cell in cells]) / float(cells[0]["published"])
 
 
-def _corollary_3(changes: Sequence[Measured]) -> str:
-    """In how many cases OARO changes for the better or for the worse, and by how much at most."""
+def _corollary_3(changes: Sequence[Measured]) -> tuple[bool, str]:
+    """Whether OARO falls in every case, and in words how many get better and worse by how much."""
     better = [change for change in changes if change.high < 0]
     worse = [change for change in changes if change.low > 0]
-    verdict = (
-        f"{_holds(len(better) == len(changes))}; of {len(changes)} cases {len(worse)} get worse"
-    )
+    holds = len(better) == len(changes)
+    verdict = f"{VERDICTS[holds]}; of {len(changes)} cases {len(worse)} get worse"
     if worse:
         verdict += f" (by up to {max(change.value for change in worse):.2g})"
     verdict += f" and {len(better)} better"
     if better:
         verdict += f" (by up to {-min(change.value for change in better):.2g})"
-    return verdict
-
-
-def _holds(holds: bool) -> str:
-    return "holds" if holds else "does not hold"
+    return holds, verdict
