@@ -14,7 +14,6 @@ from reticent.files import write_atomic
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
-    from reticent.results.table import Table
     from reticent.studies import Outcome, Trained
 
 Paper = Annotated[str | None, typer.Argument(help="A paper; without it, all are listed.")]
@@ -78,9 +77,10 @@ def reproduce(
     else:
         if figures is not None:
             _refuse_undrawn(f"{paper} {item}", training_study)
-        results = list(_trained(f"{paper} {item}", training_study, on, data, out, jobs).tables)
+        outcome = _trained(f"{paper} {item}", training_study, on, data, out, jobs)
+        results = list(outcome.tables)
         if figures is not None:
-            _draw(training_study, results, figures)
+            _draw(training_study, outcome, figures)
     if json:
         print_json({"paper": paper, "items": [result.to_dict() for result in results]})
         return
@@ -130,9 +130,11 @@ def _refuse_undrawn(name: str, item: "Trained") -> None:
     need_matplotlib()
 
 
-def _draw(item: "Trained", tables: list["Table"], folder: Path) -> None:
+def _draw(item: "Trained", outcome: "Outcome", folder: Path) -> None:
+    from reticent.studies import record
+
     folder.mkdir(parents=True, exist_ok=True)
-    made = item.drawn({"tables": [table.to_dict() for table in tables]}) if item.drawn else {}
+    made = item.drawn(record(outcome, command="")) if item.drawn else {}
     for file, text in made.items():
         write_atomic(folder / file, text.encode())
 
