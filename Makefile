@@ -143,6 +143,7 @@ audits: $(VENV)/.test
 	@$(BIN)/reticent reproduce beyond audits --on network --jobs 2 --out results/audits-network.json
 	@$(BIN)/reticent reproduce beyond audits --on pure --jobs 2 --out results/audits-pure.json
 	@$(BIN)/reticent reproduce beyond audits --on places --jobs 2 --out results/audits-places.json
+	@$(BIN)/reticent reproduce beyond audits --on zero-delta --jobs 2 --out results/audits-zero-delta.json
 
 reproduce-quick: $(VENV)/.demo
 	@$(BIN)/reticent reproduce --quick

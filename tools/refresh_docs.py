@@ -9,7 +9,7 @@
   above the tables of their file.
 * ``<!-- begin generated: NAME -->`` … ``<!-- end generated -->`` in README.md and docs holds
   the table of ``benchmarks/results/NAME.json``, or the tables of ``results/NAME.json``, which
-  ``reticent reproduce --out`` writes.
+  ``reticent reproduce --out`` writes. ``places`` is some rows of all ``results/places-*.json``.
 """
 
 import argparse
@@ -30,6 +30,8 @@ from reticent.studies import index
 ROOT = Path(__file__).resolve().parent.parent
 STORED = index.STORED.relative_to(Path(index.__file__).parents[4])
 PAPERS = "papers"
+PLACES = "places"
+SHOWN_PLACES = ("noisy-gradient", "objective", "functional", "lda", "weights", "pate", "input")
 WIDTH = 100
 BLOCK = re.compile(
     r"(?P<begin><!-- begin generated: (?P<name>[\w-]+) -->\n)"
@@ -145,6 +147,34 @@ def index_table(rows: list[index.Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def places_table(results: Path) -> str:
+    """Accuracies of some protections on each data set of ``places-*.json``, and the best at δ = 0.
+
+    A dagger marks what is not proven there: a constant was settled on those data.
+    """
+    lines = [
+        _row(["data", "records", "no protection", *SHOWN_PLACES, "best at δ = 0"]),
+        _row([":--", "--:", *["--:"] * (len(SHOWN_PLACES) + 1), ":--"]),
+    ]
+    for path in sorted(results.glob("places-*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        (table,), (spec,) = document["tables"], document["specifications"]
+        found = {
+            row[0]: _with_dagger(dict(zip(table["columns"], row, strict=True)))
+            for row in table["rows"]
+        }
+        pure = next(name for name in found if name.endswith(", δ = 0"))  # the best comes first
+        cells = [found.get(name, "–") for name in ("none", *SHOWN_PLACES)]
+        best = f"{found[pure]} {pure.partition(',')[0]}"
+        lines.append(_row([spec["on"], f"{spec['records']:,}", *cells, best]))
+    return "\n".join(lines) + "\n"
+
+
+def _with_dagger(row: dict[str, str]) -> str:
+    accuracy = row["accuracy"].split()[0].removeprefix("0")
+    return accuracy + ("" if row["grade"] in ("proven", "") else "†")
+
+
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
@@ -219,6 +249,8 @@ def filled(text: str, root: Path, rows: list[index.Row] | None = None) -> str:
         studied = root / "results" / measured.name
         if match["name"] == PAPERS:
             table = index_table(index.stored() if rows is None else rows)
+        elif match["name"] == PLACES:
+            table = places_table(root / "results")
         elif measured.is_file():
             table = benchmark_table(json.loads(measured.read_text(encoding="utf-8")))
         elif studied.is_file():

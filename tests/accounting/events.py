@@ -22,6 +22,7 @@ from reticent.guarantee import (
     SampledWithoutReplacement,
     ZcdpEvent,
 )
+from reticent.guarantee.events import ResponseEvent
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ RELEASES = [
     Family("logistic", logistic),
     Family("logistic-l2", lambda noise: LogisticEvent(noise_multiplier=noise, norm="l2")),
     Family("pure", lambda noise: PureEvent(epsilon=1 / noise)),
+    Family("response", lambda noise: ResponseEvent(epsilon=1 / noise, classes=7)),
     Family("bounded-range", lambda noise: BoundedRangeEvent(epsilon=1 / noise)),
     Family("approximate", lambda noise: ApproximateEvent(epsilon=1 / noise, delta=1e-9)),
     Family("zcdp", lambda noise: ZcdpEvent(rho=0.5 / noise**2)),

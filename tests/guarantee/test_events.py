@@ -31,6 +31,7 @@ EXAMPLES = {
         "directions": 3,
     },
     "Pure": {"type": "Pure", "epsilon": 0.5},
+    "Response": {"type": "Response", "epsilon": 0.5, "classes": 10},
     "BoundedRange": {"type": "BoundedRange", "epsilon": 0.5},
     "Approximate": {"type": "Approximate", "epsilon": 0.5, "delta": 1e-6},
     "Zcdp": {"type": "Zcdp", "rho": 0.1},

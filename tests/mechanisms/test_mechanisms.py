@@ -27,12 +27,13 @@ from reticent.mechanisms import (
     calibrated,
 )
 from reticent.mechanisms.profiles import conversions
+from reticent.mechanisms.response import RandomisedResponse
 from reticent.validation import InputError, NotCoveredError
 
 
 def in_every_norm(size, **said):
     norms = dict.fromkeys(("l1", "l2", "linf", "l21", "nuclear"), size)
-    return Sensitivity(**norms, blocks=1, **said)
+    return Sensitivity(**norms, blocks=3, **said)
 
 
 ONE = in_every_norm(1.0)
@@ -46,6 +47,7 @@ PURE = (
     DiscreteLogistic,
     MatrixLaplace,
     BlockL2Laplace,
+    RandomisedResponse,
 )
 APPROXIMATE = (Gaussian, DiscreteGaussian)
 EVERY = (*PURE, *APPROXIMATE)

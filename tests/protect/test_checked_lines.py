@@ -41,6 +41,7 @@ from reticent.mechanisms import (
 )
 from reticent.mechanisms.additive import CoordinatewiseMechanism
 from reticent.mechanisms.pure import PureMechanism
+from reticent.mechanisms.response import RandomisedResponse
 from reticent.mechanisms.rounded import default_grid
 from reticent.protect import (
     RECIPES,
@@ -169,6 +170,7 @@ def claims():
     yield regressor.fit(X, Y.astype(float)).guarantee_
     for name in ("functional", "objective", "pate", "input"):
         yield released_by(name).guarantee
+    yield released_by("input", label_noise="gaussian").guarantee
     terms = Terms(**TERMS)
     for name in encoders():
         encoder = RECIPES[name].planned(terms, records=60, features=4)
@@ -601,9 +603,38 @@ def minima_differ():
     assert apart > 100 * one.scales["output"]
 
 
+def split_lines_move_within():
+    """The same of rows and of labels, each by its own bound."""
+    planned = RECIPES["input"].planned(
+        Terms(**TERMS), records=60, features=4, classes=3, label_noise="randomised-response"
+    )
+    row, label = (step.sensitivity for step in planned.steps(Terms(**TERMS)).values())
+    for x, y in (([1.0, 0, 0, 0], 0), ([-1.0, 0, 0, 0], 1)):
+        one, other = (
+            inputs_module.lines(
+                np.array([sign * np.array(x)]), np.array([place]), count=1, classes=3
+            )
+            for sign, place in ((1, y), (-1, 1 - y))
+        )
+        moved = (one - other)[0]
+        assert np.linalg.norm(moved[:5]) <= row.l2
+        assert np.abs(moved[:5]).sum() <= row.l1
+        assert np.linalg.norm(moved[5:]) <= label.l2
+        assert 2 * moved[5:].any() <= label.l1  # by so much is a line paid for
+
+
+def labels_vary():
+    """At ε₀ = √2 each of 200 labels stays with a chance of .67: all do with probability 10⁻³⁴."""
+    noise = RandomisedResponse(scale=1.0, sensitivity=Sensitivity(l1=2.0, l21=2.0, blocks=4))
+    given = np.eye(4)[np.zeros(200, dtype=int)].T.ravel()
+    assert not np.array_equal(noise.release(given), given)
+
+
 def lines_move_within():
     """Without any one record one line changes, no further than is claimed."""
-    planned = RECIPES["input"].planned(Terms(**TERMS), records=60, features=4, classes=3)
+    planned = RECIPES["input"].planned(
+        Terms(**TERMS), records=60, features=4, classes=3, label_noise="gaussian"
+    )
     bound = planned.steps(Terms(**TERMS))["records"].sensitivity.l2
     before = inputs_module.lines(X, Y, count=60, classes=3)
     for gone in range(60):
@@ -887,6 +918,12 @@ CHECKS = {
         modules_with("enclosing", lambda *_: Enclosing(), public_step),
     ),
     "bounds.votes.record_lines": (lines_move_within, smaller_bound("record_lines", 0.5)),
+    "bounds.votes.row_lines": (split_lines_move_within, smaller_bound("row_lines", 0.9)),
+    "bounds.votes.label_lines": (split_lines_move_within, smaller_bound("label_lines", 0.9)),
+    "mechanisms.response.RandomisedResponse._rounded": (
+        labels_vary,
+        [(RandomisedResponse, "_rounded", lambda self, value, grid: value)],
+    ),
     "protect.recipes.input.lines": (
         lines_move_within,
         modules_with(

@@ -38,7 +38,7 @@ OPTIONS = {
 NAMES = (*RECIPES, "weights, centred")
 OF_THREE = {
     **{("objective", "output", norm): 1.0 for norm in ("l1", "l2")},
-    ("input", "records", "l2"): 3**0.5,
+    **{("input", step, "l2"): 3**0.5 for step in ("records", "labels")},
 }
 """How a sensitivity grows for a person with three records, where not threefold: the rounding of a
 search concerns whoever is in it, and lines of a table are different coordinates."""

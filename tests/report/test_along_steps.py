@@ -73,6 +73,8 @@ def test_one_loss_alone_has_its_own_figures():
         {"specifications": [{"on": "../mnist"}], "tables": committed("mnist")["tables"]},
         {"specifications": [], "tables": [OTHER]},
         {"specifications": [{"on": "mnist"}], "tables": [{"title": "", "rows": 3}]},
+        {"specifications": [{"on": "mnist"}], "tables": [OTHER | {"figures": [1]}]},
+        {"specifications": [{"on": "mnist"}], "tables": [OTHER | {"rows": [[[]]]}]},
         {"tables": 3},
         {},
         [],

@@ -95,3 +95,9 @@ def check(table):
         verdict = note.why.startswith("holds") and "does not hold" not in note.why
         assert note.holds is verdict
     return number
+
+
+@pytest.mark.parametrize("change", [{"rows": [["x"]]}, {"notes": [3]}, {"columns": [1, 2, 3, 4]}])
+def test_what_is_no_table_of_texts_is_refused(change):
+    with pytest.raises(InputError, match="must have rows of texts"):
+        Table.from_dict(TABLE.to_dict() | change)

@@ -1,5 +1,6 @@
 """Every protection on one data set: a row each, the same attacks, one page, one command."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,11 +8,23 @@ import pytest
 
 from reticent.cli.main import BAD_INPUT, run
 from reticent.data import Dataset
+from reticent.protect.recipes.lda import LDARecipe
 from reticent.protect.registry import classifiers
+from reticent.report import write_report
 from reticent.report.protections import protections_page, write_protections
+from reticent.results import read_results
 from reticent.results.protections import read_protections
 from reticent.results.recalls import by_class_of, with_losses
-from reticent.run.protections import LONGEST, PLACES, ProtectionsSpec, compare_protections
+from reticent.run import RunData, RunSpec, duration, run_job
+from reticent.run.bounded import bounded
+from reticent.run.protections import (
+    LONGEST,
+    PLACES,
+    UNPROVEN,
+    ProtectionsSpec,
+    compare_protections,
+    compared,
+)
 from reticent.validation import InputError
 
 
@@ -58,6 +71,94 @@ def test_at_delta_zero_beside_and_what_cannot_be_asked_is_said():
     deltas = {(row.recipe, row.claim.delta) for row in both.rows}
     assert deltas == {("class-means", 1e-5), ("class-means", 0.0), ("objective", 1e-5)}
     assert "mechanism must be gaussian" in both.skipped["objective, δ = 0"]
+
+
+def test_smoothing_and_algorithm_5_2_stand_beside_by_name(tmp_path):
+    """One promises nothing about records and certifies queries, the other is as it was printed."""
+    assert not set(UNPROVEN) & set(spec().names)
+    found = compare_protections(
+        data(200, 0), data(120, 1), spec(protections=(*UNPROVEN, "lda"), pure=True, draws=2)
+    )
+    assert found.skipped == {}
+    smooth, printed = (next(r for r in found.rows if r.recipe == name) for name in UNPROVEN)
+    assert len(found.rows) == 4  # neither stands twice, at either δ
+    assert smooth.claim is None
+    assert 0.5 < smooth.certified.accuracy.value <= smooth.accuracy.value + 1e-9
+    assert smooth.certified.confidence == 0.999
+    assert (printed.claim.grade, printed.claim.relation) == ("published", "replace-one")
+    assert printed.claim.delta == 0
+    assert printed.accuracy.value > 0.4
+    shown = {row[0]: row for row in found.table().rows}
+    assert shown["smoothing"][1:3] == ("none", "")
+    assert f"certified within 0.25: {smooth.certified.accuracy.value:.3f}" in shown["smoothing"][3]
+    write_protections(found, tmp_path)
+    page = (tmp_path / "protections.html").read_text(encoding="utf-8")
+    assert "no claim about records" in page
+    again = read_protections(tmp_path / "protections.json")
+    assert next(row for row in again.rows if row.recipe == "smoothing").claim is None
+    three, others = (
+        dataclasses.replace(data(60, seed), classes=("a", "b", "c"), labels=np.arange(60) % 3)
+        for seed in range(2)
+    )
+    left = compare_protections(three, others, spec(protections=("algorithm-5.2",), draws=1))
+    assert "classes must be 2 for algorithm-5.2, got 3" in left.skipped["algorithm-5.2"]
+
+
+def test_attacks_on_shadows_train_them_as_each_protection_was_made(monkeypatch):
+    """The shadows of a release go its own way: its recipe's learn is called for each of them."""
+    learned, honest = [], LDARecipe.learn
+
+    def learn(self, *arguments):
+        learned.append(len(arguments[0]))
+        return honest(self, *arguments)
+
+    monkeypatch.setattr(LDARecipe, "learn", learn)
+    asked = spec(protections=("lda",), attacks=("loss", "lira-offline"), shadows=4, draws=1)
+    found = compare_protections(data(200, 0), data(200, 1), asked)
+    assert found.skipped == {}
+    assert [attack.name for attack in found.rows[0].attacks] == ["loss", "lira-offline"]
+    assert learned[0] == 200
+    assert learned[1:] == [50] * 4  # half of the adversary's own, which are half of the test
+
+
+@pytest.mark.slow
+def test_a_run_has_them_as_a_section_of_its_page_and_of_its_document(tmp_path):
+    roles = RunData.of(data(150, 0), data(120, 1))
+    asked = RunSpec(
+        epsilon=1.0, delta=1e-5, relation="add-remove", records=150, bound=3.0, epsilons=(1.0,),
+        mechanisms=(), penalties=(1e-4,), pairs=10, sampled=5, draws=2, shadows=10, beta=1e-7,
+        audit_runs=2000, compare_protections=True,
+    )  # fmt: skip
+    told = []
+    finished = run_job(roles, asked, stage=lambda *stage: told.append(stage))
+    compared = finished.results.protections
+    assert {row.recipe for row in compared.rows} == set(classifiers()) - set(LONGEST)
+    assert (compared.epsilon, compared.delta, compared.private) == (1.0, 1e-5, 150)
+    assert ("protections", 1, len(compared.rows)) in told
+    (document, *_) = finished.save(tmp_path)
+    again = read_results(document)
+    assert len(again.protections.rows) == len(compared.rows)
+    page = next(path for path in write_report(again, tmp_path) if path.name == "report.html")
+    text = page.read_text(encoding="utf-8")
+    assert '<section id="protections"' in text
+    assert 'href="#protections"' in text
+    assert 'id="figure-protections"' in text
+    assert (tmp_path / "tables" / "protections.csv").exists()
+    work = duration.Work.of(roles, bounded(roles, asked))
+    assert "to compare protections" in duration.line_of(work, jobs=1)
+    without = dataclasses.replace(work, compared=0)
+    assert "to compare" not in duration.line_of(without, jobs=1)
+
+
+def test_a_comparison_within_a_run_keeps_its_grade():
+    """Numbers that were read off the private records leave no other place proven either."""
+    roles = RunData.of(data(60, 0), data(40, 1))
+    asked = RunSpec(
+        epsilon=1.0, delta=1e-5, relation="add-remove", records=60, bound=3.0, draws=2,
+        inferred_from_data=("records",),
+    )  # fmt: skip
+    found = compared(roles, asked, lambda *_: None)
+    assert {row.claim.grade for row in found.rows} == {"declared"}
 
 
 def test_a_pure_learner_stands_at_delta_zero_with_its_own_noise():

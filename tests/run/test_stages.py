@@ -28,4 +28,4 @@ def test_progress_names_the_place_of_what_is_told(monkeypatch):
     with progress.stages(named=PLACED) as show:
         show("releases", 1, 3)
         show("something else", 0, 1)
-    assert lines == ["starting", ("stage 5 of 8, releases", 1, 3), ("something else", 0, 1)]
+    assert lines == ["starting", ("stage 5 of 9, releases", 1, 3), ("something else", 0, 1)]

@@ -21,6 +21,8 @@ from reticent.studies.audit_trials import (
     BOTH,
     LEARNERS,
     NETWORK,
+    PLACES,
+    PURE_LEARNERS,
     TOGETHER,
     WEIGHTS,
     Kind,
@@ -35,6 +37,7 @@ from reticent.training import SoftmaxHead
 
 SPEC = audits.SPECS["digits"]
 NETWORKS = audits.SPECS["network"]
+ZERO = audits.SPECS["zero-delta"]
 RESULT = Path(__file__).parents[2] / "results" / "audits.json"
 
 
@@ -68,6 +71,27 @@ def test_the_same_audits_refute_far_too_little_noise(what):
     relation = "add-remove" if what == NETWORK else BOTH
     kind = Kind(what=what, epsilons=(0.25,), relation=relation, runs=80)
     assert audited(Trial(kind=kind, place=1, beta=0.05, share=1e-3, built=True))["refuted"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ZERO.kinds, ids=lambda kind: f"{kind.what}-{kind.delta:g}")
+def test_no_release_without_delta_is_refuted_and_a_thousandth_of_its_noise_is(kind):
+    """Each audit is wrong once in a million; of a thousandth, 60 of 80 runs say it at once."""
+    fewer = dataclasses.replace(kind, runs=80 if kind.what != "noisy-gradient" else 20)
+    found = audited(Trial(kind=fewer, place=1, beta=1e-6, built=True))
+    assert not found["refuted"]
+    assert 0 < found["tightness"] <= 1
+    weak = dataclasses.replace(fewer, epsilons=(0.1,), runs=80)
+    assert audited(Trial(kind=weak, place=1, beta=0.01, share=1e-3, built=True))["refuted"]
+
+
+def test_the_rows_without_delta_are_those_that_can_be_asked():
+    named = {(kind.what, kind.delta) for kind in ZERO.kinds}
+    assert {("functional-regression", 1e-5), ("functional-regression", 0.0)} <= named
+    zero = {what for what, delta in named if delta == 0}
+    assert zero == {*LEARNERS, *PLACES, "functional-regression"} - {"objective"}
+    half = {part.kind.what for part in ZERO.planted if part.share == 0.5}
+    assert half == set(PURE_LEARNERS)
 
 
 def test_a_study_is_kept_and_goes_on(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from reticent.neighbours import published_sensitivity
 from reticent.protect.table import ReleaseRequest
-from reticent.studies import alm_table1, learners
+from reticent.studies import alm_table1, learners, settled
 from reticent.studies.alm_fig1 import unprotected_head
 from reticent.studies.tasks import task
 from reticent.studies.trained import Cells, Run
@@ -22,7 +22,7 @@ def test_every_learner_is_proven_and_more_budget_helps(tmp_path):
     cells = Cells(tmp_path / "cells.json")
     table = learners.study((SMALL,), Run(cells=cells)).tables[0]
     assert [row[1] for row in table.rows] == [*learners.ALL, *learners.ALL]
-    seen = learners.SEEN["digits"]  # a rule of theirs was settled after figures on digits
+    seen = settled.SETTLED["digits"]  # a rule of theirs was settled after figures on digits
     assert all(row[0] == ("declared" if row[1] in seen else "proven") for row in table.rows)
     after = [float(row[5]) for row in table.rows]
     few, much = after[: len(learners.ALL)], after[len(learners.ALL) :]

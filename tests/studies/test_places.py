@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from reticent.protect.registry import classifiers
-from reticent.studies import places, smoothing
+from reticent.studies import places, settled, smoothing
 from reticent.studies.trained import Run
 
 
@@ -15,8 +15,8 @@ def test_a_row_for_each_protection_and_seen_ones_are_declared(monkeypatch):
     kept = ("lda", "functional", "objective", "matrix-lda")
     others = tuple(name for name in classifiers() if name not in kept)
     small = dataclasses.replace(spec, records=400, draws=1, leave_out=others)
-    settled = places.Settled(recipes=("functional",), how="a constant was settled after all")
-    monkeypatch.setattr(places, "SEEN", {"digits": settled})
+    why = {"functional": "a constant was settled after all"}
+    monkeypatch.setattr(settled, "SETTLED", {"digits": why})
     (table,) = places.study((small,), Run()).tables
     grades = {row[0]: row[1] for row in table.rows}
     assert grades == {
@@ -26,7 +26,7 @@ def test_a_row_for_each_protection_and_seen_ones_are_declared(monkeypatch):
         **dict.fromkeys(("functional", "functional, δ = 0"), "declared"),
     }
     assert any(note.startswith("objective, δ = 0: ") for note in table.notes)
-    assert "Of functional: a constant was settled after all: declared here" in table.notes[-1]
+    assert "functional (a constant was settled after all)" in table.notes[-1]
 
 
 @pytest.mark.parametrize("on", sorted(places.SPECS))

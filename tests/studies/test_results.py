@@ -38,6 +38,7 @@ from reticent.studies import (
     raw_tables,
     scattering,
     scattering_step,
+    settled,
     slides_table,
     smoothing,
     task_plan_fit,
@@ -173,11 +174,42 @@ def test_a_result_is_whole_and_names_no_path(name):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_rows_of_the_learners_are_proven_where_no_rule_was_settled_on_their_data(name):
-    seen = learners.SEEN.get(name, ())
     for table in read(f"learners-{name}")["tables"]:
+        seen = settled.reasons(name, (row[1] for row in table["rows"]))
         for row in table["rows"]:
             assert row[0] == ("declared" if row[1] in seen else "proven")
         assert any("declared here" in note for note in table["notes"]) == bool(seen)
+
+
+def graded_rows():
+    """(data, learner as its constants are known by, grade, file) of every row of these studies."""
+    for name in sorted(SPECS):
+        study, _, _ = name.partition("-")
+        if study not in ("pure", "places", "learners") or name in ("pure-plan",):
+            continue
+        for table in read(name)["tables"]:
+            if "grade" not in table["columns"]:
+                continue
+            on = re.search(r" on ([\w-]+)[: ]", table["title"])[1]
+            column = table["columns"].index("protection" if study == "places" else "mechanism")
+            for row in table["rows"]:
+                grade = row[table["columns"].index("grade")]
+                if grade:
+                    learner = row[column].removesuffix(", δ = 0")
+                    short = "matrix-lda" if "public layer" in learner else learner
+                    yield on, short, grade, name
+
+
+def test_a_row_has_one_grade_in_every_study_and_it_follows_from_what_was_settled():
+    rows = list(graded_rows())
+    assert {file.partition("-")[0] for *_, file in rows} == {"pure", "places", "learners"}
+    for on, learner, grade, file in rows:
+        wanted = "declared" if settled.is_settled(on, learner) else "proven"
+        assert grade == wanted, (file, learner)
+    assert ("adult", "matrix-lda", "declared") in {row[:3] for row in rows}
+    assert ("mnist", "lda", "proven") in {row[:3] for row in rows}
+    for on in ("cifar10", "hospital100"):  # of which alm-grades shows matrix-lda as declared
+        assert settled.is_settled(on, "matrix-lda")
 
 
 def test_raw_files_by_a_schema_are_as_good_as_prepared_features():

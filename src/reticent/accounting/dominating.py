@@ -109,14 +109,19 @@ class LogisticPair:
 
 @dataclass(frozen=True)
 class ResponsePair:
-    """Randomised response, failing with probability ``failure``: the worst (ε, δ)-DP release."""
+    """Randomised response among C classes, failing with probability ``failure``.
+
+    Of two classes it is the worst (ε, δ)-DP release.
+    """
 
     epsilon: float
     failure: float = 0.0
+    classes: int = 2
 
     def delta(self, epsilons: Floats) -> Floats:
-        """δ₀ + (1−δ₀)(e^{ε₀} − e^ε)₊/(1 + e^{ε₀})."""
-        below = -np.expm1(np.minimum(epsilons - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
+        """δ₀ + (1−δ₀)(e^{ε₀} − e^ε)₊/(e^{ε₀} + C − 1)."""
+        total = 1 + (self.classes - 1) * math.exp(-self.epsilon)
+        below = -np.expm1(np.minimum(epsilons - self.epsilon, 0.0)) / total
         return self.failure + (1 - self.failure) * below
 
     def reach(self, delta: float) -> float:  # noqa: ARG002

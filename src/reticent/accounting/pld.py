@@ -72,6 +72,14 @@ def _(event: events.PureEvent) -> Losses:
 
 
 @release.register
+def _(event: events.ResponseEvent) -> Losses:
+    """Exact for two labels; the pair of a label and none is a mean of such pairs (theory I.4)."""
+    if event.epsilon == 0:
+        return {}
+    return _one(dominating.ResponsePair(_shift(event.epsilon), classes=event.classes))
+
+
+@release.register
 def _(event: events.ApproximateEvent) -> Losses:
     """The worst (ε, δ)-DP release (Kairouz, Oh & Viswanath 2015)."""
     if event.epsilon == 0 and event.delta == 0:

@@ -25,6 +25,7 @@ from reticent.audit.transcript_replay import PairedRun, row_keys, run_pair
 from reticent.guarantee import Guarantee
 from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.profiles import gaussian
+from reticent.mechanisms.response import RandomisedResponse
 from reticent.protect import estimators, noise_scales, noisy_query, release
 from reticent.protect.learner import Learner, Prepared
 from reticent.protect.recipe import Replay, replay
@@ -170,7 +171,9 @@ def audit_transcripts(  # noqa: PLR0913 - as above
     noise = furthest.shifts[0].noise
     steady = furthest.spent - min(path.spent for path in paths) <= _VARIES * furthest.spent
     analytic = furthest.epsilon(claim.relation, claim.delta)
-    is_gaussian = isinstance(noise, Gaussian)
+    is_gaussian = all(isinstance(part.noise, Gaussian) for part in furthest.shifts)
+    # A label that comes or goes is counted as one that changes, which is further.
+    responds = any(isinstance(part.noise, RandomisedResponse) for part in furthest.shifts)
     mu = math.sqrt(furthest.spent) if is_gaussian else _equivalent_mu(analytic, claim.delta)
     rule: dict[str, Any] = {
         "delta": claim.delta,
@@ -184,7 +187,7 @@ def audit_transcripts(  # noqa: PLR0913 - as above
         queries=sum(len(part.distances) for part in furthest.shifts),
         tightness=max(part.tightness for path in paths for part in path.shifts),
         analytic=analytic,
-        exact=steady and (is_gaussian or claim.delta == 0),
+        exact=steady and (is_gaussian or (claim.delta == 0 and not responds)),
         mu=mu if is_gaussian else None,
         sealed=all(path.sealed for path in paths),
         measured=many_runs(*scores, **rule),

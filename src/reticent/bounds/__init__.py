@@ -20,7 +20,13 @@ from reticent.bounds.objective import (
 from reticent.bounds.statistics import class_statistics, target_statistics
 from reticent.bounds.structured import class_counts, joint_moment, separate_class_sums
 from reticent.bounds.sums import clipped_gradients, rounded_sum
-from reticent.bounds.votes import largest_vote, record_lines, teacher_votes
+from reticent.bounds.votes import (
+    label_lines,
+    largest_vote,
+    record_lines,
+    row_lines,
+    teacher_votes,
+)
 
 __all__ = [
     "SoftmaxAnswers",
@@ -35,11 +41,13 @@ __all__ = [
     "embedding_correlation",
     "embedding_moment",
     "joint_moment",
+    "label_lines",
     "largest_vote",
     "perturbed_gradient",
     "record_lines",
     "released_embeddings",
     "rounded_sum",
+    "row_lines",
     "second_moment",
     "separate_class_sums",
     "sigmoid_head",

@@ -64,3 +64,47 @@ def record_lines(
             source=f"lines of noisy records, theory I.4: d = {features}, {touched} touched",
         )
     )
+
+
+def row_lines(
+    *, features: int, relation: Relation | str, max_records_per_person: int = 1
+) -> Sensitivity:
+    """Of the rows of these lines alone: 2 in L2 and 2√d in L1 for each touched record.
+
+    >>> round(row_lines(features=4, relation="replace-one").l1, 6)
+    8.0
+    """
+    touched = touched_records(relation, max_records_per_person)
+    entries = math.sqrt(count("features", features))
+    return minting.proven(
+        Sensitivity(
+            l1=rounding.up(touched * 2 * entries),
+            l2=rounding.up(math.sqrt(4.0 * touched)),
+            relation=grade.as_relation(relation),
+            source=f"rows of noisy records, theory I.4: d = {features}, {touched} touched",
+        )
+    )
+
+
+def label_lines(
+    *, classes: int, relation: Relation | str, max_records_per_person: int = 1
+) -> Sensitivity:
+    """Of the one-hot labels of these lines, a block of entries for each class and one for none.
+
+    A line that changes takes one 1 away and puts another: 2 in L1 and √2 in L2, for each of them,
+    and no more in L21 than in L1.
+
+    >>> label_lines(classes=3, relation="add-remove").l1
+    2.0
+    """
+    touched = touched_records(relation, max_records_per_person)
+    return minting.proven(
+        Sensitivity(
+            l1=2.0 * touched,
+            l2=rounding.up(math.sqrt(2.0 * touched)),
+            l21=2.0 * touched,
+            blocks=count("classes", classes, at_least=2) + 1,
+            relation=grade.as_relation(relation),
+            source=f"labels of noisy records, theory I.4: {classes} classes, {touched} touched",
+        )
+    )

@@ -28,13 +28,21 @@ Chosen = Annotated[
     str | None,
     typer.Option(
         "--protections",
-        help=f"Those to compare, comma-separated: {', '.join(classifiers())}; by default all but"
-        " network, which takes many minutes.",
+        help=f"Those to compare, comma-separated: {', '.join(classifiers())}, smoothing,"
+        " algorithm-5.2; by default all but network, which takes many minutes, smoothing, which"
+        " promises nothing about records, and algorithm-5.2, whose ε is as it was printed.",
     ),
 ]
 AndPure = Annotated[bool, typer.Option("--and-pure", help="Each at δ = 0 too, by Laplace noise.")]
 Draws = Annotated[int, typer.Option(help="Releases of each protection.")]
-Attacks = Annotated[str, typer.Option(help="Attacks that need no shadows, comma-separated.")]
+Attacks = Annotated[
+    str,
+    typer.Option(help="Attacks by the names of attack, comma-separated: the same on each of them."),
+]
+Shadows = Annotated[
+    int,
+    typer.Option(help="Shadow models of attacks that need some, each made as its protection was."),
+]
 
 
 def compare_protections(
@@ -51,6 +59,7 @@ def compare_protections(
     and_pure: AndPure = False,
     draws: Draws = 5,
     attacks: Attacks = "loss,confidence",
+    shadows: Shadows = 16,
     embedding: private_table.Embedding = None,
     encoder: private_table.EncoderName = None,
     out: Out = None,
@@ -73,6 +82,7 @@ def compare_protections(
         draws=draws,
         protections=_parts(protections),
         attacks=_parts(attacks),
+        shadows=shadows,
         pure=and_pure,
     )
     tables = [

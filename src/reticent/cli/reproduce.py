@@ -80,7 +80,7 @@ def reproduce(
         outcome = _trained(f"{paper} {item}", training_study, on, data, out, jobs)
         results = list(outcome.tables)
         if figures is not None:
-            _draw(f"{paper} {item}", training_study, outcome, figures)
+            _draw(training_study, outcome, figures)
     if json:
         print_json({"paper": paper, "items": [result.to_dict() for result in results]})
         return
@@ -130,12 +130,11 @@ def _refuse_undrawn(name: str, item: "Trained") -> None:
     need_matplotlib()
 
 
-def _draw(name: str, item: "Trained", outcome: "Outcome", folder: Path) -> None:
+def _draw(item: "Trained", outcome: "Outcome", folder: Path) -> None:
     from reticent.studies import record
 
     folder.mkdir(parents=True, exist_ok=True)
-    document = record(outcome, command=f"reticent reproduce {name}")
-    made = item.drawn(document) if item.drawn else {}
+    made = item.drawn(record(outcome, command="")) if item.drawn else {}
     for file, text in made.items():
         write_atomic(folder / file, text.encode())
 

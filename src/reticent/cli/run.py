@@ -76,6 +76,14 @@ Unbounded = Annotated[
     ),
 ]
 
+Compare = Annotated[
+    bool,
+    typer.Option(
+        "--compare-protections",
+        help="A section with every other place for noise at this ε and δ, under the same attacks.",
+    ),
+]
+
 
 @option_groups.with_option_groups
 def run(
@@ -103,6 +111,7 @@ def run(
     seed: Seed = 0,
     jobs: Jobs = -1,
     unbounded: Unbounded = False,
+    compare_protections: Compare = False,
     sign: shared.Sign = None,
     out: Out = Path("reticent-run"),
     replace: shared.Replace = False,
@@ -161,6 +170,7 @@ def run(
             seed=seed,
             jobs=jobs,
             unbounded=unbounded,
+            compare_protections=_comparable(compare_protections, form.task),
             encoder=private_table.used_encoder(table.encoder, encoder_people),
         )
         _warn(roles, spec)
@@ -241,6 +251,16 @@ def _say_time(roles: RunData, spec: RunSpec) -> None:
     output.print_warning(
         duration.line_of(duration.Work.of(data, bounded(data, spec)), jobs=spec.jobs)
     )
+
+
+def _comparable(asked: bool, task: str) -> bool:
+    """Other places for noise are of classifiers."""
+    if asked and task != "classification":
+        raise InputError(
+            f"--compare-protections must be of a table with classes, got the task {task}: leave it"
+            " out"
+        )
+    return asked
 
 
 def _refuse_silence(records: int | None, from_data: bool, relation: Relation) -> None:

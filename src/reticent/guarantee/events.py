@@ -101,6 +101,13 @@ class PureEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ResponseEvent(PureEvent):
+    """One label among ``classes`` by randomised response; no answer is e^ε times as likely."""
+
+    classes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class BoundedRangeEvent(Event):
     """An ε-bounded-range release: the exponential mechanism."""
 
@@ -209,6 +216,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         LogisticEvent,
         ObjectiveEvent,
         PureEvent,
+        ResponseEvent,
         BoundedRangeEvent,
         ApproximateEvent,
         ZcdpEvent,
@@ -239,6 +247,10 @@ def _repeats(name: str, value: object) -> int:
     return repeats
 
 
+def _classes(name: str, value: object) -> int:
+    return validation.count(name, value, at_least=2)
+
+
 def _norm(name: str, value: object) -> object:
     if value not in ("l1", "l2"):
         raise validation.InputError(f"{name} must be l1 or l2, got {value!r}")
@@ -267,6 +279,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], object]]] = {
     "rho": _cost,
     "curvature": _cost,
     "directions": validation.count,
+    "classes": _classes,
     "event": _event,
     "events": _events,
     "count": _repeats,

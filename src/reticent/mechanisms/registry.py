@@ -25,6 +25,9 @@ MECHANISMS: "Final[Registry[type[AdditiveMechanism]]]" = Registry(
         "l2-laplace": Lazy("reticent.mechanisms.pure:L2Laplace"),
         "matrix-laplace": Lazy("reticent.mechanisms.structured:MatrixLaplace", group="matrix"),
         "block-l2-laplace": Lazy("reticent.mechanisms.structured:BlockL2Laplace", group="blocks"),
+        "randomised-response": Lazy(
+            "reticent.mechanisms.response:RandomisedResponse", group="labels"
+        ),
     },
 )
 

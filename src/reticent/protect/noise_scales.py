@@ -35,7 +35,8 @@ def noise_plan(
     whole = sum(step.share for step in steps.values())
     if not abs(whole - 1) < 1e-9:
         raise InputError(f"shares must add up to 1, got {whole}")
-    if any(step.sampling_rate < 1 or step.implicit for step in steps.values()):
+    mixed = len(set(kinds.values())) > 1 and any(kind.needs_delta for kind in kinds.values())
+    if mixed or any(step.sampling_rate < 1 or step.implicit for step in steps.values()):
         scales = _sampled_scales(recipe, steps, terms)
     else:
         shares = {
@@ -186,7 +187,10 @@ def _composed(events: list[guarantee.Event]) -> guarantee.Event:
 
 
 def _sampled_scales(recipe: Recipe, steps: dict[str, Step], terms: Terms) -> dict[str, float]:
-    """Scales Δ·c/√(share/times) with the least c that the accountants allow."""
+    """Scales Δ·c/√(share/times) with the least c that the accountants allow.
+
+    Of Gaussian noise beside pure noise too, which have no other measure in common that adds up.
+    """
     relative = {
         name: _length(step.sensitivity) / (step.share / step.times) ** 0.5
         for name, step in steps.items()

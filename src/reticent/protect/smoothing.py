@@ -96,6 +96,12 @@ class SmoothedClassifier:
         distance = self.sigma * float(special.ndtri(probability)) * (1 - _SLACK)
         return max(distance - math.sqrt(features) * self.step * (1 + _SLACK), 0.0)
 
+    def votes(self, row: Floats, classes: Array) -> Floats:
+        """How often each class is answered in ``choose`` draws around one query."""
+        (rounded,) = self._rounded(row[None, :])
+        answers = self._answers(rounded, self.choose)
+        return np.asarray([np.sum(answers == name) for name in classes], dtype=np.float64)
+
     def _certified(self, row: Floats) -> Certified:
         label = self._most_often(row)
         hits = int(np.sum(self._answers(row, self.draws) == label))

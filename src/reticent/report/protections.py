@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Final
 
 from reticent.files import write_atomic
-from reticent.report import numbers, rendering
+from reticent.report import numbers
 from reticent.report.drawing import Canvas, Drawing, SeriesStyle, shortened, styled
 from reticent.report.palette import DARK, LIGHT, MARKERS, SERIES, declarations
 from reticent.report.table import INTERVAL, Column, Table
-from reticent.results.protections import RECALLS, Protection, Protections
+from reticent.results.protections import NO_CLAIM, RECALLS, Protection, Protections
 
 NAME: Final = "protections"
 _LABEL: Final = 22
@@ -26,7 +26,7 @@ def draw_protections(protections: Protections) -> Drawing:
         look = SeriesStyle(
             colour=SERIES[place % len(SERIES)],
             marker=MARKERS[place % len(MARKERS)],
-            filled=row.claim.delta > 0,
+            filled=row.claim is None or row.claim.delta > 0,
         )
         auc, accuracy = row.strongest.auc, row.accuracy
         axes.plot([auc.low, auc.high], [accuracy.value] * 2, alpha=0.5, **look.line)
@@ -64,6 +64,7 @@ def protections_table(protections: Protections) -> Table:
         Column(name="δ", numeric=True),
         Column(name="neighbours"),
         Column(name="accuracy", **interval),  # type: ignore[arg-type]
+        Column(name="certified", **interval),  # type: ignore[arg-type]
         Column(name=RECALLS[0], **interval),  # type: ignore[arg-type]
         Column(name="worst class"),
         Column(name="its recall", **interval),  # type: ignore[arg-type]
@@ -76,11 +77,9 @@ def protections_table(protections: Protections) -> Table:
             row.recipe,
             row.mechanism,
             row.place,
-            str(row.claim.grade),
-            f"{row.claim.epsilon:g}",
-            f"{row.claim.delta:g}",
-            str(row.claim.relation),
+            *_claimed(row),
             row.accuracy,
+            None if row.certified is None else row.certified.accuracy,
             *_recalls(row),
             row.strongest.name,
             row.strongest.auc,
@@ -99,6 +98,8 @@ def protections_table(protections: Protections) -> Table:
 
 def protections_page(protections: Protections) -> str:
     """The whole page as HTML: one text that loads and runs nothing."""
+    from reticent.report import rendering  # whose tables have this one among them
+
     with styled():
         figures = {NAME: draw_protections(protections)}
         return (
@@ -128,6 +129,14 @@ def write_protections(protections: Protections, folder: Path) -> list[Path]:
     return [folder / name for name in contents]
 
 
+def _claimed(row: Protection) -> tuple[str, ...]:
+    """Grade, ε, δ and relation; of smoothing, that nothing is promised about records."""
+    claim = row.claim
+    if claim is None:
+        return NO_CLAIM, "–", "–", "–"
+    return str(claim.grade), f"{claim.epsilon:g}", f"{claim.delta:g}", str(claim.relation)
+
+
 def _recalls(row: Protection) -> tuple[object, object, object]:
     """Balanced accuracy, the class that is found least often, and how often that is."""
     by_class = row.by_class
@@ -139,5 +148,6 @@ def _recalls(row: Protection) -> tuple[object, object, object]:
 def _hover(row: Protection) -> str:
     return (
         f"{row.name}, {row.mechanism} noise on {row.place}: accuracy {row.accuracy},"
-        f" {row.strongest.name} AUC {row.strongest.auc}; {row.claim.text}"
+        f" {row.strongest.name} AUC {row.strongest.auc}; "
+        + ("no claim about records" if row.claim is None else row.claim.text)
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from reticent.report import numbers, series
+from reticent.report import numbers, protections, series
 from reticent.report.evidence import Evidence
 from reticent.report.figures.audits import audited
 from reticent.report.table import INTERVAL, Column, Table, places
@@ -12,7 +12,7 @@ from reticent.results import Attack, ByClass, Features, Interval, ReleaseRow, Re
 NAMES: Final = (
     "attacks", "every-attack", "releases", "audits", "sensitivities", "features", "exposed",
     "recalls",
-    "noise", "versions", "settings",
+    "noise", "versions", "settings", protections.NAME,
 )  # fmt: skip
 MOST_EXPOSED: Final = 8
 MOST_CLASSES: Final = 30
@@ -27,6 +27,7 @@ def tables(results: Results) -> dict[str, Table]:
         sensitivities(results), features(results), exposed(results), recalls(results),
         noise(release.mechanism, release.scales), versions(results.made.versions),
         settings(results),
+        *map(protections.protections_table, filter(None, (results.protections,))),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from reticent.notebook_html import block, folded, pairs, table
 from reticent.results.attack import Attack, Interval
 from reticent.results.audit import Audit, Claim, UsedClaim
 from reticent.results.by_class import ByClass
+from reticent.results.protections import Protections
 from reticent.results.reading import read_value
 from reticent.results.value import Value
 from reticent.validation import InputError
@@ -200,6 +201,8 @@ class Results(Value):
     """Plain ones first: the others are compared with them."""
     exposure: Exposure | None = None
     outlier: Outlier | None = None
+    protections: Protections | None = None
+    """Every place for noise beside each other, where the run was asked to compare them."""
 
     @model_validator(mode="after")
     def _of_one_piece(self) -> "Results":

@@ -8,8 +8,20 @@ from reticent.results.attack import Attack, Interval
 from reticent.results.by_class import ByClass, lost_classes
 from reticent.results.table import Table
 
+NO_CLAIM: Final = "none"
+"""In the place of a grade: no ε follows from it."""
 RECALLS: Final = ("balanced", "lowest recall")
 """Columns: the mean recall of the classes, and the class that is found least often."""
+
+
+class Certified(value.Value):
+    """Which queries keep their right class within a radius: nothing about training records."""
+
+    accuracy: Interval
+    """The share of queries that are right and certified so far."""
+    radius: float
+    confidence: float
+    """With which the certificate of one query holds."""
 
 
 class Protection(value.Value):
@@ -19,7 +31,8 @@ class Protection(value.Value):
     mechanism: str
     place: str
     """Where the noise goes."""
-    claim: audit.Claim
+    claim: audit.Claim | None
+    """None where nothing is promised about records."""
     accuracy: Interval
     """Mean over the draws; records and draws both count for its limits."""
     by_class: ByClass | None = None
@@ -29,11 +42,13 @@ class Protection(value.Value):
     """Of one release."""
     attacks: tuple[Attack, ...]
     """On the first draw."""
+    certified: Certified | None = None
 
     @property
     def name(self) -> str:
         """The recipe, and that δ is 0 where it is."""
-        return f"{self.recipe}, δ = 0" if not self.claim.delta > 0 else self.recipe
+        pure = self.claim is not None and not self.claim.delta > 0
+        return f"{self.recipe}, δ = 0" if pure else self.recipe
 
     @property
     def strongest(self) -> Attack:
@@ -89,11 +104,17 @@ class Protections(value.Value):
 
 
 def _shown(row: Protection) -> tuple[str, ...]:
+    claim, certified = row.claim, row.certified
+    within = (
+        ""
+        if certified is None
+        else (f"; certified within {certified.radius:g}: {certified.accuracy.value:.3f}")
+    )
     return (
         row.name,
-        str(row.claim.grade),
-        str(row.claim.relation),
-        str(row.accuracy),
+        NO_CLAIM if claim is None else str(claim.grade),
+        "" if claim is None else str(claim.relation),
+        f"{row.accuracy}{within}",
         *_recalls(row.by_class),
         str(row.strongest.auc),
     )

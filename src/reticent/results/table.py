@@ -141,12 +141,15 @@ class Table:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Table":
         """The table of a file, each cell and note with what stands beside its text."""
-        rows, notes = values["rows"], values["notes"]
+        columns, rows, notes = values["columns"], values["rows"], values["notes"]
+        texts = all(isinstance(text, str) for row in (columns, notes, *rows) for text in row)
+        if not texts or any(len(row) != len(columns) for row in rows):
+            raise InputError("a table must have rows of texts, one for each column, got others")
         beside = values.get("values", [[None] * len(row) for row in rows])
         judged = values.get("judged", [None] * len(notes))
         return cls(
             title=values["title"],
-            columns=tuple(values["columns"]),
+            columns=tuple(columns),
             rows=tuple(
                 tuple(_cell(text, value) for text, value in zip(row, own, strict=True))
                 for row, own in zip(rows, beside, strict=True)

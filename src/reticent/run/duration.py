@@ -44,6 +44,8 @@ class Work:
     """Those that are attacked, each by one process."""
     networks: bool = False
     """Releases are trained by DP-SGD, which takes as long as the network is large."""
+    compared: int = 0
+    """Draws of every other place for noise."""
 
     @classmethod
     def of(cls, data: RunData, plan: Bounded) -> "Work":
@@ -61,6 +63,7 @@ class Work:
             private=float(width * len(data.private)),
             releases=releases,
             networks=spec.learner is not None and RECIPES[spec.learner].trains_network,
+            compared=spec.draws if spec.compare_protections else 0,
         )
 
 
@@ -68,6 +71,8 @@ COSTS: Final = {stage.repeats: stage.cost for stage in STAGES if stage.cost is n
 """By what is repeated."""
 CALIBRATION: Final = 0.0696
 """Seconds of the fixed job where these were measured."""
+COMPARED: Final = Cost(once=5.0, once_a_million=3.0, each=0.45, each_a_million=0.55)
+"""Every other place for noise, with attacks: roughly, from 150 and 1,130 digits, 1 and 3 draws."""
 ALWAYS: Final = 7.0
 """Seconds of a command beside its stages: starting, and drawing the page."""
 LARGEST: Final = 5e6
@@ -150,8 +155,11 @@ def line_of(work: Work, *, jobs: int) -> str:
     """
     if work.networks or work.private > LARGEST:
         return "this run takes longer than those whose times are known: its progress is shown"
-    seconds = expected_seconds(work, jobs=jobs, slowness=machine_slowness())
-    return f"this run takes {in_words(seconds)} on this machine, as busy as it is now"
+    slowness = machine_slowness()
+    seconds = expected_seconds(work, jobs=jobs, slowness=slowness)
+    beside = slowness * COMPARED.seconds(work.compared, work.private) if work.compared else 0.0
+    line = f"this run takes {in_words(seconds + beside)} on this machine, as busy as it is now"
+    return f"{line}, {in_words(beside)} of it to compare protections" if beside else line
 
 
 def in_words(seconds: float) -> str:

@@ -26,9 +26,11 @@ from reticent.results import (
     recalls,
     write_results,
 )
+from reticent.results.protections import Protections
 from reticent.run import auditing, conclusion, heads, provenance
 from reticent.run.attacking import EXACT, Adversaries, candidates
 from reticent.run.bounded import Bounded, bounded
+from reticent.run.protections import compared
 from reticent.run.releases import (
     Drawn,
     Kind,
@@ -129,6 +131,7 @@ def _finished(
         releases=tuple(job.rows.values()),
         sensitivities=job.estimates.rows(),
         exposure=job.exposure,
+        protections=job.protections,
         made=provenance.made_of(spec, command, time.monotonic() - started),
     )
     return Finished(results=results, released=job.kept)
@@ -332,6 +335,13 @@ class Job:
             if _is_gaussian(one) and _graded(one, Grade.PROVEN, Grade.DECLARED):
                 return self.adversaries.exposure(one.first, name)
         return None
+
+    @cached_property
+    def protections(self) -> Protections | None:
+        """Every place for noise on these records, where the run was asked to compare them."""
+        if not self.spec.compare_protections:
+            return None
+        return compared(self.data, self.spec, self.progress)
 
     def _attacks(self, name: str) -> tuple[str, ...]:
         """All on the recommended one, the exact one on Gaussian heads, else the strongest alone."""

@@ -6,13 +6,15 @@ private as they are. Each release is one of its own; nobody may publish several 
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from reticent.arrays import Array, Flags
 from reticent.attacks import Records
+from reticent.attacks.context import ProgressCallback
 from reticent.audit.attack_plan import AttackPlan
 from reticent.audit.attack_run import adversary, attacked
 from reticent.audit.blind_check import blind_check
@@ -23,7 +25,10 @@ from reticent.protect.recipes.pate import public_text
 from reticent.protect.table import WEIGHTS, HeadSpec, fit_head
 from reticent.results import Attack, ByClass, Unprotected, conversions, recalls
 from reticent.results.protections import Protection, Protections
+from reticent.run import without_proof
 from reticent.run.releases import noise_for
+from reticent.run.spec import RunData, RunSpec
+from reticent.run.stages import OTHER_PLACES
 from reticent.validation import InputError, count
 
 PLACES: Final = {
@@ -39,6 +44,8 @@ PLACES: Final = {
 SUMS: Final = "sums over records"
 LONGEST: Final = ("network",)
 """Left out unless named: they take many minutes."""
+UNPROVEN: Final = tuple(without_proof.ROWS)
+"""Left out unless named: one has no claim about records, the other's is as it was printed."""
 _PENALTY: Final = 1e-5
 """Of the head without protection."""
 _PUBLIC: Final = 1000
@@ -55,26 +62,31 @@ class ProtectionsSpec:
     records: int
     draws: int = 5
     protections: tuple[str, ...] = ()
-    """By name; all but the longest where none is named."""
+    """By name; all but the longest and what is unproven where none is named."""
     attacks: tuple[str, ...] = ("loss", "confidence")
+    shadows: int = 16
+    """Models that attacks train, where they need some, each as the protection was made."""
     attacked: int = 2_000
     """Members, and as many others, that the attacks tell apart."""
     pure: bool = False
     """Each at δ = 0 too, by Laplace noise; by its own where its theorem is about no other."""
     seed: int = 0
+    like: Terms | None = None
+    """Of the run that compares: its unit, its encoder, and where its numbers came from."""
 
     def __post_init__(self) -> None:
         """Known names, and numbers in range."""
+        every = (*registry.classifiers(), *UNPROVEN)
         for name in self.names:
-            if name not in registry.classifiers():
-                known = ", ".join(registry.classifiers())
+            if name not in every:
+                known = ", ".join(every)
                 raise InputError(f"protections must be among {known}, got {name!r}")
         if len(set(self.names)) < len(self.names):
             raise InputError("protections must be named once each, got one twice")
         count("draws", self.draws)
         count("attacked", self.attacked)
         self.terms(pure=False)
-        AttackPlan(attacks=self.attacks)
+        self.attack_plan()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,15 +97,23 @@ class ProtectionsSpec:
 
     def terms(self, *, pure: bool, relation: Relation | None = None) -> Terms:
         """The terms of one release: δ = 0 if ``pure``, the asked relation unless one is said."""
-        return Terms(
-            epsilon=self.epsilon,
-            delta=0.0 if pure else self.delta,
-            relation=relation or grade.as_relation(self.relation),
-        )
+        asked: dict[str, Any] = {
+            "epsilon": self.epsilon,
+            "delta": 0.0 if pure else self.delta,
+            "relation": relation or grade.as_relation(self.relation),
+        }
+        return Terms(**asked) if self.like is None else replace(self.like, **asked)
+
+    def attack_plan(self) -> AttackPlan:
+        """The same for every protection."""
+        return AttackPlan(attacks=self.attacks, shadow_count=self.shadows, seed=self.seed)
 
     def releases(self) -> Iterator[tuple[str, bool]]:
         """Each recipe, and whether at δ = 0."""
         for name in self.names:
+            if name in UNPROVEN:
+                yield name, False
+                continue
             if self.delta > 0:
                 yield name, False
             if self.pure or not self.delta > 0:
@@ -122,6 +142,25 @@ def compare_protections(
         if progress is not None:
             progress(done + 1, len(releases))
     return bench.compared(rows, skipped, bench.unprotected())
+
+
+def compared(data: RunData, spec: RunSpec, progress: ProgressCallback) -> Protections:
+    """The section of a run: the release's ε, δ, unit and draws, and the attacks' shadows."""
+    asked = ProtectionsSpec(
+        epsilon=spec.epsilon,
+        delta=spec.delta,
+        relation=spec.relation,
+        records=spec.records,
+        draws=spec.draws,
+        shadows=spec.shadows,
+        seed=spec.seed,
+        like=spec.terms(),
+    )
+
+    def told(done: int, all_of: int) -> None:
+        progress(OTHER_PLACES, done, all_of)
+
+    return compare_protections(data.private, data.test, asked, progress=told)
 
 
 def _notes(spec: ProtectionsSpec) -> tuple[str, ...]:
@@ -156,6 +195,7 @@ class Bench:
         self.spec = spec
         self.private = private
         self.public = test.take(public).features.astype(np.float64)
+        self.own = Records.of(test.take(public))
         self.scored = Records.of(test.take(order[len(public) :]))
         chosen = np.random.default_rng(spec.seed).permutation(len(private))[: spec.attacked]
         self.members = Records.of(private.take(chosen))
@@ -163,6 +203,8 @@ class Bench:
 
     def measured(self, name: str, *, pure: bool) -> Protection:
         """All draws of one protection, and attacks on the first."""
+        if name in UNPROVEN:
+            return without_proof.ROWS[name](self)
         request = self._request(name, pure=pure)
         hits, first, seconds = [], None, 0.0
         for _ in range(self.spec.draws):
@@ -170,7 +212,7 @@ class Bench:
             released = release_table(self.private, request)
             seconds += time.perf_counter() - began
             first = first or released
-            hits.append(self._hits(released))
+            hits.append(self.hits(released))
         assert first is not None
         return Protection(
             recipe=name,
@@ -178,10 +220,10 @@ class Bench:
             place=PLACES.get(name, SUMS),
             claim=conversions.claim_of(first.guarantee),
             accuracy=conversions.accuracy_of(hits),
-            by_class=self._by_class(hits),
+            by_class=self.by_class(hits),
             draws=self.spec.draws,
             seconds=round(seconds / self.spec.draws, 3),
-            attacks=self._attacks(first),
+            attacks=self.attacks_on(first),
         )
 
     def compared(
@@ -215,9 +257,10 @@ class Bench:
             return ()
         return (f"not a fair test: {blind}" if blind.differs else str(blind),)
 
-    def unprotected(self) -> Unprotected:
+    @cached_property
+    def free_head(self) -> Any:
         """A head without noise on the same rows."""
-        head = fit_head(
+        return fit_head(
             self.private,
             HeadSpec(
                 records=self.spec.records,
@@ -228,11 +271,15 @@ class Bench:
                 inferred_classes=True,
             ),
         )
+
+    def unprotected(self) -> Unprotected:
+        """What that head is worth, and what attacks find on it."""
+        hits = [self.hits(self.free_head)]
         return Unprotected(
             name="softmax head",
-            accuracy=conversions.accuracy_of([self._hits(head)]),
-            by_class=self._by_class([self._hits(head)]),
-            attacks=self._attacks(head),
+            accuracy=conversions.accuracy_of(hits),
+            by_class=self.by_class(hits),
+            attacks=self.attacks_on(self.free_head),
         )
 
     def _request(self, name: str, *, pure: bool) -> ReleaseRequest:
@@ -266,17 +313,26 @@ class Bench:
             "public": public_text(self.public),
         }
 
-    def _hits(self, model: Any) -> Flags:
+    def hits(self, model: Any) -> Flags:
+        """Which of the scored records it tells rightly."""
         predicted: Array = model.predict(self.scored.inputs)
         return np.asarray(predicted == self.scored.labels)
 
-    def _by_class(self, hits: Sequence[Flags]) -> ByClass:
+    def by_class(self, hits: Sequence[Flags]) -> ByClass:
         """Recalls by the names of the classes."""
         names = np.asarray(self.scored.labels).astype(np.str_)
         return recalls.by_class_of(hits, names, [str(name) for name in self.private.classes])
 
-    def _attacks(self, model: Release | Any) -> tuple[Attack, ...]:
-        plan = AttackPlan(attacks=self.spec.attacks, seed=self.spec.seed)
-        known = adversary(model, self.members, self.others, plan=plan)
-        inside = np.arange(len(self.members) + len(self.others)) < len(self.members)
+    def attacks_on(self, model: Release | Any, *, few: int | None = None) -> tuple[Attack, ...]:
+        """The attacks of the comparison on one model; on ``few`` records of a slow one.
+
+        Shadow models see the adversary's own records, which are those that PATE has without labels.
+        """
+        plan = self.spec.attack_plan()
+        members, others = (
+            part if few is None else part.take(np.arange(min(len(part), few)))
+            for part in (self.members, self.others)
+        )
+        known = adversary(model, members, others, shadow=self.own, plan=plan)
+        inside = np.arange(len(members) + len(others)) < len(members)
         return conversions.attacks_of(attacked(known, plan, inside))

@@ -54,6 +54,7 @@ class RunSpec:
         unbounded: Measure on all records of a large table and repeat as often as of a small one
             (``run.bounded``): hours, and tens of GiB.
         encoder: The released encoder that made the features, where one did.
+        compare_protections: Put every other place for noise beside the release, at its ε and δ.
     """
 
     epsilon: float
@@ -85,6 +86,7 @@ class RunSpec:
     jobs: int = 1
     unbounded: bool = False
     encoder: used_encoder.UsedEncoder | None = None
+    compare_protections: bool = False
 
     def __post_init__(self) -> None:
         """Numbers in range; the grid holds the ε that is asked for."""

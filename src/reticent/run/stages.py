@@ -40,6 +40,7 @@ class Stage:
 
 
 HANDED_OVER: Final = "the release that is handed over"
+OTHER_PLACES: Final = "other places for noise"
 STAGES: Final = (
     # First: where the budget does not allow it, nobody waits for the rest.
     Stage(part="kept", told=(HANDED_OVER,)),
@@ -72,6 +73,7 @@ STAGES: Final = (
         tasks="audits",
     ),
     Stage(part="exposure"),
+    Stage(part="protections", told=(OTHER_PLACES,)),
 )
 """Costs are fitted by ``benchmarks.bench_run_time`` to its own results, in one process."""
 PLACED: Final = {

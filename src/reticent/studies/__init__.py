@@ -94,7 +94,7 @@ _PAPERS: Mapping[str, Mapping[str, Study]] = {
     "beyond": {
         "logistic-noise": exact_in("dp_sgd", "logistic_noise"),
         "answers": trained_in("answers", ("digits",)),
-        "audits": trained_in("audits", ("digits", "network", "pure", "places")),
+        "audits": trained_in("audits", ("digits", "network", "pure", "places", "zero-delta")),
         "end-to-end": trained_in("end_to_end", ("built", "network", "schema")),
         "demonstration": trained_in("demonstration", ("mnist-test",), ("mnist-test",)),
         "plan-grid": trained_in("plan_fit", ("digits", *_GRID), _GRID),

@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -145,6 +145,8 @@ LEARNERS = {
 PURE_LEARNERS = {
     kind.recipe.name: kind for kind in (protect.PureClassMeansHead, protect.MatrixLDAHead)
 }
+REGRESSION: Final = "functional-regression"
+_BOUNDS: Final = {"bound": 1.0, "target_bound": 1.0}
 PLACES: Mapping[str, Mapping[str, int]] = {
     "functional": {},
     "objective": {},
@@ -241,7 +243,7 @@ def _learner(trial: Trial) -> TranscriptAudit:
     worlds = learner_worlds(
         trial.place, built=trial.built, replaced=trial.relation == RELATIONS[1], targets=numbers
     )
-    own = {"bound": 1.0, "target_bound": 1.0} if numbers else {"classes": range(3)}
+    own = _BOUNDS if numbers else {"classes": range(3)}
     learner = kind(records=8 + trial.place % 25, **own, **trial.terms)
     return transcripts.audit_learner(learner, *worlds, draw=_drawn(trial.share), **trial.effort)
 
@@ -281,6 +283,28 @@ def _place(trial: Trial) -> TranscriptAudit:
     return transcripts.audit_prepared((one, other), draw=_drawn(trial.share), **trial.effort)
 
 
+def _regression(trial: Trial) -> TranscriptAudit:
+    """The functional mechanism for numbers, on the worlds of the other regressor."""
+    numbers, records = dict(trial.terms), 8 + trial.place % 25
+    mechanism, terms = numbers.pop("mechanism"), protect.Terms(**numbers)
+    worlds = learner_worlds(
+        trial.place, built=trial.built, replaced=trial.relation == RELATIONS[1], targets=True
+    )
+    recipe = protect.RECIPES[trial.kind.what].planned(
+        terms,
+        records=records,
+        features=worlds[0][0].shape[1],
+        classes=1,
+        mechanism=mechanism,
+        **_BOUNDS,
+    )
+    one, other = (
+        Prepared(recipe=recipe, terms=terms, rows=rows, labels=targets, classes=np.arange(0))
+        for rows, targets in worlds
+    )
+    return transcripts.audit_prepared((one, other), draw=_drawn(trial.share), **trial.effort)
+
+
 def _place_worlds(trial: Trial) -> tuple[tuple[World, World], int]:
     """Neighbours, and the public normaliser; built ones are the furthest of their recipe."""
     replaced, records = trial.relation == RELATIONS[1], 8 + trial.place % 25
@@ -299,6 +323,7 @@ def _place_worlds(trial: Trial) -> tuple[tuple[World, World], int]:
 
 _AUDITS: Mapping[str, Callable[[Trial], ReleaseAudit | TranscriptAudit]] = {
     **dict.fromkeys(PLACES, _place),
+    REGRESSION: _regression,
     WEIGHTS: _weights,
     CENTRED: _weights,
     TOGETHER: _together,

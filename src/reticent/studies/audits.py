@@ -113,13 +113,11 @@ def _networks(runs: int) -> Iterator[audit_trials.Kind]:
     )
 
 
-def _pure(runs: int = 400) -> Iterator[audit_trials.Kind]:
+def _pure(runs: int = 400, epsilons: tuple[float, ...] = (2.0, 3.0)) -> Iterator[audit_trials.Kind]:
     """Learners at δ = 0; of matrices the audit sees few directions of each answer (H.1)."""
     for name, kind in audit_trials.PURE_LEARNERS.items():
         noise = kind.recipe.noises[0]
-        yield audit_trials.Kind(
-            what=name, mechanism=noise, delta=0.0, epsilons=(2.0, 3.0), runs=runs
-        )
+        yield audit_trials.Kind(what=name, mechanism=noise, delta=0.0, epsilons=epsilons, runs=runs)
 
 
 def _places(runs: int) -> Iterator[audit_trials.Kind]:
@@ -128,6 +126,15 @@ def _places(runs: int) -> Iterator[audit_trials.Kind]:
         yield audit_trials.Kind(
             what=name, epsilons=(2.0,), runs=100 if name == "objective" else runs
         )
+
+
+def _at_zero() -> Iterator[audit_trials.Kind]:
+    """Learners and places by Laplace noise (objective perturbation needs δ); more of regression."""
+    pure = {"mechanism": "laplace", "delta": 0.0, "epsilons": (2.0,)}
+    for name in (audit_trials.REGRESSION, *audit_trials.LEARNERS, *audit_trials.PLACES):
+        if name != "objective":
+            yield audit_trials.Kind(what=name, runs=80 if name == _LONG else 400, **pure)  # type: ignore[arg-type]
+    yield audit_trials.Kind(what=audit_trials.REGRESSION, epsilons=(2.0,), runs=400)
 
 
 def _longer_of_places() -> Iterator[Planted]:
@@ -166,6 +173,14 @@ SPECS: Mapping[str, Audits] = {
         kinds=tuple(_pure()),
         planted=tuple(
             Planted(kind=kind, share=share, audits=10) for kind in _pure() for share in (0.1, 0.25)
+        ),
+        tight=(),
+    ),
+    "zero-delta": Audits(
+        kinds=tuple(_at_zero()),
+        planted=(
+            *(Planted(kind=kind, share=0.1, audits=10) for kind in _at_zero()),
+            *(Planted(kind=kind, share=0.5, audits=10) for kind in _pure(8_000, (2.0,))),
         ),
         tight=(),
     ),

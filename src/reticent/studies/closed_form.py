@@ -17,7 +17,7 @@ from reticent.data import Dataset, load
 from reticent.guarantee import Grade, Relation
 from reticent.protect import ReleaseRequest, noise_scales, noisy_query, release_encoder
 from reticent.results.table import Table
-from reticent.studies import losses
+from reticent.studies import losses, settled
 from reticent.studies.encoder_rows import Gain, Labelled, Probing, gains, gains_table, probed
 from reticent.studies.trained import Outcome, Run
 from reticent.training.encoders.base import ImageShape
@@ -73,9 +73,17 @@ class ClosedForm:
 
 
 SPECS: Mapping[str, ClosedForm] = {
-    "cifar10": ClosedForm(on="cifar10", base="gabor-views", records=50_000, chosen_on_private=True),
+    "cifar10": ClosedForm(
+        on="cifar10",
+        base="gabor-views",
+        records=50_000,
+        chosen_on_private=settled.is_settled("cifar10", "closed-form"),
+    ),
     "cifar10-patches": ClosedForm(
-        on="cifar10", base="patch-views", records=50_000, chosen_on_private=True
+        on="cifar10",
+        base="patch-views",
+        records=50_000,
+        chosen_on_private=settled.is_settled("cifar10", "closed-form"),
     ),
     "digits": ClosedForm(
         on="digits",

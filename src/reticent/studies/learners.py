@@ -6,17 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from reticent.guarantee import Grade
 from reticent.protect import ReleaseRequest, release_table, table
-from reticent.studies import alm_fig1, losses
+from reticent.studies import alm_fig1, losses, settled
 from reticent.studies.tasks import Task, task, unit_row_request
 from reticent.studies.trained import Outcome, Run, Table
 
 ALL = ("noisy-gradient", "class-means", "lda", "adassp", table.WEIGHTS)
-SEEN: Mapping[str, tuple[str, ...]] = dict.fromkeys(
-    ("adult", "digits", "hospital100", "location", "trec"), ("class-means", "lda")
-)
-"""Learners with a rule that was settled after figures on these data were seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,18 +112,14 @@ def _drawn(
 
 
 def _shown(spec: Learners, data: Task, rows: list[losses.LossRow], free: dict[str, Any]) -> Table:
-    width, seen = data.rows.shape[1], SEEN.get(spec.on, ())
-    declared = (
-        f"How {' and '.join(seen)} trust a class mean by its noise was decided after figures on"
-        " these data were seen: declared here. The releases are proven.",
-    )
+    width = data.rows.shape[1]
     return Table(
         title=f"Learners on {spec.on}: {spec.records:,} private records, {width:,} features",
         columns=(*losses.CLAIMED, *losses.MEASURED, "std"),
         rows=tuple(
             (*row.claimed(), *row.measured(), losses.bare(row.std, 4))
             for row in (
-                replace(row, grade=str(Grade.DECLARED)) if row.mechanism in seen else row
+                replace(row, grade=settled.grade_of(row.grade, spec.on, row.mechanism))
                 for row in rows
             )
         ),
@@ -138,6 +129,6 @@ def _shown(spec: Learners, data: Task, rows: list[losses.LossRow], free: dict[st
             "Mechanism names the learner; all noise is Gaussian. Neighbours: add-remove; unit: one "
             "record. weights is noise on the optimum of a softmax head, centred by a noisy mean.",
             f"{spec.draws} draws a row. {losses.READING} Std is that of after between the draws.",
-            *(declared if seen else ()),
+            *settled.note(spec.on, (row.mechanism for row in rows)),
         ),
     )

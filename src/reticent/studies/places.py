@@ -6,7 +6,7 @@ recipe's network with its batch, epochs and clip, which were fixed before any of
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,8 +14,11 @@ from reticent.data import Dataset
 from reticent.protect.registry import classifiers
 from reticent.results import Unprotected, protections
 from reticent.run.protections import LONGEST, Bench, ProtectionsSpec
+from reticent.studies import settled
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run, Table
+
+_PURE: Final = ", δ = 0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,32 +64,9 @@ class Places:
 
 def row_name(name: str, pure: bool) -> str:
     """Of a row in the table."""
-    return f"{name}, δ = 0" if pure else name
+    return f"{name}{_PURE}" if pure else name
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settled:
-    """Recipes some of whose constants were settled on the very data of a table, and how."""
-
-    recipes: tuple[str, ...]
-    how: str
-
-
-_ON_TRAINING = "constants were found or compared on training records of these data"
-SEEN: Mapping[str, Settled] = {
-    "adult": Settled(
-        recipes=("functional", "objective", "pate"),
-        how="a constant was settled after figures on these queries were seen (the damping, the"
-        " share of ε for the curvature, the records of a teacher)",
-    ),
-    "adult-log": Settled(
-        recipes=("functional", "lda", "network", "pure-class-means", "matrix-lda"),
-        how="capital gain and loss are ln(1 + dollars)/12, chosen on training records of Adult, and"
-        " the damping of functional was settled after figures on these queries were seen",
-    ),
-    "mnist": Settled(recipes=("functional", "matrix-lda"), how=_ON_TRAINING),
-    "cifar10": Settled(recipes=("functional", "matrix-lda", "pure-class-means"), how=_ON_TRAINING),
-}
 _ON_ADULT_ALONE = (
     *("weights", "noisy-gradient", "class-means", "adassp"),
     *("objective", "pate", "input"),
@@ -127,16 +107,18 @@ def _table(spec: Places, run: Run) -> Table:
         else:
             rows.append(protections.Protection.model_validate(cell))
     comparison = bench.compared(rows, skipped, Unprotected.model_validate(free))
-    return _with_seen(comparison.table(), spec.on, data.private.name)
+    return with_grades(comparison.table(), spec.on, data.private.name)
 
 
-def _with_seen(table: Table, on: str, name: str) -> Table:
-    """Rows whose constants were settled on the data are declared, and a note says which."""
-    seen = SEEN.get(on, Settled(recipes=(), how=""))
-    named = {row_name(name, pure) for name in seen.recipes for pure in (False, True)}
-    rows = tuple((row[0], "declared", *row[2:]) if row[0] in named else row for row in table.rows)
-    note = f"Of {', '.join(seen.recipes)}: {seen.how}: declared here. Their releases are proven."
-    notes = (*table.notes, note) if seen.recipes else table.notes
+def with_grades(table: Table, on: str, name: str) -> Table:
+    """Rows whose constants were settled on the data are declared, and a note says why."""
+    learners = [row[0].removesuffix(_PURE) for row in table.rows]
+    rows = tuple(
+        (row[0], settled.grade_of(row[1], on, learner), *row[2:])
+        for row, learner in zip(table.rows, learners, strict=True)
+    )
+    released = (name for name, row in zip(learners, table.rows, strict=True) if row[1])
+    notes = (*table.notes, *settled.note(on, released))
     return replace(table, title=table.title.replace(name, on), rows=rows, notes=notes)
 
 

@@ -16,7 +16,7 @@ from reticent.data import Dataset
 from reticent.guarantee import Grade, Relation
 from reticent.protect import ReleaseRequest, release_encoder
 from reticent.protect.recipes.exact_rows import unit_rows
-from reticent.studies import losses, tasks
+from reticent.studies import losses, settled, tasks
 from reticent.studies.encoder_rows import Gain, Labelled, Probing, gains, gains_table, probed
 from reticent.studies.trained import Outcome, Run, Table
 
@@ -55,7 +55,9 @@ class Prototypes:
 
 
 SPECS: Mapping[str, Prototypes] = {
-    "cifar10": Prototypes(on="cifar10", records=50_000, chosen_on_private=True),
+    "cifar10": Prototypes(
+        on="cifar10", records=50_000, chosen_on_private=settled.is_settled("cifar10", "prototypes")
+    ),
     "mnist": Prototypes(on="mnist", records=60_000),
     "trec": Prototypes(on="trec", records=5_452, probing=Probing(queries=500)),
     "digits": Prototypes(

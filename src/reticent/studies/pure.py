@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from reticent.guarantee import Grade, Relation
+from reticent.guarantee import Relation
 from reticent.protect import ReleaseRequest, public_map, release_table
-from reticent.studies import losses, scattering
+from reticent.studies import losses, scattering, settled
 from reticent.studies.scattering import SPECS as SCATTERING
 from reticent.studies.tasks import Task, task
 from reticent.studies.trained import Outcome, Run, Table
@@ -37,6 +37,11 @@ class PureCell:
         return self.learner == MATRIX and not self.layer
 
     @property
+    def settled_with(self) -> tuple[str, ...]:
+        """The learners whose constants it has: rows are shortened as those of matrix-lda."""
+        return (self.learner, MATRIX) if self.layer else (self.learner,)
+
+    @property
     def label(self) -> str:
         """The learner, its noise where it has none of its own, and its map."""
         noise = "" if self.mechanism == "gaussian" else f", {self.mechanism}"
@@ -53,8 +58,6 @@ class PureLearners:
     """The best accuracy without privacy on these records, as this package measured it."""
     source: str
     """Of ``before``."""
-    chosen_on_private: bool = True
-    """Whether a constant was chosen on these very records: the rows are then declared (NOTES)."""
     draws: int = 5
     seed: int = 0
 
@@ -177,8 +180,7 @@ def _row(spec: PureLearners, cell: PureCell, data: Task, run: Run) -> losses.Los
             key = (*key, "a map of its own")
         drawn.append(run.cell(key, _drawn, cell, data, draw))
     claim = losses.Claim(**drawn[0]["claim"])
-    if spec.chosen_on_private:
-        claim = replace(claim, grade=str(Grade.DECLARED))
+    claim = replace(claim, grade=settled.grade_of(claim.grade, spec.on, *cell.settled_with))
     answers = [np.asarray(one["answers"]) for one in drawn]
     return losses.loss_row(claim, answers, unprotected=data.truth, truth=data.truth)
 
@@ -237,6 +239,7 @@ def _table(spec: PureLearners, run: Run) -> Table:
         ),
         notes=(
             *NOTES,
+            *settled.note(spec.on, (name for cell in spec.cells for name in cell.settled_with)),
             f"{spec.draws} draws a row. Low and high are the 95 % interval of the mean accuracy"
             " over draws and queries, std is that between the draws. Loss is 1 − accuracy/"
             f"{spec.before:.4f} (Definition 6.1), the best without privacy ({spec.source}).",

@@ -65,6 +65,7 @@ OWN = {
         "makes the claim declared": "--records-from-data",
         "what is attacked and measured, after the release": "--public --test-is-public --seed"
         " --unbounded --fail-above",
+        "as compare-protections has it, which has pairs of its own": "--compare-protections",
     },
     "protect": {
         "chooses a learner by public numbers, each of which is audited": "--prototypes",
@@ -94,6 +95,7 @@ OWN = {
     "compare-protections": {
         "as protect has it, on the same road to a release": "--embedding --encoder",
         "each at the other δ, as --pure": "--and-pure",
+        "how many shadows attack a release that was made": "--shadows",
     },
 }
 """Options that one command's pairs leave out, with the reason."""

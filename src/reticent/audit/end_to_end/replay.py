@@ -27,6 +27,7 @@ from reticent.accounting.account import ACCOUNTANTS, account
 from reticent.arrays import Array, Floats
 from reticent.guarantee import Composed, Event, Guarantee, Relation, Sensitivity, rounding
 from reticent.mechanisms import AdditiveMechanism, BlockL2Laplace, Mechanism, structured
+from reticent.mechanisms.response import RandomisedResponse
 from reticent.mechanisms.rounded.balls import precision
 from reticent.protect import noise_scales, noisy_query
 from reticent.validation import NotCoveredError
@@ -121,7 +122,7 @@ def _structured_within(noise: Mechanism, exact: list[fmpq], bound: float) -> boo
     What they leave open is taken to be above the bound.
     """
     with precision(300):
-        if isinstance(noise, BlockL2Laplace):
+        if isinstance(noise, (BlockL2Laplace, RandomisedResponse)):
             width = len(exact) // noise.blocks
             blocks = [exact[start : start + width] for start in range(0, len(exact), width)]
             roots = [arb(sum((x * x for x in block), fmpq(0))).sqrt() for block in blocks]
@@ -144,7 +145,8 @@ def _singular_values(triangle: list[fmpq]) -> list[arb]:
 def epsilon_of(movements: Iterable[Movement], *, delta: float, relation: Relation) -> float:
     """The ε at δ of queries that move so far, all of them seen; rounded up.
 
-    Exact for Gaussian noise and for pure noise at δ = 0; else what the composition theorems give.
+    Exact for Gaussian noise and for pure noise at δ = 0, but at most for labels that come or go;
+    else what the composition theorems give.
     """
     moving = [one for one in movements if one.moves]
     noises, rates = [one.at_distance() for one in moving], [one.rate for one in moving]
@@ -270,10 +272,11 @@ def run_pair(
 
 
 def drawn(noise_share: float) -> Callable[[Mechanism, Floats], Array]:
-    """Answers with a part of the noise; of a choice, the choice itself."""
+    """Answers with a part of the noise; of a choice, as a label is, the choice itself."""
 
     def answer(noise: Mechanism, value: Floats) -> Array:
-        if not isinstance(noise, AdditiveMechanism) or noise_share == 1:
+        whole = noise_share == 1 or (noise_share and isinstance(noise, RandomisedResponse))
+        if not isinstance(noise, AdditiveMechanism) or whole:
             return np.asarray(noise.release(value))
         nothing = np.zeros_like(value)
         return value + noise_share * np.asarray(noise.release(nothing)) if noise_share else value

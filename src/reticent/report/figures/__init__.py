@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from reticent.report import protections
 from reticent.report.drawing import Drawing, styled
 from reticent.report.figures import audits, roc, sensitivities, trade_offs
 from reticent.results import Results
@@ -16,6 +17,9 @@ INTERNAL: Final[dict[str, Callable[[Results], Drawing | None]]] = {
     "exposure": roc.draw_exposure,
     "sensitivities": sensitivities.draw_sensitivities,
     "encoders": sensitivities.draw_encoders,
+    protections.NAME: lambda results: (
+        None if results.protections is None else protections.draw_protections(results.protections)
+    ),
 }
 """In the order of the page."""
 PUBLIC: Final[dict[str, Callable[[Results], Drawing | None]]] = {

@@ -81,7 +81,7 @@ def _found(document: Any) -> tuple[Table, str] | None:
     try:
         on = document["specifications"][0]["on"]
         tables = [Table.from_dict(one) for one in document["tables"]]
-    except (KeyError, IndexError, TypeError, ValueError):
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         return None
     own = (table for table in tables if table.columns == COLUMNS)
     table = next(own, None) if isinstance(on, str) and _NAME.fullmatch(on) else None
