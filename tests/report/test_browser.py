@@ -94,7 +94,7 @@ def test_a_page_is_silent_whole_and_readable_by_all(opened, kind, size, scheme):
     assert view.page.locator("#tile-promise").is_visible()
     width = view.page.evaluate("document.documentElement.scrollWidth")
     assert width <= SIZES[size]["width"]
-    _assert_drawn(view.page, 8 if kind == "internal" else 1)
+    _assert_drawn(view.page, 9 if kind == "internal" else 1)
     found = Axe().run(view.page, context=OUTSIDE_OF_FIGURES).response["violations"]
     barriers = [(one["id"], [node["html"] for node in one["nodes"]][:2]) for one in found
                 if one["impact"] in {"serious", "critical"}]  # fmt: skip

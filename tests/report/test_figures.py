@@ -34,7 +34,7 @@ def minimal(**changes):
     verdict = sample_results().conclusion.model_copy(update={"recommended": only.name})
     return sample_results(
         releases=(only,), conclusion=verdict, sensitivities=(), features=(), exposure=None,
-        outlier=None,
+        outlier=None, protections=None,
     )  # fmt: skip
 
 

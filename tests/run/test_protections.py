@@ -134,7 +134,7 @@ def test_a_run_has_them_as_a_section_of_its_page_and_of_its_document(tmp_path):
     compared = finished.results.protections
     assert {row.recipe for row in compared.rows} == set(classifiers()) - set(LONGEST)
     assert (compared.epsilon, compared.delta, compared.private) == (1.0, 1e-5, 150)
-    assert ("protections", 1, len(compared.rows)) in told
+    assert (OTHER_PLACES, 1, len(compared.rows)) in told
     (document, *_) = finished.save(tmp_path)
     again = read_results(document)
     assert len(again.protections.rows) == len(compared.rows)

@@ -57,20 +57,20 @@ def protections_table(protections: Protections) -> Table:
     interval = {"show": numbers.decimal_range, "numeric": True, "parts": INTERVAL}
     columns = (
         Column(name="protection"),
-        Column(name="noise"),
-        Column(name="where"),
+        Column(name="noise", below=True),
+        Column(name="where", below=True),
         Column(name="grade"),
         Column(name="ε", numeric=True),
         Column(name="δ", numeric=True),
-        Column(name="neighbours"),
+        Column(name="neighbours", below=True),
         Column(name="accuracy", **interval),  # type: ignore[arg-type]
-        Column(name="certified", **interval),  # type: ignore[arg-type]
+        Column(name="certified", below=True, **interval),  # type: ignore[arg-type]
         Column(name=RECALLS[0], **interval),  # type: ignore[arg-type]
-        Column(name="worst class"),
-        Column(name="its recall", **interval),  # type: ignore[arg-type]
-        Column(name="attack"),
+        Column(name="worst class", below=True),
+        Column(name="its recall", below=True, **interval),  # type: ignore[arg-type]
+        Column(name="attack", below=True),
         Column(name="AUC", **interval),  # type: ignore[arg-type]
-        Column(name="seconds", numeric=True),
+        Column(name="seconds", below=True, numeric=True),
     )
     rows = tuple(
         (

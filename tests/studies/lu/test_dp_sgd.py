@@ -202,7 +202,9 @@ def test_the_index_reads_what_is_committed_and_says_what_is_not():
         document["tables"][2] = document["tables"][1]
     (curves,) = (one for one in entries("lu") if one.item.startswith("Figs. 3–13: D"))
     assert row_of("lu", curves, every.get).ours == "110 of 110"
-    every["lu-dp-sgd-adult"]["tables"][1]["rows"][0][1] = "0.950 [0.940, 0.960]"  # of RDP
+    losses = every["lu-dp-sgd-adult"]["tables"][1]
+    losses["rows"][0][1] = "0.950 [0.940, 0.960]"  # of RDP
+    losses["values"][0][1] = [0.95, 0.94, 0.96]
     whole = row_of("lu", curves, every.get)
     assert (whole.ours, whole.verdict) == ("99 of 110", "not reproduced")
     spread = rows[LARGEST]
