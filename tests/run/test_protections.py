@@ -25,6 +25,7 @@ from reticent.run.protections import (
     compare_protections,
     compared,
 )
+from reticent.run.stages import OTHER_PLACES
 from reticent.validation import InputError
 
 
