@@ -128,14 +128,43 @@ def test_without_noise_and_clip_it_is_the_gradient_of_the_coupled_loss(
     assert np.linalg.norm(total - expected) <= 1e-5 * np.linalg.norm(expected)
 
 
-def test_passes_that_do_not_fit_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("exact", [True, False])
+def test_passes_that_do_not_fit_are_made_again(
+    exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All kept, the first alone, none: in exact mode the same bits, from the fewest passes."""
     model, batch = model_of(strided), views(10)
-    sums = summed(model, exact=False, physical=4, clip=0.5)
-    kept = sums.of_step((batch,), exact_moment)
-    monkeypatch.setattr("reticent.training.gradients.shared_sum._KEPT_BYTES", 0)
-    again = sums.of_step((batch,), exact_moment)
-    assert np.linalg.norm(kept - again) <= 1e-6 * np.linalg.norm(kept)
+    sums, found, passes = summed(model, exact=exact, physical=4, clip=0.5), [], []
+    model.register_forward_hook(lambda *_: passes.append(1))
+    each = sums._passed(sums._filled((batch[:4],))).size
+    for kept in (2**30, each, 0):
+        monkeypatch.setattr("reticent.training.gradients.shared_sum._KEPT_BYTES", kept)
+        passes.clear()
+        found.append((sums.of_step((batch,), exact_moment), len(passes)))
+    parts = -(-10 // sums.physical)
+    assert [count for _, count in found] == [parts, 2 * parts - 1, 2 * parts]
+    for one, _ in found:
+        assert np.linalg.norm(one - found[0][0]) <= (0 if exact else 1e-6) * np.linalg.norm(one)
 
+
+def test_a_kept_pass_has_memory_of_its_own() -> None:
+    """A module that reads what it is given would find the last physical batch in all of them."""
+    rows = torch.randn(10, 3, generator=torch.Generator().manual_seed(0))
+    sums = SharedGradientSum(
+        model_of(lambda: nn.Linear(3, WIDTH)),
+        lambda model, batch: model(batch)[:, None].expand(-1, 2, -1),
+        terms,
+        released=MOMENT,
+        clip=1e6,
+        example=(rows,),
+        physical=4,
+    )
+    inputs = [sums._filled((rows[start : start + 4],))[0] for start in (0, 4, 6)]
+    assert len({one.data_ptr() for one in inputs}) == len(inputs)
+    assert all(one.data_ptr() % 64 == 0 for one in inputs)
+    parts = [sums.of_step((one,), lambda _: MOMENT) for one in rows.split(1)]
+    whole = sums.of_step((rows,), lambda _: MOMENT)
+    np.testing.assert_allclose(whole, sum(parts), rtol=1e-9, atol=1e-12)
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_no_records_are_a_sum_of_zero_and_a_statistic_of_none(exact: bool) -> None:

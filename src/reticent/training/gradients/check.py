@@ -159,11 +159,10 @@ def check_outputs(model: nn.Module, outputs: Loss, batch: tuple[Any, ...], slots
     """Refuse where what a record gives depends, in any bit, on its place or on its neighbours.
 
     As ``check_slots``, for numbers that are read from a forward pass: ``outputs(model, *batch)``
-    has a row for each record.
+    has a row for each record. Gradients are on or off as they are when it is called.
     """
     for _ in first_and_random_weights(model):
-        with torch.no_grad():
-            _refuse_unlike_outputs(model, outputs, batch, slots)
+        _refuse_unlike_outputs(model, outputs, batch, slots)
 
 
 def first_and_random_weights(model: nn.Module) -> Iterator[None]:
@@ -180,14 +179,14 @@ def _refuse_unlike_outputs(
     records = len(batch[0])
     alone = []
     for place in range(records):
-        rows = outputs(model, *_taken(batch, torch.full((slots,), place)))
+        rows = outputs(model, *_taken(batch, torch.full((slots,), place))).detach()
         _refuse_other_bits([rows], [rows[:1].expand_as(rows)], slots)
         alone.append(rows[0].clone())
     for seed in range(2):
         order = torch.randperm(records, generator=_generator(seed))
         rows = order[torch.arange(slots) % records]
         expected = torch.stack([alone[place] for place in rows.tolist()])
-        _refuse_other_bits([outputs(model, *_taken(batch, rows))], [expected], slots)
+        _refuse_other_bits([outputs(model, *_taken(batch, rows)).detach()], [expected], slots)
 
 
 def _refuse_other_bits(parts: list[Tensor], expected: list[Tensor], slots: int) -> None:

@@ -2,9 +2,9 @@
 
 A contrastive loss looks at all embeddings of a batch. Where it does so through one statistic only,
 and that statistic is released with noise first, each record has a loss of its own: a function of
-the record and of what was released (docs/theory.md E.6). Both come from one forward pass, where
-the passes of the whole sample fit into memory; else, and in exact mode, whose physical batches
-stand at one address, each physical batch is passed twice.
+the record and of what was released (docs/theory.md E.6). Both come from one forward pass of each
+physical batch, kept in between; of a sample whose passes do not fit into memory the first are kept,
+and the others made again.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ Terms = Callable[[Tensor, Tensor], Tensor]
 Statistic = Callable[[Floats], Tensor]
 """From the outputs of all records of a sample to what was released of them."""
 _KEPT_BYTES: Final = 2**30
-"""Of the inputs of all modules that are kept between the two halves of a step."""
+"""Of the inputs of all modules that are kept between the two halves of a step, 1 GiB."""
 
 
 class _Pass(NamedTuple):
@@ -34,6 +34,11 @@ class _Pass(NamedTuple):
 
     outputs: Tensor
     calls: list[Seen]
+
+    @property
+    def size(self) -> int:
+        """Bytes of what its modules read."""
+        return sum(tensor.nbytes for call in self.calls for tensor, _ in call.versions)
 
 
 class SharedGradientSum(GradientSum):
@@ -62,54 +67,63 @@ class SharedGradientSum(GradientSum):
 
         ``statistic`` is called once, with an array of all outputs, which may be empty.
         """
-        total = np.empty(self.size)
-        flat = torch.from_numpy(total)
+        self._refuse_other_modes()
+        total = np.zeros(self.size)
+        places = self._split(torch.from_numpy(total))
         with self.one_thread_if_small():
             rows, passes = self._first_half(batch)
             self.released = statistic(rows)
-            if passes is None:
-                self._fill(flat, batch)
+            parts = self._second_half(batch, passes, places if self.exact else None)
+            if self.exact:
+                for _ in parts:  # each was added to its places
+                    pass
             else:
-                self._add_up(self._split(flat), self._second_half(passes))
+                self._add_up(places, parts)
         return total
 
-    def _first_half(self, batch: tuple[Any, ...]) -> tuple[Floats, list[_Pass] | None]:
-        """The outputs of all records, and the passes that gave them, where they are kept."""
-        passes: list[_Pass] | None = None if self.exact else []
+    def _first_half(self, batch: tuple[Any, ...]) -> tuple[Floats, list[_Pass]]:
+        """The outputs of all records, and of the passes that gave them the first that fit."""
+        passes: list[_Pass] = []
         rows: list[Floats] = []
+        room = _KEPT_BYTES
         for part in self._physical(batch):
-            if passes is not None and len(passes) == 1:
-                parts = -(-len(batch[0]) // self.physical)
-                passes = passes if parts * _bytes(passes[0]) <= _KEPT_BYTES else None
-            rows.append(self._outputs_of(part) if passes is None else self._kept(part, passes))
+            one = self._passed(self._filled(part))
+            rows.append(one.outputs.detach()[: len(part[0])].numpy().astype(np.float64))
+            room -= one.size
+            if room >= 0:
+                passes.append(one)
         return np.concatenate(rows or [self._no_outputs()]), passes
 
-    def _outputs_of(self, rows: tuple[Tensor, ...]) -> Floats:
-        with torch.no_grad():
-            outputs = self.outputs(self.model, *self._filled(rows))
-        return np.array(outputs[: len(rows[0])].numpy(), dtype=np.float64)
+    def _filled(self, rows: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """In exact mode in memory of its own, which torch aligns as it does all activations."""
+        filled = super()._filled(rows)
+        return tuple(one.clone() for one in filled) if self.exact else filled
+
+    def _passed(self, rows: tuple[Tensor, ...]) -> _Pass:
+        outputs = self._watched_outputs(self.model, *rows)
+        return _Pass(outputs, self.clipper.take_calls())
+
+    def _watched_outputs(self, model: nn.Module, *rows: Tensor) -> Tensor:
+        """What every step reads, whether its pass is kept or not."""
+        with self.clipper.watch(len(rows[0])):
+            return self.outputs(model, *rows)
 
     def _no_outputs(self) -> Floats:
         with torch.no_grad():
             outputs = self.outputs(self.model, *(one[:1] for one in self._public))
         return np.zeros((0, *outputs.shape[1:]))
 
-    def _kept(self, rows: tuple[Tensor, ...], passes: list[_Pass]) -> Floats:
-        with self.clipper.watch(len(rows[0])):
-            outputs = self.outputs(self.model, *rows)
-        passes.append(_Pass(outputs, self.clipper.take_calls()))
-        return np.array(outputs.detach().numpy(), dtype=np.float64)
-
-    def _second_half(self, passes: list[_Pass]) -> Iterator[Sums]:
-        while passes:  # each pass is let go as soon as it was used
-            one = passes.pop(0)
+    def _second_half(
+        self, batch: tuple[Any, ...], passes: list[_Pass], out: Sums | None
+    ) -> Iterator[Sums]:
+        for rows in self._physical(batch):
+            if not passes:
+                yield self._sums(rows, out)
+                continue
+            one = passes.pop(0)  # each pass is let go as soon as it was used
             self.clipper.give_back(one.calls)
-            yield self._clipped(self.terms(one.outputs, self.released), len(one.outputs))
+            yield self._clipped(self.terms(one.outputs, self.released), len(rows[0]), out)
 
     def _check_slots(self, example: tuple[Tensor, ...], slots: int) -> None:
         super()._check_slots(example, slots)
-        check_outputs(self.model, self.outputs, example, slots)
-
-
-def _bytes(one: _Pass) -> int:
-    return sum(tensor.nbytes for call in one.calls for tensor, _ in call.versions)
+        check_outputs(self.model, self._watched_outputs, example, slots)
