@@ -16,6 +16,8 @@ from reticent.training.features import Norms, shrink
 TARGET_BOUND: Final = 2.0
 _MOST: Final = 8
 """Records that a neighbour may have more."""
+_SAMPLED: Final = 8
+"""Records of a sample of one size: most tables have more or less."""
 _NOISES: Final = (
     ("gaussian", 1e-5),
     ("gaussian", 1e-5),
@@ -102,8 +104,7 @@ class Settings:
             "intercept": self.intercept,
             "norms": self.norms,
             "mean_bound": self.bound if self.centred else None,
-            "batch": self._batch,
-            "epochs": 3.0,
+            **self._sampling(recipe),
             "components": 2,
             "clusters": 3,
             "rounds": 2,
@@ -113,12 +114,15 @@ class Settings:
             name: value for name, value in values.items() if name in taken and value is not None
         }
 
-    @property
-    def _batch(self) -> int:
-        """Half of the records where samples are covered, else all."""
+    def _sampling(self, recipe: str) -> dict[str, Any]:
+        """Samples where they are covered: of half of the records, or few of one size; else all."""
         by_record = self.max_records_per_person in (None, 1)
-        is_covered = self.relation is Relation.ADD_REMOVE and by_record
-        return max(1, self.records // 2) if is_covered else self.records
+        is_added = self.relation is Relation.ADD_REMOVE
+        if not is_added and hasattr(RECIPES[recipe], "fixed_size") and not self.shape.persons:
+            few = min(_SAMPLED, self.records - 1)
+            return {"batch": few, "epochs": 2.5 * few / self.records}
+        half = max(1, self.records // 2)
+        return {"batch": half if is_added and by_record else self.records, "epochs": 3.0}
 
     @property
     def budget(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = "step"
 _WIDEST: Final = 4096
-_LATER: Final = ("standardised", "fixed_head")
+_LATER: Final = ("standardised", "fixed_head", "fixed_size")
 """Numbers that certificates did not hold at first."""
 _WARM_UP: Final = 10
 """Steps over which the learning rate rises."""
@@ -114,21 +114,25 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
     """Whether the encoder sees pixels less a public mean over a public deviation (``PIXELS``)."""
     fixed_head: bool = False
     """Whether the projection head keeps its first weights, so that noise goes to the encoder."""
+    fixed_size: bool = False
+    """Whether samples have one size, drawn without replacement: so replace-one is planned."""
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
         """With defaults for images or for other rows, and a batch of all records if need be."""
         given = {name: value for name, value in options.items() if value is not None}
         is_image = bool(given.get("shape"))
-        sampled = terms.relation is Relation.ADD_REMOVE and terms.records_touched == 1
+        is_sampled = terms.records_touched == 1
         otherwise: dict[str, Any] = {
             "shape": "",
             "architecture": "strided" if is_image else "mlp",
             "augmentation": "natural" if is_image else "mask",
-            "batch": min(512, numbers["records"]) if sampled else numbers["records"],
+            "batch": min(512, numbers["records"]) if is_sampled else numbers["records"],
             "physical": 64 if given.get("exact", True) else 32,  # kept gradients fit the cache
         }
-        return cls(**numbers, **(otherwise | given))
+        numbers = numbers | otherwise | given
+        is_fixed = is_sampled and terms.relation is Relation.REPLACE_ONE
+        return cls(**{"fixed_size": is_fixed and numbers["batch"] < numbers["records"]} | numbers)
 
     def __post_init__(self) -> None:
         """Numbers that do not go together are refused before anything is planned."""
@@ -179,6 +183,18 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         return feature_width(self.architecture, self.image)
 
     @property
+    def is_of_places(self) -> bool:
+        """Where replace-one was planned for."""
+        return self.fixed_size
+
+    @property
+    def rate(self) -> float:
+        """With which a step sees a record: a Poisson sample's, or that of samples of one size."""
+        if self.is_of_places and self.batch < self.records:
+            return noisy_query.FixedSize(self.batch, self.records)
+        return min(1.0, self.batch / self.records)
+
+    @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
         bits = (sampled_gradients.SLOTS, OUTPUTS) if self.exact else ()
@@ -187,15 +203,15 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
             *bits,
             EMBEDDINGS,
             VIEWS,
-            sampled_gradients.COINS,
+            self.drawn,
             linear.NOISY_SUMS,
             linear.OWN_CLASS,
         )
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the user states: the same for every loss."""
-        return STATED
+        """What the user states: the same for every loss; of places, that they are public."""
+        return (*STATED, sampled_gradients.PLACES) if self.is_of_places else STATED
 
     @property
     def size(self) -> int:
@@ -254,8 +270,18 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         return run.encoder_tensors()
 
     def table(self, rows: Floats, labels: Array) -> tuple[Floats, Array]:
-        """The records among which samples are drawn."""
-        return rows, labels
+        """The records among which samples are drawn; of one size, from exactly N rows.
+
+        More are left out then, and zeros stand for missing ones. A replaced record keeps its place,
+        so that all others keep theirs.
+        """
+        if not self.is_of_places:
+            return rows, labels
+        filled = np.zeros((self.records, rows.shape[1]))
+        marks = np.zeros(self.records, dtype=np.asarray(labels).dtype)
+        held = min(len(rows), self.records)
+        filled[:held], marks[:held] = rows[:held], labels[:held]
+        return filled, marks
 
     def _schedule(self, step: int) -> float:
         """The part of the learning rate at a step: it rises over ten, then falls as a cosine."""

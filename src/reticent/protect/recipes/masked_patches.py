@@ -14,7 +14,7 @@ from reticent.arrays import Floats
 from reticent.protect.recipe import Plan, Step
 from reticent.protect.recipes.contrastive import VIEWS, ContrastiveRecipe, Sample
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.sampled_gradients import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.recipes.sampled_gradients import GRADIENTS, PER_EXAMPLE, SLOTS
 from reticent.protect.terms import Terms
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class MaskedPatchesRecipe(ContrastiveRecipe):
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
         bits = (SLOTS,) if self.exact else ()
-        return (PER_EXAMPLE, *bits, VIEWS, COINS, NOISY_SUMS, OWN_CLASS)
+        return (PER_EXAMPLE, *bits, VIEWS, self.drawn, NOISY_SUMS, OWN_CLASS)
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """One kind of query: the clipped gradient sum."""
