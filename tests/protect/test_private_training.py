@@ -16,6 +16,7 @@ from reticent.mechanisms.additive import IDEAL_NOISE
 from reticent.protect.noisy_query import with_noise_function
 from reticent.protect.private_training import PrivateTraining
 from reticent.protect.terms import RESUMED
+from reticent.training.contrastive.nt_xent import nt_xent_terms
 from reticent.validation import InputError
 
 ROWS = torch.randn(60, 12, generator=torch.Generator().manual_seed(0))
@@ -155,6 +156,34 @@ def test_mixing_models_are_refused_before_anything_is_charged() -> None:
     model = nn.Sequential(nn.Linear(12, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
     private = training(model, charge=charged.append)
     with pytest.raises(InputError, match="BatchNorm1d"):
+        next(private.batches((ROWS, LABELS)))
+    assert not charged
+
+
+def contrastive(model: nn.Module, rows: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
+    """NT-Xent of two views of each record, each of half of its entries: one number a record."""
+    views = [model(functional.pad(half, (0, 6))) for half in rows.split(6, dim=1)]
+    return nt_xent_terms(views[0], views[1], temperature=0.5).view(2, -1).sum(0)
+
+
+def whole(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return contrastive(model, rows, labels).mean()
+
+
+@pytest.mark.parametrize(
+    ("own", "reason"),
+    [
+        (contrastive, "belong to one record each, got rows that several records share"),
+        (whole, "one number for each of .* records .* a loss of the batch as a whole has no bound"),
+    ],
+)
+def test_a_loss_of_the_users_that_couples_records_is_refused_before_anything_is_charged(
+    own: Any, reason: str
+) -> None:
+    charged: list[Event] = []
+    private = training(charge=charged.append)
+    private.loss = own
+    with pytest.raises(InputError, match=reason):
         next(private.batches((ROWS, LABELS)))
     assert not charged
 

@@ -392,9 +392,7 @@ def test_numbers_that_do_not_go_together(options: dict[str, Any], reason: str) -
         recipe(**options).steps(TERMS)
 
 
-def test_samples_are_for_add_remove_and_records() -> None:
-    with pytest.raises(InputError, match="relation must be add-remove"):
-        recipe(REPLACE, batch=12).steps(REPLACE)
+def test_samples_are_for_records_and_a_step_on_all_for_both_relations() -> None:
     persons = Terms(epsilon=2.0, delta=1e-5, relation="add-remove", max_records_per_person=2)
     with pytest.raises(InputError, match="max_records_per_person must be 1"):
         recipe(persons, batch=12).steps(persons)

@@ -322,7 +322,7 @@ def _losses(clipper: Clipper, loss: Loss, batch: tuple[Any, ...]) -> Tensor:
         shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
         raise InputError(
             f"loss must give one number for each of {len(batch[0])} records"
-            f" (reduction='none'), got {shape}"
+            f" (reduction='none'), got {shape}: a loss of the batch as a whole has no bound"
         )
     return losses
 
