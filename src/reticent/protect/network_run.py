@@ -89,32 +89,47 @@ class WeightsRun:
 
     def state(self) -> dict[str, torch.Tensor]:
         """All that the next step depends on beside the records."""
-        tensors = {f"weights.{name}": one for name, one in self._weights().items()}
+        tensors = optimised_state(self.model, self.optimiser)
         tensors |= {f"averages.{name}": one for name, one in self.averages.items()}
-        tensors |= {
-            f"optimiser.{place}.{name}": value
-            for place, kept in self.optimiser.state_dict()["state"].items()
-            for name, value in kept.items()
-            if value is not None
-        }
         return tensors
 
     def restore(self, state: Mapping[str, torch.Tensor]) -> None:
         """Go back to a saved state; tensors of other shapes are a ``RuntimeError``."""
-        with torch.no_grad():
-            for name, one in self._weights().items():
-                one.copy_(_shaped(state[f"weights.{name}"], one))
-                self.averages[name].copy_(_shaped(state[f"averages.{name}"], one))
-        for place, parameter in enumerate(self.gradients.clipper.parameters):
-            prefix = f"optimiser.{place}."
-            for key in (one for one in state if one.startswith(prefix)):
-                kept = state[key] if state[key].ndim == 0 else _shaped(state[key], parameter)
-                self.optimiser.state[parameter][key.removeprefix(prefix)] = kept
+        restore_optimised(state, self.model, self.optimiser)
+        for name, one in self.averages.items():
+            one.copy_(_shaped(state[f"averages.{name}"], one))
 
     def _weights(self) -> dict[str, torch.Tensor]:
-        return {
-            name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad
-        }
+        return _trained(self.model)
+
+
+def optimised_state(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """The trained weights, and what the optimiser keeps of them."""
+    tensors = {f"weights.{name}": one for name, one in _trained(model).items()}
+    return tensors | {
+        f"optimiser.{place}.{name}": value
+        for place, kept in optimiser.state_dict()["state"].items()
+        for name, value in kept.items()
+        if value is not None
+    }
+
+
+def restore_optimised(
+    state: Mapping[str, torch.Tensor], model: nn.Module, optimiser: torch.optim.Optimizer
+) -> None:
+    """Back into both; tensors of other shapes are a ``RuntimeError``."""
+    for name, one in _trained(model).items():
+        one.copy_(_shaped(state[f"weights.{name}"], one))
+    parameters = [one for one in model.parameters() if one.requires_grad]
+    for place, parameter in enumerate(parameters):
+        prefix = f"optimiser.{place}."
+        for key in (one for one in state if one.startswith(prefix)):
+            kept = state[key] if state[key].ndim == 0 else _shaped(state[key], parameter)
+            optimiser.state[parameter][key.removeprefix(prefix)] = kept
+
+
+def _trained(model: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: one.detach() for name, one in model.named_parameters() if one.requires_grad}
 
 
 def _shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,7 @@ from reticent.guarantee import Relation, guarantee
 from reticent.protect import noisy_query, recipe
 from reticent.protect.recipes import encoding, linear, sampled_gradients
 from reticent.protect.terms import NO_SEARCH, Terms
-from reticent.protect.training_progress import training_progress
+from reticent.protect.training_progress import planned_numbers, training_progress
 from reticent.validation import InputError, count, positive
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         rows, labels = self.table(rows, labels)
         inputs = run.views.inputs(float32_rows(rows))
         with (
-            training_progress(self, plan, run, (rows, labels)) as progress,
+            training_progress(planned_numbers(self, plan), run, (rows, labels)) as progress,
             run.gradients.one_thread_if_small(),
         ):
             for step in progress.steps(self.steps_taken):

@@ -22,7 +22,7 @@ from reticent.protect.recipe import Affine, Plan, Recipe, Step, Tensors
 from reticent.protect.recipes import head_start, sampled_gradients
 from reticent.protect.recipes.linear import EXP, NOISY_SUMS, OWN_CLASS, UNIT_ROWS
 from reticent.protect.terms import NO_SEARCH, Terms
-from reticent.protect.training_progress import training_progress
+from reticent.protect.training_progress import planned_numbers, training_progress
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
         run = NetworkRun(self, self._network())
         records = run.prepared(self._tensors(rows), torch.from_numpy(np.array(labels, np.int64)))
         with (
-            training_progress(self, plan, run, (rows, labels)) as progress,
+            training_progress(planned_numbers(self, plan), run, (rows, labels)) as progress,
             run.gradients.one_thread_if_small(),
         ):
             if self._from_head and not progress.taken:
