@@ -230,12 +230,16 @@ def _of_paper(options: PretrainOptions, account: LedgerOptions, epsilon: float) 
     write_atomic(claim_path, (json_text.dumps(claim, indent=2) + "\n").encode())
     training.ended()
     if options.json:
-        print_json({"encoder": str(target), "claim": str(claim_path), "log": str(log.path), **claim})
+        print_json(
+            {"encoder": str(target), "claim": str(claim_path), "log": str(log.path), **claim}
+        )
         return
     print_line(str(guarantee))
     for line in spec.verdicts(multiplier):
         print_line(f"  - {line}")
-    print_line(f"noise multiplier {multiplier:.4f}; written to {target}, {claim_path} and {log.path}")
+    print_line(
+        f"noise multiplier {multiplier:.4f}; written to {target}, {claim_path} and {log.path}"
+    )
 
 
 def _refuse_of_proven(options: PretrainOptions, account: LedgerOptions) -> None:

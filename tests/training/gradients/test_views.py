@@ -136,7 +136,7 @@ def test_passes_that_do_not_fit_are_made_again(
     model, batch = model_of(strided), views(10)
     sums, found, passes = summed(model, exact=exact, physical=4, clip=0.5), [], []
     model.register_forward_hook(lambda *_: passes.append(1))
-    each = sums._passed(sums._filled((batch[:4],))).size
+    each = sums._passed(sums._filled((batch[: sums.physical],))).size
     for kept in (2**30, each, 0):
         monkeypatch.setattr("reticent.training.gradients.shared_sum._KEPT_BYTES", kept)
         passes.clear()
@@ -165,6 +165,7 @@ def test_a_kept_pass_has_memory_of_its_own() -> None:
     parts = [sums.of_step((one,), lambda _: MOMENT) for one in rows.split(1)]
     whole = sums.of_step((rows,), lambda _: MOMENT)
     np.testing.assert_allclose(whole, sum(parts), rtol=1e-9, atol=1e-12)
+
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_no_records_are_a_sum_of_zero_and_a_statistic_of_none(exact: bool) -> None:

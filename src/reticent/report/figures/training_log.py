@@ -51,9 +51,7 @@ def draw_training_log(lines: Sequence[Mapping[str, Any]], *, source: str) -> dra
     )
 
 
-def _points(
-    lines: Sequence[Mapping[str, Any]], along: str, name: str
-) -> list[tuple[float, float]]:
+def _points(lines: Sequence[Mapping[str, Any]], along: str, name: str) -> list[tuple[float, float]]:
     """Where both are numbers: a thing need not be told at every step."""
     pairs = [(line.get(along), line.get(name)) for line in lines]
     return [(x, y) for x, y in pairs if _is_number(x) and _is_number(y)]  # type: ignore[misc]

@@ -251,8 +251,8 @@ def _epoch(training: TrainingState, images: Array, spec: SimCLRSpec) -> EpochRec
     )
     if not math.isfinite(loss + gradient_norm):
         raise InputError(
-            f"loss must stay finite, got {loss} in epoch {epoch}, its gradient {gradient_norm}: lower the learning rate or raise"
-            " the temperature"
+            f"loss must stay finite, got {loss} in epoch {epoch}, of a gradient of norm"
+            f" {gradient_norm}: lower the learning rate or raise the temperature"
         )
     seconds = time.perf_counter() - started
     return EpochRecord(

@@ -227,7 +227,7 @@ def _learn_layouts(clipper: Clipper, loss: Loss, batch: tuple[Any, ...]) -> None
     unknown = _try_layouts(clipper, loss, batch)
     if unknown:  # rows that serve all records are told apart by a copy for each
         clipper.without_records.update(call.key for call in unknown)
-        with suppress(RuntimeError):  # the network does not take such a copy
+        with suppress(RuntimeError, ValueError, IndexError):  # it does not take such a copy
             unknown = _try_layouts(clipper, loss, batch)
     if unknown:
         raise InputError(
