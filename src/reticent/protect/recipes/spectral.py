@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import numpy as np
-
 from reticent import bounds
 from reticent.arrays import Floats
 from reticent.guarantee import Sensitivity
