@@ -74,12 +74,7 @@ def _shown(
     words: dict[str, tuple[Any, ...]] = {
         "untrained": ("spectral, first weights", "–", "–", "untrained"),
         "none": ("spectral, exact answers", "∞", "–", "none"),
-        "proven": (
-            "spectral, with noise",
-            upper_text(spec.epsilon),
-            upper_text(spec.delta),
-            "proven",
-        ),
+        "proven": ("spectral, with noise", *claim, "proven"),
     }
     return Table(
         title=f"Attribute inference on encoders of {spec.members:,} images of {spec.on}: the digit",
