@@ -132,7 +132,8 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         }
         numbers = numbers | otherwise | given
         is_fixed = is_sampled and terms.relation is Relation.REPLACE_ONE
-        return cls(**{"fixed_size": is_fixed and numbers["batch"] < numbers["records"]} | numbers)
+        numbers.setdefault("fixed_size", is_fixed and numbers["batch"] < numbers["records"])
+        return cls(**numbers)
 
     def __post_init__(self) -> None:
         """Numbers that do not go together are refused before anything is planned."""
