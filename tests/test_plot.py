@@ -76,11 +76,11 @@ def test_importing_it_draws_nothing():
 def test_the_log_of_a_training_has_a_panel_for_each_thing_it_tells(tmp_path):
     log = tmp_path / "e.log.jsonl"
     told = [{"step": n, "gradient_norm": 2.0 / n, "coupling_norm": 1.0} for n in (1, 2, 3)]
-    told[2]["knn"] = 0.75
+    told[2]["contrastive_accuracy"] = 0.75  # told at one step alone
     log.write_text("".join(json.dumps(one) + "\n" for one in told))
     axes = plot.training(log).axes
     assert [one.get_ylabel() for one in axes] == [
-        "5 nearest neighbours",
+        "other view found",
         "norm of gradient",
         "norm of coupling",
     ]

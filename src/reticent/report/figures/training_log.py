@@ -10,12 +10,10 @@ from reticent.validation import InputError
 PANELS: Final[Mapping[str, str]] = {
     "loss": "loss",
     "contrastive_accuracy": "other view found",
-    "knn": "5 nearest neighbours",
     "gradient_norm": "norm of gradient",
     "coupling_norm": "norm of coupling",
 }
 """What may be drawn, in this order, with the words beside the axis."""
-_SHARES: Final = ("contrastive_accuracy", "knn")
 _HEIGHT: Final = 150
 _LOOK: Final = drawing.SeriesStyle(colour="blue")
 
@@ -40,7 +38,7 @@ def draw_training_log(lines: Sequence[Mapping[str, Any]], *, source: str) -> dra
         for axes, (name, points) in zip(canvas.all_axes, drawn.items(), strict=True):
             axes.plot(*zip(*points, strict=True), **_LOOK.line)
             axes.set_ylabel(PANELS[name])
-            if name in _SHARES:
+            if name == "contrastive_accuracy":
                 percent_axis(axes.yaxis)
         canvas.all_axes[-1].set_xlabel(along)
     ends = "; ".join(f"{PANELS[name]} {points[-1][1]:g}" for name, points in drawn.items())
