@@ -62,6 +62,7 @@ def test_the_committed_table_has_one_recipe_before_and_after():
         assert middle == pytest.approx(members - others, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_with_and_without_noise_the_recipe_is_the_same_and_the_first_weights_saw_nothing():
     spec = dataclasses.replace(SPECS["digits"], steps=2)
     images = load("digits").take(np.arange(300))
