@@ -196,6 +196,13 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         return min(1.0, self.batch / self.records)
 
     @property
+    def _drawn_with(self) -> float:
+        """The rate; of places a number of them, in a fresh order where it is all of them too."""
+        if not self.is_of_places:
+            return self.rate
+        return noisy_query.FixedSize(min(self.batch, self.records), self.records)
+
+    @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
         bits = (sampled_gradients.SLOTS, OUTPUTS) if self.exact else ()
@@ -257,7 +264,7 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
             run.gradients.one_thread_if_small(),
         ):
             for step in progress.steps(self.steps_taken):
-                taken = noisy_query.sampled_records(rows, labels, self.rate)
+                taken = noisy_query.sampled_records(rows, labels, self._drawn_with)
                 sample = Sample(inputs[taken], rows[taken], labels[taken], step)
                 total = self.total(run, sample, plan)
                 noisy = plan[sampled_gradients.GRADIENTS].release(total) / (
@@ -273,8 +280,8 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
     def table(self, rows: Floats, labels: Array) -> tuple[Floats, Array]:
         """The records among which samples are drawn; of one size, from exactly N rows.
 
-        More are left out then, and zeros stand for missing ones. A replaced record keeps its place,
-        so that all others keep theirs.
+        More are left out then, and zeros stand for missing ones, so that one record more and one
+        less is one row of N that differs. Where it stands is no matter: each step draws an order.
         """
         if not self.is_of_places:
             return rows, labels

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from reticent import bounds
 from reticent.guarantee import Relation, guarantee
-from reticent.protect.noisy_query import FixedSize
 from reticent.protect.recipe import Step
 from reticent.protect.terms import Terms
 from reticent.validation import InputError, count, probability
@@ -92,7 +91,7 @@ class SampledGradients:
     @property
     def drawn(self) -> str:
         """The checked line about how records come into a sample."""
-        return DRAWN if isinstance(self.rate, FixedSize) else COINS
+        return DRAWN if self.is_of_places else COINS
 
     @property
     def steps_taken(self) -> int:
