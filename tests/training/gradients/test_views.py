@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from reticent.training.contrastive.augmentations import digits, natural
 from reticent.training.contrastive.spectral import spectral, spectral_terms
 from reticent.training.encoders.convolutional import (
     ResNet18Config,
@@ -17,7 +18,13 @@ from reticent.training.encoders.convolutional import (
     StridedEncoder,
     projection_head,
 )
-from reticent.training.gradients import Clipper, SharedGradientSum, check_gradients
+from reticent.training.gradients import (
+    Clipper,
+    GradientSum,
+    SharedGradientSum,
+    Views,
+    check_gradients,
+)
 from reticent.training.gradients import convolution as convolution_module
 from reticent.training.gradients.layouts import Layout
 from reticent.validation import InputError
@@ -168,3 +175,93 @@ def test_outputs_that_depend_on_neighbours_are_refused() -> None:
     model.mixes = True
     with pytest.raises(InputError, match="slots of a batch"):
         sums._check_slots((views(16),), 4)
+
+
+AUGMENTATION = natural("classification")
+
+
+def pictures(*, last: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Images of 3 × 12 × 12, or with their channels last, and labels."""
+    images = torch.rand(RECORDS, 3, 12, 12, generator=torch.Generator().manual_seed(2))
+    return images.permute(0, 2, 3, 1).contiguous() if last else images, torch.arange(RECORDS) % 3
+
+
+def classifier(*, last: bool) -> nn.Module:
+    torch.manual_seed(3)
+    first = [nn.Conv2d(3, 8, 3, stride=2), nn.GroupNorm(2, 8), nn.Tanh(), nn.Flatten()]
+    return nn.Sequential(*([_First()] if last else []), *first, nn.Linear(8 * 25, 3))
+
+
+class _First(nn.Module):
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images.permute(0, 3, 1, 2)
+
+
+def cross_entropy(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return nn.functional.cross_entropy(model(images), labels, reduction="none")
+
+
+def loop_over_views(
+    model: nn.Module, batch: tuple[torch.Tensor, ...], number: int, *, last: bool
+) -> torch.Tensor:
+    """Each record's mean gradient over its views, one view at a time by autograd."""
+    means = []
+    for uniforms, image, label in zip(*batch, strict=True):
+        rows = []
+        for drawn in uniforms.chunk(number):
+            first = image.permute(2, 0, 1) if last else image
+            view = AUGMENTATION.of_uniforms(first[None], drawn[None])
+            seen = view.permute(0, 2, 3, 1) if last else view
+            value = cross_entropy(model, seen, label[None]).sum()
+            parts = torch.autograd.grad(value, list(model.parameters()))
+            rows.append(torch.cat([part.flatten() for part in parts]).double())
+        means.append(torch.stack(rows).mean(0))
+    return torch.stack(means)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_mean_gradient_of_views_is_clipped_once(number: int, last: bool, exact: bool) -> None:
+    views = Views(augmentation=AUGMENTATION, number=number, channels_last=last)
+    images, labels = pictures(last=last)
+    draws = views.draws(tuple(images.shape[1:]))
+    assert draws == number * AUGMENTATION.draws(3)
+    uniforms = torch.rand(RECORDS, draws, generator=torch.Generator().manual_seed(4))
+    model, batch = classifier(last=last), (uniforms, images, labels)
+    alone = loop_over_views(model, batch, number, last=last)
+    norms = alone.norm(dim=1)
+    clip = float(norms.median())
+    sums = GradientSum(
+        model, views.loss(cross_entropy), clip=clip, example=batch, physical=4, exact=exact
+    )
+    expected = ((clip / norms).clamp(max=1)[:, None] * alone).sum(0)
+    found = torch.from_numpy(sums.of(batch))
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
+    with sums.clipper.watch(RECORDS):
+        losses = views.loss(cross_entropy)(model, *batch)
+    squares = sums.clipper.clipped_sums(losses, clip=clip, wide=exact)
+    assert (squares.norms - norms).abs().max() <= 1e-5 * norms.max()
+
+
+def test_views_of_what_is_no_image_or_by_noise_are_refused() -> None:
+    with pytest.raises(InputError, match=r"shape must be of three sides.*got \(12,\)"):
+        Views(augmentation=AUGMENTATION, number=2).draws((12,))
+    with pytest.raises(InputError, match=r"noise of the augmentation must be 0.*got 0\.1"):
+        Views(augmentation=digits(), number=2)
+    with pytest.raises(InputError, match="views must be"):
+        Views(augmentation=AUGMENTATION, number=0)
+
+
+def test_a_loss_of_views_that_is_one_number_is_refused() -> None:
+    views = Views(augmentation=AUGMENTATION, number=2)
+    images, labels = pictures(last=False)
+    uniforms = torch.rand(RECORDS, views.draws((3, 12, 12)))
+
+    def mean(*batch: Any) -> torch.Tensor:
+        return cross_entropy(*batch).mean()
+
+    with pytest.raises(InputError, match="one number for each of 6 records"):
+        GradientSum(
+            classifier(last=False), views.loss(mean), clip=1.0, example=(uniforms, images, labels)
+        )

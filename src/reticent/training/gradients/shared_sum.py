@@ -15,6 +15,7 @@ import numpy as np
 from reticent.arrays import Floats
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.training.gradients.batch_sum import GradientSum, Sums
+from reticent.training.gradients.batches import Batch, Part, as_sample
 from reticent.training.gradients.check import check_outputs
 from reticent.training.gradients.clipper import Seen
 
@@ -57,10 +58,11 @@ class SharedGradientSum(GradientSum):
 
         super().__init__(model, loss, **options)
 
-    def of_step(self, batch: tuple[Any, ...], statistic: Statistic) -> Floats:
+    def of_step(self, batch: Batch, statistic: Statistic) -> Floats:
         """The sum over a batch, at what ``statistic`` releases of the outputs of its records.
 
-        ``statistic`` is called once, with an array of all outputs, which may be empty.
+        ``statistic`` is called once, with an array of all outputs, in the order of the records; it
+        may be empty.
         """
         total = np.empty(self.size)
         flat = torch.from_numpy(total)
@@ -73,30 +75,33 @@ class SharedGradientSum(GradientSum):
                 self._add_up(self._split(flat), self._second_half(passes))
         return total
 
-    def _first_half(self, batch: tuple[Any, ...]) -> tuple[Floats, list[_Pass] | None]:
+    def _first_half(self, batch: Batch) -> tuple[Floats, list[_Pass] | None]:
         """The outputs of all records, and the passes that gave them, where they are kept."""
         passes: list[_Pass] | None = None if self.exact else []
-        rows: list[Floats] = []
-        for part in self._physical(batch):
+        sample = as_sample(batch)
+        rows: Floats | None = None
+        for part in self._physical(sample):
             if passes is not None and len(passes) == 1:
-                parts = -(-len(batch[0]) // self.physical)
+                parts = -(-len(sample) // self.physical)
                 passes = passes if parts * _bytes(passes[0]) <= _KEPT_BYTES else None
-            rows.append(self._outputs_of(part) if passes is None else self._kept(part, passes))
-        return np.concatenate(rows or [self._no_outputs()]), passes
+            found = self._outputs_of(part) if passes is None else self._kept(part, passes)
+            rows = np.empty((len(sample), *found.shape[1:])) if rows is None else rows
+            rows[part.which] = found
+        return (self._no_outputs() if rows is None else rows), passes
 
-    def _outputs_of(self, rows: tuple[Tensor, ...]) -> Floats:
+    def _outputs_of(self, part: Part) -> Floats:
         with torch.no_grad():
-            outputs = self.outputs(self.model, *self._filled(rows))
-        return np.array(outputs[: len(rows[0])].numpy(), dtype=np.float64)
+            outputs = self.outputs(self.model, *self._filled(part)).double().numpy()
+        return outputs if part.slots is None else outputs[part.slots]
 
     def _no_outputs(self) -> Floats:
         with torch.no_grad():
             outputs = self.outputs(self.model, *(one[:1] for one in self._public))
         return np.zeros((0, *outputs.shape[1:]))
 
-    def _kept(self, rows: tuple[Tensor, ...], passes: list[_Pass]) -> Floats:
-        with self.clipper.watch(len(rows[0])):
-            outputs = self.outputs(self.model, *rows)
+    def _kept(self, part: Part, passes: list[_Pass]) -> Floats:
+        with self.clipper.watch(len(part.rows[0])):
+            outputs = self.outputs(self.model, *part.rows)
         passes.append(_Pass(outputs, self.clipper.take_calls()))
         return np.array(outputs.detach().numpy(), dtype=np.float64)
 
@@ -104,7 +109,7 @@ class SharedGradientSum(GradientSum):
         while passes:  # each pass is let go as soon as it was used
             one = passes.pop(0)
             self.clipper.give_back(one.calls)
-            yield self._clipped(self.terms(one.outputs, self.released), len(one.outputs))
+            yield self._clipped(self.terms(one.outputs, self.released))
 
     def _check_slots(self, example: tuple[Tensor, ...], slots: int) -> None:
         super()._check_slots(example, slots)
