@@ -291,8 +291,8 @@ class PrivateTraining:
             self.optimiser.load_state_dict(optimiser)
         except ValueError as error:
             raise InputError(f"optimiser must be as when {path} was saved, got: {error}") from None
-        for one, state in zip(self.schedulers, states, strict=True):
-            one.load_state_dict(state)
+        for scheduler, state in zip(self.schedulers, states, strict=True):
+            scheduler.load_state_dict(state)
         self.model.load_state_dict(_below("model.", tensors))
         for name, one in _below("average.", tensors).items():
             self.averages[name].copy_(one)

@@ -234,8 +234,11 @@ class GradientSum:
             return part.rows
         slots = torch.from_numpy(part.slots)
         for place, one, public in zip(self._buffer, part.rows, self._public, strict=True):
-            place.copy_(public)
-            place[slots] = one.to(place.dtype)
+            if len(slots) < len(place):
+                place.copy_(public)
+                place[slots] = one.to(place.dtype)
+            else:  # they come in the order of the slots
+                place.copy_(one)
         return self._buffer
 
     def _clipped(
