@@ -253,6 +253,7 @@ def test_foreign_code_sees_one_record_at_a_time_and_a_copy_of_its_own() -> None:
 IMAGES = {"shape": "8x8x1", "augmentation": "digits", "epochs": 0.4}
 
 
+@pytest.mark.slow
 def test_views_stand_in_the_certificate_and_are_verified(tmp_path: Path) -> None:
     found = released(**IMAGES, views=3)
     assert found.guarantee.grade is Grade.PROVEN

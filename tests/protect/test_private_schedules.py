@@ -106,6 +106,7 @@ def run(private: PrivateTraining, seeds: Seeded, path: Path, stop: int | None = 
             seeds.step = private.taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("make", [momentum, adam])
 def test_a_killed_run_with_a_scheduler_ends_as_the_unbroken_one_to_the_last_bit(
