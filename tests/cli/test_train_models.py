@@ -1,4 +1,4 @@
-"""train --model: a function of one's own, and public weights of images; each to the last command."""
+"""train --model: a function of one's own, and public weights of images; to the last command."""
 
 import re
 
@@ -45,8 +45,8 @@ def colours(tmp_path_factory):
 def training(colours, model, out, more=""):
     return (
         f"train --private {colours} --label label --embedding images --classes 0,1 --model {model}"
-        f" --epsilon 1000 --delta 1e-3 --relation add-remove --records {RECORDS} --batch 20 --epochs 6"
-        f" --out {out} {more}"
+        f" --epsilon 1000 --delta 1e-3 --relation add-remove --records {RECORDS} --batch 20"
+        f" --epochs 6 --out {out} {more}"
     ).split()
 
 
