@@ -678,9 +678,9 @@ def not_solved(objective, **_):
 
 
 def slots_in_order(records, slots):
-    for start in range(0, records, slots):
-        which = np.arange(start, min(start + slots, records))
-        yield which, which - start
+    starts = range(0, records, slots)
+    found = [np.arange(start, min(start + slots, records)) for start in starts]
+    return [(which, which - which[0]) for which in found]
 
 
 def modules_with(name, replacement, *modules):

@@ -154,6 +154,20 @@ def test_schedulers_that_are_not_those_of_the_file_are_refused(tmp_path: Path) -
     assert without.taken == 0
 
 
+def test_a_scheduler_that_reads_a_loss_is_refused_and_others_are_stated_not_to() -> None:
+    """A private loss moves step sizes without noise."""
+    model = network()
+    optimiser = momentum(model)
+    plateau = lr_scheduler.ReduceLROnPlateau(optimiser)
+    numbers = {"epsilon": 8.0, "delta": 1e-3, "relation": "add-remove", "records": RECORDS}
+    with pytest.raises(InputError, match="must follow the number of steps, got ReduceLROnPlateau"):
+        PrivateTraining(
+            model, optimiser, loss, **numbers, batch=9, epochs=1, clip=1.0, schedulers=[plateau]
+        )
+    stated = training(momentum, "step").guarantee.stated
+    assert any("reads no loss or other number of these records" in line for line in stated)
+
+
 def test_weights_that_are_tied_are_saved_and_come_back(tmp_path: Path) -> None:
     def tied() -> nn.Module:
         model = nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 12))

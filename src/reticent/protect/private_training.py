@@ -50,7 +50,8 @@ _CALIBRATED: Final = frozenset(
 """What the noise was found for, and the noise: none of them changes afterwards."""
 _STATED: Final = (
     "the loop publishes nothing of the records but the weights that steps made",
-    "the settings were chosen without looking at the private records",
+    "the settings were chosen without looking at the private records, and what changes them on the"
+    " way, such as a scheduler, reads no loss or other number of these records",
     "what the data set gives for a record depends on that record alone: it draws no random numbers"
     " from a generator that other records move on",
 )
@@ -154,6 +155,7 @@ class PrivateTraining:
         self._sample: Batch = ()
         """Of the pending batch, as its gradients are found."""
         _refuse_other_parameters(optimiser, self._trained())
+        _refuse_plateaus(self.schedulers)
         self.noise = self._calibrated(mechanism)
         self._decay = None if average is None else probability("average", average)
         self.averages = {name: one.detach().clone() for name, one in self._trained().items()}
@@ -293,8 +295,8 @@ class PrivateTraining:
             raise InputError(f"optimiser must be as when {path} was saved, got: {error}") from None
         for scheduler, state in zip(self.schedulers, states, strict=True):
             scheduler.load_state_dict(state)
-        self.model.load_state_dict(_below("model.", tensors))
-        for name, one in _below("average.", tensors).items():
+        self.model.load_state_dict(training_state.below("model.", tensors))
+        for name, one in training_state.below("average.", tensors).items():
             self.averages[name].copy_(one)
         self._taken, self._resumed = int(document["taken"]), True
         self._charged = self._charge is None or document.get("charged") is True
@@ -386,7 +388,9 @@ def _views(augmentation: Augmentation | None, views: int) -> Views | None:
     return Views(augmentation=augmentation, number=views)
 
 
-def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
-    }
+def _refuse_plateaus(schedulers: Sequence[LRScheduler]) -> None:
+    if any(isinstance(one, torch.optim.lr_scheduler.ReduceLROnPlateau) for one in schedulers):
+        raise InputError(
+            "schedulers must follow the number of steps, got ReduceLROnPlateau: it reads a loss,"
+            " and that of private records has no noise"
+        )

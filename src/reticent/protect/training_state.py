@@ -53,3 +53,10 @@ def read(value: Any, tensors: Tensors) -> Any:
     if kind == "tuple":
         return tuple(read(one, tensors) for one in inner)
     return _MAPPINGS[kind]({key: read(one, tensors) for key, one in inner})
+
+
+def below(prefix: str, tensors: Tensors) -> Tensors:
+    """The tensors whose names begin so, by the rest of their names."""
+    return {
+        name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
+    }

@@ -19,7 +19,7 @@ FALSE_ALARM = 1e-7
 def test_each_record_stands_in_one_slot_of_as_few_batches_as_can_be(
     records: int, slots: int
 ) -> None:
-    parts = list(batches.secret_slots(records, slots))
+    parts = batches.secret_slots(records, slots)
     assert len(parts) == -(-records // slots)
     assert sorted(one for which, _ in parts for one in which.tolist()) == list(range(records))
     for which, places in parts:

@@ -157,6 +157,28 @@ def test_no_records_are_a_sum_of_zero_and_a_statistic_of_none(exact: bool) -> No
     assert seen == [(0, 2, WIDTH)]
 
 
+def test_both_halves_of_an_exact_step_have_one_arrangement() -> None:
+    """Two arrangements of ten records in 12 slots would be equal with probability 2/12!: 4·10⁻⁹."""
+    seen: list[torch.Tensor] = []
+
+    def noted(model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+        seen.append(batch[:, 0, 0, 0, 0].clone())
+        return embed(model, batch)
+
+    sums = SharedGradientSum(
+        model_of(strided), noted, terms, released=MOMENT, clip=1.0, example=(views(16),), physical=4
+    )
+    assert sums.physical >= 4
+    steps = []
+    for _ in range(2):
+        seen.clear()
+        sums.of_step((views(10) + 2,), exact_moment)
+        passes = len(seen) // 2
+        assert all(torch.equal(*pair) for pair in zip(seen[:passes], seen[passes:], strict=True))
+        steps.append(torch.cat(seen[:passes]))
+    assert not torch.equal(*steps)
+
+
 def test_outputs_that_depend_on_neighbours_are_refused() -> None:
     class Centred(nn.Module):
         def __init__(self) -> None:

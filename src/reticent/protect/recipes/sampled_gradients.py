@@ -24,7 +24,7 @@ VIEWS = guarantee.checked_by(
     "protect.noisy_query.record_uniforms",
 )
 RANDOM_SLOTS = guarantee.checked_by(
-    "records stand in random slots of the batches, drawn anew for each pass from secret bits",
+    "records stand in random slots of the batches, drawn anew for each step from secret bits",
     "training.gradients.batches.secret_slots",
 )
 BITS: Final = (SLOTS, RANDOM_SLOTS)

@@ -10,7 +10,8 @@ import numpy as np
 
 from reticent.arrays import Floats, Floats32, Integers
 from reticent.training.encoders.torch_extra import nn, torch
-from reticent.training.gradients.batches import Batch, Part, in_order, in_secret_slots
+from reticent.training.gradients import batches
+from reticent.training.gradients.batches import Batch, Part
 from reticent.training.gradients.check import Loss, check_gradients, check_slots, refuse_dropout
 from reticent.training.gradients.clipper import Clipper
 from reticent.validation import InputError, count, positive
@@ -145,23 +146,28 @@ class GradientSum:
                     f" {modes[before]}, got {modes[one.training]}: set it again before the step"
                 )
 
-    def _fill(self, total: Tensor, batch: Batch) -> None:
+    def _fill(
+        self, total: Tensor, batch: Batch, arranged: batches.Arrangement | None = None
+    ) -> None:
         self._refuse_other_modes()
         if self.exact:
             refuse_dropout(self._modules)
         places = self._places if total is self._gradients else self._split(total)
+        sample = batches.as_sample(batch)
+        parts = batches.parts(sample, arranged or self._arranged(len(sample)))
         if self.exact:
             total.zero_()
-            for one in self._physical(batch):
+            for one in parts:
                 self._sums(one, places)
             return
         direct = places if self.in_float32 and places is self._places else None
-        parts = enumerate(self._physical(batch))
-        self._add_up(places, (self._sums(one, None if number else direct) for number, one in parts))
+        numbered = enumerate(parts)
+        self._add_up(places, (self._sums(one, None if nth else direct) for nth, one in numbered))
 
-    def _physical(self, batch: Batch) -> Iterator[Part]:
-        """Parts of at most the physical size; in exact mode drawn anew by each call."""
-        return (in_secret_slots if self.exact else in_order)(batch, self.physical)
+    def _arranged(self, records: int) -> batches.Arrangement:
+        """Where the records of a step stand: in exact mode drawn anew by each call."""
+        arrange = batches.secret_slots if self.exact else batches.in_order
+        return arrange(records, self.physical)
 
     def _add_up(self, places: Sums, parts: Iterable[Sums]) -> None:
         """The sums of all parts of fast mode; zero where there is none."""

@@ -54,14 +54,17 @@ class Held:
 Batch = tuple[Any, ...] | Drawn | Held
 
 
+Arrangement = list[tuple[slice | Integers, Integers | None]]
+"""Of each physical batch which places of the sample stand in it, and in which slots of it: None
+where they are all of it."""
+
+
 class Part(NamedTuple):
     """What one forward pass sees of a sample."""
 
     rows: Rows
     which: slice | Integers
-    """The places in the sample of these rows."""
-    slots: Integers | None = None
-    """Where each of them stands in the physical batch; None where they are all of it."""
+    slots: Integers | None
 
 
 def as_sample(batch: Batch) -> Drawn | Held:
@@ -69,29 +72,28 @@ def as_sample(batch: Batch) -> Drawn | Held:
     return Held(batch) if isinstance(batch, tuple) else batch
 
 
-def in_order(batch: Batch, physical: int) -> Iterator[Part]:
-    """One slice after the other, the last one smaller: fast mode."""
-    sample = as_sample(batch)
-    for start in range(0, len(sample), physical):
-        which = slice(start, min(start + physical, len(sample)))
-        yield Part(sample.rows(which), which)
-
-
-def in_secret_slots(batch: Batch, physical: int) -> Iterator[Part]:
-    """Each record in a slot of a physical batch of one size (``secret_slots``): exact mode."""
-    sample = as_sample(batch)
-    for which, slots in secret_slots(len(sample), physical):
+def parts(sample: Drawn | Held, arrangement: Arrangement) -> Iterator[Part]:
+    """One physical batch after the other, read when it is asked for."""
+    for which, slots in arrangement:
         yield Part(sample.rows(which), which, slots)
 
 
-def secret_slots(records: int, slots: int) -> Iterator[tuple[Integers, Integers]]:
-    """Of each physical batch which records of a sample stand in it, and in which slots.
+def in_order(records: int, physical: int) -> Arrangement:
+    """One slice after the other, the last one smaller: fast mode."""
+    starts = range(0, records, physical)
+    return [(slice(start, min(start + physical, records)), None) for start in starts]
 
-    The ⌈records/slots⌉ batches have slots for all. Which record stands where, and which slots are
-    filled up with public rows, follows from one order of all slots, each order as likely as any
-    other, by secret bits, drawn for each call: a uniformly random injection (docs/theory.md E.5).
+
+def secret_slots(records: int, physical: int) -> Arrangement:
+    """In batches of one size each record in a slot that nobody knows: exact mode.
+
+    The ⌈records/physical⌉ batches have slots for all. Which record stands where, and which slots
+    are filled up with public rows, follows from one order of all slots, each order as likely as any
+    other, by secret bits: a uniformly random injection (docs/theory.md E.5).
     """
-    batches = -(-records // slots)
-    for standing in secret_order(batches * slots).reshape(batches, slots):
+    batches = -(-records // physical)
+    found: Arrangement = []
+    for standing in secret_order(batches * physical).reshape(batches, physical):
         filled = np.flatnonzero(standing < records)
-        yield standing[filled], filled
+        found.append((standing[filled], filled))
+    return found

@@ -4,7 +4,7 @@ A contrastive loss looks at all embeddings of a batch. Where it does so through 
 and that statistic is released with noise first, each record has a loss of its own: a function of
 the record and of what was released (docs/theory.md E.6). Both come from one forward pass, where
 the passes of the whole sample fit into memory; else, and in exact mode, whose physical batches
-stand at one address, each physical batch is passed twice.
+stand at one address, each physical batch is passed twice, in one arrangement.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,8 +14,8 @@ import numpy as np
 
 from reticent.arrays import Floats
 from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.gradients import batches
 from reticent.training.gradients.batch_sum import GradientSum, Sums
-from reticent.training.gradients.batches import Batch, Part, as_sample
 from reticent.training.gradients.check import check_outputs
 from reticent.training.gradients.clipper import Seen
 
@@ -58,38 +58,39 @@ class SharedGradientSum(GradientSum):
 
         super().__init__(model, loss, **options)
 
-    def of_step(self, batch: Batch, statistic: Statistic) -> Floats:
+    def of_step(self, batch: batches.Batch, statistic: Statistic) -> Floats:
         """The sum over a batch, at what ``statistic`` releases of the outputs of its records.
 
         ``statistic`` is called once, with an array of all outputs, in the order of the records; it
         may be empty.
         """
         total = np.empty(self.size)
-        flat = torch.from_numpy(total)
+        flat, sample = torch.from_numpy(total), batches.as_sample(batch)
+        arranged = self._arranged(len(sample))  # of both halves
         with self.one_thread_if_small():
-            rows, passes = self._first_half(batch)
+            rows, passes = self._first_half(sample, arranged)
             self.released = statistic(rows)
             if passes is None:
-                self._fill(flat, batch)
+                self._fill(flat, sample, arranged)
             else:
                 self._add_up(self._split(flat), self._second_half(passes))
         return total
 
-    def _first_half(self, batch: Batch) -> tuple[Floats, list[_Pass] | None]:
+    def _first_half(
+        self, sample: batches.Drawn | batches.Held, arranged: batches.Arrangement
+    ) -> tuple[Floats, list[_Pass] | None]:
         """The outputs of all records, and the passes that gave them, where they are kept."""
         passes: list[_Pass] | None = None if self.exact else []
-        sample = as_sample(batch)
         rows: Floats | None = None
-        for part in self._physical(sample):
+        for part in batches.parts(sample, arranged):
             if passes is not None and len(passes) == 1:
-                parts = -(-len(sample) // self.physical)
-                passes = passes if parts * _bytes(passes[0]) <= _KEPT_BYTES else None
+                passes = passes if len(arranged) * _bytes(passes[0]) <= _KEPT_BYTES else None
             found = self._outputs_of(part) if passes is None else self._kept(part, passes)
             rows = np.empty((len(sample), *found.shape[1:])) if rows is None else rows
             rows[part.which] = found
         return (self._no_outputs() if rows is None else rows), passes
 
-    def _outputs_of(self, part: Part) -> Floats:
+    def _outputs_of(self, part: batches.Part) -> Floats:
         with torch.no_grad():
             outputs = self.outputs(self.model, *self._filled(part)).double().numpy()
         return outputs if part.slots is None else outputs[part.slots]
@@ -99,7 +100,7 @@ class SharedGradientSum(GradientSum):
             outputs = self.outputs(self.model, *(one[:1] for one in self._public))
         return np.zeros((0, *outputs.shape[1:]))
 
-    def _kept(self, part: Part, passes: list[_Pass]) -> Floats:
+    def _kept(self, part: batches.Part, passes: list[_Pass]) -> Floats:
         with self.clipper.watch(len(part.rows[0])):
             outputs = self.outputs(self.model, *part.rows)
         passes.append(_Pass(outputs, self.clipper.take_calls()))
