@@ -242,7 +242,7 @@ class GradientSum:
         for place, one, public in zip(self._buffer, part.rows, self._public, strict=True):
             if len(slots) < len(place):
                 place.copy_(public)
-                place[slots] = one.to(place.dtype)
+                place.index_copy_(0, slots, one.to(place.dtype))
             else:  # they come in the order of the slots
                 place.copy_(one)
         return self._buffer

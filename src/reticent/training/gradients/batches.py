@@ -46,9 +46,11 @@ class Held:
 
     def rows(self, which: slice | Integers) -> Rows:
         """Some of the sample; of a slice no copy."""
-        if isinstance(which, slice) and which == slice(0, len(self)):
-            return self.parts
-        return tuple(one[which] for one in self.parts)
+        if not isinstance(which, slice):
+            places = torch.from_numpy(which)
+            return tuple(one.index_select(0, places) for one in self.parts)
+        whole = which == slice(0, len(self))
+        return self.parts if whole else tuple(one[which] for one in self.parts)
 
 
 Batch = tuple[Any, ...] | Drawn | Held
