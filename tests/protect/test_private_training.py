@@ -285,3 +285,22 @@ def test_a_state_that_was_never_charged_is_charged_when_it_goes_on(tmp_path: Pat
     again.resume(tmp_path / "state.safetensors")
     again.step(*next(again.batches((ROWS, LABELS))))
     assert charged == [again.event()]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_randomness_that_records_share_is_stated(exact: bool) -> None:
+    stated = training(exact=exact).guarantee.stated
+    assert any(
+        "what the data set gives for a record depends on that record" in one for one in stated
+    )
+    assert any("dropout draws the masks" in one for one in stated) == (not exact)
+
+
+def test_dropout_that_is_turned_up_after_the_check_stops_an_exact_step() -> None:
+    model = nn.Sequential(nn.Dropout(0.0), nn.Linear(12, 2))
+    private = training(model)
+    batches = private.batches((ROWS, LABELS))
+    private.step(*next(batches))
+    model[0].p = 0.5
+    with pytest.raises(InputError, match=r"module '0' must have p = 0 in exact mode, got dropout"):
+        private.step(*next(batches))

@@ -43,10 +43,6 @@ OUTPUTS = guarantee.checked_by(
     "a record's embeddings have the same bits in every slot of a batch, whatever the others hold",
     "training.gradients.check.check_outputs",
 )
-VIEWS = guarantee.checked_by(
-    "the views of a record are drawn from secret bits, for each record by itself",
-    "protect.noisy_query.record_uniforms",
-)
 STATED: Final = (
     "one record is one image or row; the map from raw data to rows is fixed and looks at one record"
     " at a time",
@@ -205,12 +201,12 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
-        bits = (sampled_gradients.SLOTS, OUTPUTS) if self.exact else ()
+        bits = (*sampled_gradients.BITS, OUTPUTS) if self.exact else ()
         return (
             sampled_gradients.PER_EXAMPLE,
             *bits,
             EMBEDDINGS,
-            VIEWS,
+            sampled_gradients.VIEWS,
             self.drawn,
             linear.NOISY_SUMS,
             linear.OWN_CLASS,

@@ -19,6 +19,16 @@ PER_EXAMPLE = guarantee.checked_by(
     " record alone",
     "training.gradients.check.check_gradients",
 )
+VIEWS = guarantee.checked_by(
+    "the views of a record are drawn from secret bits, for each record by itself",
+    "protect.noisy_query.record_uniforms",
+)
+RANDOM_SLOTS = guarantee.checked_by(
+    "records stand in random slots of the batches, drawn anew for each step from secret bits",
+    "training.gradients.batches.secret_slots",
+)
+BITS: Final = (SLOTS, RANDOM_SLOTS)
+"""Of exact mode."""
 COINS = guarantee.checked_by(
     "each step sees each record with the public rate, by secret coins",
     "protect.noisy_query.sampled_records",
@@ -34,6 +44,10 @@ PLACES: Final = (
 FAST: Final = (
     "fast mode: gradients, norms and sums are kept in float32, whose rounding has no useful bound: "
     "a record is taken to move the sum by no more than the clip"
+)
+DROPOUT: Final = (
+    "fast mode: dropout draws the masks of a batch from one generator of torch, where one record"
+    " more moves those of later ones: they are taken to be secret and each record's own"
 )
 _OPTIMISERS: Final = ("sgd", "adam")
 

@@ -18,9 +18,9 @@ from reticent import bounds
 from reticent.arrays import Floats
 from reticent.guarantee import Relation, guarantee
 from reticent.protect.recipe import Plan, Step
-from reticent.protect.recipes.contrastive import EMBEDDINGS, OUTPUTS, SAMPLE, VIEWS, Sample
+from reticent.protect.recipes.contrastive import EMBEDDINGS, OUTPUTS, SAMPLE, Sample
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.sampled_gradients import DRAWN, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.recipes.sampled_gradients import BITS, DRAWN, GRADIENTS, PER_EXAMPLE, VIEWS
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.validation import InputError
@@ -59,7 +59,7 @@ class Way(ABC):
 
     def checked(self, recipe: SimCLRRecipe) -> tuple[str, ...]:
         """What the code makes sure of."""
-        bits = (SLOTS, OUTPUTS) if recipe.exact else ()
+        bits = (*BITS, OUTPUTS) if recipe.exact else ()
         return (PER_EXAMPLE, *bits, EMBEDDINGS, VIEWS, DRAWN, NOISY_SUMS, OWN_CLASS)
 
     def stated(self, recipe: SimCLRRecipe) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ class PublicNegatives(Way):
 
     def checked(self, recipe: SimCLRRecipe) -> tuple[str, ...]:
         """Nothing of embeddings is released."""
-        bits = (SLOTS,) if recipe.exact else ()
+        bits = BITS if recipe.exact else ()
         return (PER_EXAMPLE, *bits, VIEWS, recipe.drawn, NOISY_SUMS, OWN_CLASS)
 
     def stated(self, recipe: SimCLRRecipe) -> tuple[str, ...]:

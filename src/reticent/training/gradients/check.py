@@ -6,7 +6,7 @@ records that mix, losses that are coupled, rows taken for records, and parameter
 where no hook sees them. It also learns where records stand in every tensor (``layouts``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -78,9 +78,9 @@ def _put_back(buffers: dict[str, Tensor], values: dict[str, Tensor]) -> None:
             one.copy_(values[name])
 
 
-def refuse_dropout(model: nn.Module) -> None:
+def refuse_dropout(modules: Mapping[str, nn.Module]) -> None:
     """Exact mode has no dropout: its draws for one record would shift those of all others."""
-    for name, one in model.named_modules():
+    for name, one in modules.items():
         if isinstance(one, _RANDOM) and one.training and one.p > 0:
             raise InputError(
                 f"module {name!r} must have p = 0 in exact mode, got dropout: set it to 0, or take"

@@ -4,7 +4,7 @@ A contrastive loss looks at all embeddings of a batch. Where it does so through 
 and that statistic is released with noise first, each record has a loss of its own: a function of
 the record and of what was released (docs/theory.md E.6). Both come from one forward pass of each
 physical batch, kept in between; of a sample whose passes do not fit into memory the first are kept,
-and the others made again.
+and the others made again. Both halves have one arrangement of slots, so that each record counts once.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from reticent.arrays import Floats
+from reticent.arrays import Floats, Integers
 from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.gradients import batches
 from reticent.training.gradients.batch_sum import GradientSum, Sums
 from reticent.training.gradients.check import check_outputs
 from reticent.training.gradients.clipper import Seen
@@ -34,6 +35,8 @@ class _Pass(NamedTuple):
 
     outputs: Tensor
     calls: list[Seen]
+    slots: Integers | None
+    """Where its records stand."""
 
     @property
     def size(self) -> int:
@@ -62,46 +65,53 @@ class SharedGradientSum(GradientSum):
 
         super().__init__(model, loss, **options)
 
-    def of_step(self, batch: tuple[Any, ...], statistic: Statistic) -> Floats:
+    def of_step(self, batch: batches.Batch, statistic: Statistic) -> Floats:
         """The sum over a batch, at what ``statistic`` releases of the outputs of its records.
 
-        ``statistic`` is called once, with an array of all outputs, which may be empty.
+        ``statistic`` is called once, with an array of all outputs, in the order of the records; it
+        may be empty.
         """
         self._refuse_other_modes()
-        total = np.zeros(self.size)
+        total, sample = np.zeros(self.size), batches.as_sample(batch)
         places = self._split(torch.from_numpy(total))
+        arranged = self._arranged(len(sample))  # once: a pass is of the slots that it was made with
         with self.one_thread_if_small():
-            rows, passes = self._first_half(batch)
+            rows, passes = self._first_half(sample, arranged)
             self.released = statistic(rows)
-            parts = self._second_half(batch, passes, places if self.exact else None)
+            sums = self._second_half(sample, arranged, passes, places if self.exact else None)
             if self.exact:
-                for _ in parts:  # each was added to its places
+                for _ in sums:  # each was added to its places
                     pass
             else:
-                self._add_up(places, parts)
+                self._add_up(places, sums)
         return total
 
-    def _first_half(self, batch: tuple[Any, ...]) -> tuple[Floats, list[_Pass]]:
+    def _first_half(
+        self, sample: batches.Sample, arranged: batches.Arrangement
+    ) -> tuple[Floats, list[_Pass]]:
         """The outputs of all records, and of the passes that gave them the first that fit."""
         passes: list[_Pass] = []
-        rows: list[Floats] = []
+        rows: Floats | None = None
         room = _KEPT_BYTES
-        for part in self._physical(batch):
-            one = self._passed(self._filled(part))
-            rows.append(one.outputs.detach()[: len(part[0])].numpy().astype(np.float64))
+        for part in batches.parts(sample, arranged):
+            one = self._passed(part)
+            outputs = one.outputs.detach().double().numpy()
+            if rows is None:
+                rows = np.empty((len(sample), *outputs.shape[1:]))
+            rows[part.which] = outputs if part.slots is None else outputs[part.slots]
             room -= one.size
             if room >= 0:
                 passes.append(one)
-        return np.concatenate(rows or [self._no_outputs()]), passes
+        return (self._no_outputs() if rows is None else rows), passes
 
-    def _filled(self, rows: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def _filled(self, part: batches.Part) -> tuple[Tensor, ...]:
         """In exact mode in memory of its own, which torch aligns as it does all activations."""
-        filled = super()._filled(rows)
+        filled = super()._filled(part)
         return tuple(one.clone() for one in filled) if self.exact else filled
 
-    def _passed(self, rows: tuple[Tensor, ...]) -> _Pass:
-        outputs = self._watched_outputs(self.model, *rows)
-        return _Pass(outputs, self.clipper.take_calls())
+    def _passed(self, part: batches.Part) -> _Pass:
+        outputs = self._watched_outputs(self.model, *self._filled(part))
+        return _Pass(outputs, self.clipper.take_calls(), part.slots)
 
     def _watched_outputs(self, model: nn.Module, *rows: Tensor) -> Tensor:
         """What every step reads, whether its pass is kept or not."""
@@ -114,15 +124,20 @@ class SharedGradientSum(GradientSum):
         return np.zeros((0, *outputs.shape[1:]))
 
     def _second_half(
-        self, batch: tuple[Any, ...], passes: list[_Pass], out: Sums | None
+        self,
+        sample: batches.Sample,
+        arranged: batches.Arrangement,
+        passes: list[_Pass],
+        out: Sums | None,
     ) -> Iterator[Sums]:
-        for rows in self._physical(batch):
-            if not passes:
-                yield self._sums(rows, out)
-                continue
-            one = passes.pop(0)  # each pass is let go as soon as it was used
+        """Of kept passes in the slots that they were made with; of the others made again."""
+        made_again = arranged[len(passes) :]
+        while passes:  # each pass is let go as soon as it was used
+            one = passes.pop(0)
             self.clipper.give_back(one.calls)
-            yield self._clipped(self.terms(one.outputs, self.released), len(rows[0]), out)
+            yield self._clipped(self.terms(one.outputs, self.released), one.slots, out)
+        for part in batches.parts(sample, made_again):
+            yield self._sums(part, out)
 
     def _check_slots(self, example: tuple[Tensor, ...], slots: int) -> None:
         super()._check_slots(example, slots)
