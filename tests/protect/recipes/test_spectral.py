@@ -471,3 +471,21 @@ def test_certificates_without_these_numbers_are_read_as_they_were_meant() -> Non
 def test_standardised_is_refused_where_no_encoder_has_it() -> None:
     with pytest.raises(InputError, match=r"standardised must be False for the architecture mlp"):
         recipe(standardised=True)
+
+
+# ------------------------------------------------------------------------------------- slots
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("embedding", [2, 5, 7, 9, 11, 32, 33])
+def test_slots_are_alike_at_a_matrix_with_which_products_round(kind: str, embedding: int) -> None:
+    """Einstein sums over 5, 6, 7, 9, 10 or 11 columns fell to batches of 8 or 1."""
+    planned = recipe(kind=kind, embedding=embedding, physical=64)
+    matrix = planned.stand_in()
+    assert (matrix != 0).all()
+    assert torch.linalg.eigvalsh(matrix.double()).min() > -1e-7
+    assert float(matrix.trace()) == pytest.approx(1.0, abs=1e-5)
+    assert torch.equal(matrix, planned.stand_in())
+    wide = matrix.double() @ matrix.double()
+    assert not torch.equal(wide, (matrix @ matrix).double())
+    assert ContrastiveRun(planned).gradients.physical == 64

@@ -21,6 +21,7 @@ from reticent.protect import noisy_query, recipe
 from reticent.protect.recipes import encoding, linear, sampled_gradients
 from reticent.protect.terms import NO_SEARCH, Terms
 from reticent.protect.training_progress import planned_numbers, training_progress
+from reticent.randomness import seeded
 from reticent.validation import InputError, count, positive
 
 if TYPE_CHECKING:
@@ -324,10 +325,16 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         return self.terms(outputs[:, 0], outputs[:, 1], released)
 
     def stand_in(self) -> torch.Tensor:
-        """What losses read of others, in the shape of every step: the checks before it use it."""
+        """What losses read of others, in the shape of every step: the checks before it use it.
+
+        A dense random second moment: products with a diagonal one never round, in whatever order
+        they are added, so that no check would see an order.
+        """
         from reticent.training.encoders.torch_extra import torch
 
-        return torch.eye(self.embedding) / self.embedding
+        k = self.embedding
+        rows = seeded("stand-in", k).standard_normal((k, k), dtype=np.float32)
+        return torch.from_numpy(rows.T @ rows / np.square(rows).sum())
 
     @abstractmethod
     def total(self, run: ContrastiveRun, sample: Sample, plan: recipe.Plan) -> Floats:

@@ -4,7 +4,7 @@ A contrastive loss looks at all embeddings of a batch. Where it does so through 
 and that statistic is released with noise first, each record has a loss of its own: a function of
 the record and of what was released (docs/theory.md E.6). Both come from one forward pass of each
 physical batch, kept in between; of a sample whose passes do not fit into memory the first are kept,
-and the others made again. Both halves have one arrangement of slots, so that each record counts once.
+and the others made again. Both halves have one arrangement of slots: each record counts once.
 """
 
 from collections.abc import Callable, Iterator
