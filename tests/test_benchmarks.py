@@ -65,3 +65,43 @@ def test_each_benchmark_has_a_name_a_title_and_a_run():
         assert name == module.NAME
         assert module.TITLE
         assert callable(module.run)
+
+
+STEPS = {
+    ("MLP 512-128-10", 256): (1.5, 1.4),
+    ("MNIST CNN", 256): (1.25, 1.4),
+    ("MNIST CNN", 1024): (1.25, 1.4),
+    ("ResNet-18, GroupNorm", 32): (1.35, 1.4),
+    ("BERT, 6×384", 32): (1.3, 1.4),
+    ("BERT, 6×384, LoRA", 32): (1.1, 0.95),
+}
+"""Of a network and its batch: what a fast private step may cost at most in plain steps, and how
+many times as long Opacus' best mode must take at least."""
+MEASURED_BEFORE = pytest.mark.xfail(
+    reason="the file is of 256 records at a time; the case has 128 since, and is to be measured"
+)
+
+
+def private_steps():
+    path = harness.RESULTS / "private_steps.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    rows = [dict(zip(result["columns"], row, strict=True)) for row in result["rows"]]
+    return {(row["network"], row["batch"]): row for row in rows}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(one, marks=MEASURED_BEFORE if one == ("MNIST CNN", 256) else ())
+        for one in STEPS
+    ],
+)
+def test_a_fast_private_step_costs_what_it_may_and_opacus_more(case):
+    most, least = STEPS[case]
+    row = private_steps()[case]
+    assert row["fast ÷ plain"] <= most
+    assert row["Opacus ÷ fast"] >= least
+
+
+def test_every_network_that_is_measured_has_a_bar():
+    assert set(private_steps()) == set(STEPS)

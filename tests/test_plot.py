@@ -1,5 +1,6 @@
 """``reticent.plot``: the report's figures, of a document or of one's own scores."""
 
+import json
 import subprocess
 import sys
 
@@ -70,3 +71,39 @@ def test_importing_it_draws_nothing():
     code = "import reticent.plot, sys; print(sorted({'matplotlib', 'pydantic'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_log_of_a_training_has_a_panel_for_each_thing_it_tells(tmp_path):
+    log = tmp_path / "e.log.jsonl"
+    told = [{"step": n, "gradient_norm": 2.0 / n, "coupling_norm": 1.0} for n in (1, 2, 3)]
+    told[2]["contrastive_accuracy"] = 0.75  # told at one step alone
+    log.write_text("".join(json.dumps(one) + "\n" for one in told))
+    axes = plot.training(log).axes
+    assert [one.get_ylabel() for one in axes] == [
+        "other view found",
+        "norm of gradient",
+        "norm of coupling",
+    ]
+    assert axes[0].lines[0].get_xdata().tolist() == [3]
+    assert axes[1].lines[0].get_ydata().tolist() == [2.0, 1.0, 2 / 3]
+    assert axes[-1].get_xlabel() == "step"
+    log.write_text('{"epoch": 1, "loss": 0.5, "contrastive_accuracy": 0.9}\n')
+    assert plot.training(str(log)).axes[-1].get_xlabel() == "epoch"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "must be the log of a pre-training"),
+        ('{"step": 1}\n', "must be the log of a pre-training"),
+        ('{"step": 1, "loss": true}\n', "must be the log of a pre-training"),
+        ('{"step": 1, "loss": NaN}\n', "line 1 of"),
+        ('{"step": 1, "loss": 2}\n[]\n', "line 2 of .* must be a JSON object"),
+    ],
+)
+def test_what_is_no_log_of_a_training_is_refused_in_one_line(tmp_path, text, reason):
+    log = tmp_path / "e.log.jsonl"
+    log.write_text(text)
+    with pytest.raises(InputError, match=reason) as caught:
+        plot.training(log)
+    assert "\n" not in str(caught.value)

@@ -2,8 +2,9 @@
 
 ``figures`` draws all that a page of ``run`` shows; ``roc`` draws attacks from the scores of your
 own; ``ceiling`` draws what a guarantee leaves to any attack; ``study`` draws DPCL's figures from
-what ``reticent reproduce dpcl figures --out`` wrote. Nothing is drawn on import, and
-``pyplot`` is left alone: save a figure with ``savefig``, or let a notebook show it.
+what ``reticent reproduce dpcl figures --out`` wrote, and ``training`` the log of your own
+pre-training. Nothing is drawn on import, and ``pyplot`` is left alone: save a figure with
+``savefig``, or let a notebook show it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from reticent.guarantee import Guarantee
     from reticent.results import Results
 
-__all__ = ["Page", "ceiling", "figure", "figures", "page", "roc", "study"]
+__all__ = ["Page", "ceiling", "figure", "figures", "page", "roc", "study", "training"]
 
 
 class _Run(Protocol):
@@ -96,6 +97,25 @@ def study(results: Mapping[str, Any] | str | PathLike[str]) -> dict[str, Figure]
 
     read = results if isinstance(results, Mapping) else strict_json.read(Path(fspath(results)))
     return {name: one.figure for name, one in study_drawings(read).items()}
+
+
+def training(log: str | PathLike[str]) -> Figure:
+    """A panel for each thing that the log of a pre-training tells, along its steps or epochs.
+
+    Args:
+        log: ``OUT.log.jsonl``, as ``reticent pretrain`` wrote it.
+    """
+    need_matplotlib()
+    from reticent import read_limit, strict_json
+    from reticent.report.figures.training_log import draw_training_log
+
+    path = Path(fspath(log))
+    content = read_limit.bounded_bytes(path, most=strict_json.MOST_BYTES, role="log")
+    lines = [
+        strict_json.parsed_object(line, source=f"line {number} of {path}")
+        for number, line in enumerate(content.splitlines(), start=1)
+    ]
+    return draw_training_log(lines, source=str(path)).figure
 
 
 @dataclass(frozen=True)

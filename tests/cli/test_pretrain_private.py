@@ -13,6 +13,8 @@ from sklearn.datasets import load_digits
 
 from reticent.cli.main import BAD_INPUT, run
 from reticent.protect import ReleasedEncoder, load, use_encoder
+from reticent.protect.published.dpcl_steps import DPCLRun
+from reticent.protect.terms import RESUMED
 from reticent.training.encoders.torch_encoder import load_encoder
 from reticent.validation import InputError
 
@@ -84,6 +86,12 @@ def test_the_paper_is_run_and_its_verdicts_are_printed(
     assert found["guarantee"]["grade"] == ("declared" if privacy == "naive" else "published")
     assert found["guarantee"]["relation"] == "replace-one"
     assert json.loads((tmp_path / "e.claim.json").read_text())["verdicts"] == found["verdicts"]
+    log = [json.loads(one) for one in (tmp_path / "e.log.jsonl").read_text().splitlines()]
+    assert [one["step"] for one in log] == [1, 2]
+    more = {"coupling_norm"} if privacy == "published" else set()
+    assert set(log[0]) == {"step", "gradient_norm"} | more  # of noisy answers alone
+    assert found["log"] == f"{tmp_path}/e.log.jsonl"
+    assert not list(tmp_path.glob(".*"))
     if privacy == "published":
         assert found["composed_first"]["the paper's accountant"] > 50
         assert ["false" in one for one in found["verdicts"]] == [True, True]
@@ -222,3 +230,32 @@ def test_simclr_says_which_way_it_takes_and_takes_public_rows(tmp_path, monkeypa
     assert run(f"{line} --way public-negatives --out alone".split()) == 0
     printed = capsys.readouterr().out
     assert "no --public images: synthetic ones are the negatives" in printed
+
+
+def test_a_stopped_training_of_the_paper_goes_on_with_resume_and_says_so(
+    command: Command, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = (
+        f"pretrain --private {images} --embedding images --method simclr --privacy naive"
+        f" --epsilon 50 --delta 1e-5 --batch 8 --epochs 0.6 --out {tmp_path}/e"
+    )
+    step, taken = DPCLRun.step, []
+
+    def stopped(run: DPCLRun, places: Any, number: int) -> None:
+        if number == 2 and not taken:
+            taken.append(number)
+            raise KeyboardInterrupt
+        step(run, places, number)
+
+    monkeypatch.setattr(DPCLRun, "step", stopped)
+    assert command(line)[0] != 0
+    assert not (tmp_path / "e.safetensors").exists()
+    code, _, err = command(line)
+    assert code == BAD_INPUT
+    assert "go on with --resume" in err
+    code, _, err = command(f"{line} --resume --json")
+    assert code == 0, err
+    claim = json.loads((tmp_path / "e.claim.json").read_text())
+    assert RESUMED in claim["guarantee"]["stated"]
+    assert len((tmp_path / "e.log.jsonl").read_text().splitlines()) == 3
+    assert not list(tmp_path.glob(".e.*"))

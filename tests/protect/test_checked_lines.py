@@ -85,7 +85,13 @@ from reticent.run.every_release import every_release
 from reticent.training import SigmoidHead, SoftmaxHead, linear_head, public_step, softmax
 from reticent.training.features import public_map
 from reticent.training.fine_tuning.partly import frozen_features
-from reticent.training.gradients import GradientSum, SharedGradientSum, batch_sum, shared_sum
+from reticent.training.gradients import (
+    GradientSum,
+    SharedGradientSum,
+    batch_sum,
+    batches,
+    shared_sum,
+)
 from reticent.training.gradients import pair_sum as pair_module
 from reticent.training.networks import network, token_encoder
 from reticent.training.public_step import Enclosing
@@ -389,6 +395,24 @@ def outputs_by_place_are_refused():
         sums._check_slots((example,), 4)
 
 
+def records_stand_in_random_slots():
+    """In order in all of eight steps by chance with probability (3!/8!)⁸ = 2·10⁻³¹."""
+    seen = []
+
+    def loss(model, rows):
+        seen.append(rows[:5, 0].tolist())
+        return model(rows)[:, 0]
+
+    example = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
+    layer = torch.nn.Linear(4, 1)
+    sums = GradientSum(layer, loss, clip=1.0, example=(example,), physical=8)
+    seen.clear()
+    for _ in range(8):
+        sums.of((torch.arange(5.0)[:, None].expand(5, 4),))
+    assert sums.physical >= 8
+    assert seen != [[0.0, 1.0, 2.0, 3.0, 4.0]] * 8
+
+
 def samples_are_coins():
     """A fair coin for each of 4,000: beyond 1,500 or 2,500 heads by 15 standard deviations."""
     one, other = (
@@ -684,6 +708,12 @@ def not_solved(objective, **_):
     return SimpleNamespace(point=np.zeros(objective.shape), gradient_bound=0.0, steps=0)
 
 
+def slots_in_order(records, slots):
+    starts = range(0, records, slots)
+    found = [np.arange(start, min(start + slots, records)) for start in starts]
+    return [(which, which - which[0]) for which in found]
+
+
 def modules_with(name, replacement, *modules):
     return [(module, name, replacement) for module in modules]
 
@@ -734,6 +764,10 @@ CHECKS = {
     "training.gradients.check.check_slots": (
         gradients_by_place_are_refused,
         modules_with("check_slots", lambda *_: None, batch_sum),
+    ),
+    "training.gradients.batches.secret_slots": (
+        records_stand_in_random_slots,
+        modules_with("secret_slots", slots_in_order, batches),
     ),
     "training.gradients.check.check_outputs": (
         outputs_by_place_are_refused,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from reticent.accounting.account import account
 from reticent.guarantee import Event, Grade
 from reticent.protect import PrivateNetwork, Terms, load, network_run, release_records, save, verify
 from reticent.protect.noise_scales import event_of, noise_plan
+from reticent.protect.noisy_query import record_uniforms, with_noise_function
 from reticent.protect.recipe import replay
 from reticent.protect.recipes.network import NetworkRecipe
 from reticent.protect.recipes.sampled_gradients import GRADIENTS
@@ -247,3 +249,81 @@ def test_foreign_code_sees_one_record_at_a_time_and_a_copy_of_its_own() -> None:
     release_records(foreign, TERMS, ROWS[:1500], LABELS[:1500], classes=np.arange(10))
     first = foreign._network().state_dict()
     assert all(torch.equal(one, _SHARED[0].state_dict()[name]) for name, one in first.items())
+
+
+AUGMENTED = {"augmentation": "digits"}
+IMAGES = {"shape": "8x8x1", "epochs": 0.4} | AUGMENTED
+
+
+@pytest.mark.slow
+def test_views_stand_in_the_certificate_and_are_verified(tmp_path: Path) -> None:
+    found = released(**IMAGES, views=3)
+    assert found.guarantee.grade is Grade.PROVEN
+    assert any("record_uniforms" in line for line in found.guarantee.checked)
+    assert any("number of views" in line for line in found.guarantee.stated)
+    save(found, tmp_path / "network")
+    assert verify(tmp_path / "network").problems == ()
+    pair = read_pair(tmp_path / "network")
+    numbers = pair.claims["numbers"]
+    assert (numbers["augmentation"], numbers["views"]) == ("digits", 3)
+    without = {name: one for name, one in numbers.items() if name not in ("augmentation", "views")}
+    write_pair(tmp_path / "other", {**pair.claims, "numbers": without}, dict(pair.tensors))
+    problems = verify(tmp_path / "other").problems
+    assert any("the lines under checked are not those" in one for one in problems)
+    same = released().guarantee
+    assert (same.epsilon, same.relation) == (found.guarantee.epsilon, found.guarantee.relation)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_views_change_the_sum_and_not_how_far_a_record_moves_it(exact: bool) -> None:
+    viewed, plain = (
+        recipe(shape="8x8x1", epochs=0.4, exact=exact, **more) for more in (AUGMENTED, {})
+    )
+    assert (viewed.views, plain.views) == (4, 0)
+    assert viewed.steps(TERMS) == plain.steps(TERMS)
+    rows, labels = torch.from_numpy(ROWS[:20]).float().reshape(20, 8, 8, 1), LABELS[:20]
+    totals = []
+    with with_noise_function(lambda _, value: value):  # then views are functions of the records
+        for one in (viewed, plain):
+            run = network_run.NetworkRun(one, one._network())
+            records = run.prepared(rows, torch.from_numpy(labels))
+            totals.append(run.total(records, np.arange(20)))
+            if one is viewed:
+                drawn = record_uniforms(rows.flatten(1).double().numpy(), labels, run.draws)
+                batch = torch.from_numpy(drawn), rows, torch.from_numpy(labels)
+                np.testing.assert_allclose(totals[0], run.gradients.of(batch), atol=1e-6)
+    assert np.linalg.norm(totals[0] - totals[1]) > 0.01 * np.linalg.norm(totals[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"views": 2}, "views must be 0 without an augmentation, got 2"),
+        (IMAGES | {"augmentation": "mask"}, "augmentation must be one of natural, digits, got"),
+        (IMAGES | {"views": 0}, "views must be"),
+        (IMAGES | {"shape": ""}, r"shape must be of three sides.*got \(64,\)"),
+    ],
+)
+def test_views_that_cannot_be_drawn(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        recipe(**options)
+
+
+def test_public_weights_are_computed_once_and_have_no_views() -> None:
+    viewed = recipe(**IMAGES)
+    with pytest.raises(InputError, match="augmentation must not be given to mlp, got 'digits'"):
+        dataclasses.replace(viewed, public_weights="x")
+
+
+def dropping(shape: tuple[int, ...], classes: int) -> nn.Module:
+    """Half of its inputs are dropped."""
+    return nn.Sequential(nn.Dropout(0.5), nn.Linear(shape[0], classes))
+
+
+def test_dropout_is_stated_in_fast_mode_and_refused_in_exact_mode() -> None:
+    own = {"architecture": f"{__name__}:dropping"}
+    fast = released(**own, exact=False).guarantee
+    assert any("dropout draws" in line for line in fast.stated)
+    assert not any("dropout draws" in line for line in released(exact=False).guarantee.stated)
+    with pytest.raises(InputError, match=r"module '0' must have p = 0 in exact mode, got dropout"):
+        released(**own)

@@ -16,6 +16,7 @@ from reticent.mechanisms.additive import IDEAL_NOISE
 from reticent.protect.noisy_query import with_noise_function
 from reticent.protect.private_training import PrivateTraining
 from reticent.protect.terms import RESUMED
+from reticent.training.contrastive.nt_xent import nt_xent_terms
 from reticent.validation import InputError
 
 ROWS = torch.randn(60, 12, generator=torch.Generator().manual_seed(0))
@@ -159,6 +160,34 @@ def test_mixing_models_are_refused_before_anything_is_charged() -> None:
     assert not charged
 
 
+def contrastive(model: nn.Module, rows: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
+    """NT-Xent of two views of each record, each of half of its entries: one number a record."""
+    views = [model(functional.pad(half, (0, 6))) for half in rows.split(6, dim=1)]
+    return nt_xent_terms(views[0], views[1], temperature=0.5).view(2, -1).sum(0)
+
+
+def whole(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return contrastive(model, rows, labels).mean()
+
+
+@pytest.mark.parametrize(
+    ("own", "reason"),
+    [
+        (contrastive, "belong to one record each, got rows that several records share"),
+        (whole, "one number for each of .* records .* a loss of the batch as a whole has no bound"),
+    ],
+)
+def test_a_loss_of_the_users_that_couples_records_is_refused_before_anything_is_charged(
+    own: Any, reason: str
+) -> None:
+    charged: list[Event] = []
+    private = training(charge=charged.append)
+    private.loss = own
+    with pytest.raises(InputError, match=reason):
+        next(private.batches((ROWS, LABELS)))
+    assert not charged
+
+
 def test_fast_mode_states_that_its_noise_is_taken_for_ideal() -> None:
     assert IDEAL_NOISE in training(exact=False).guarantee.stated
     assert IDEAL_NOISE not in training().guarantee.stated
@@ -256,3 +285,22 @@ def test_a_state_that_was_never_charged_is_charged_when_it_goes_on(tmp_path: Pat
     again.resume(tmp_path / "state.safetensors")
     again.step(*next(again.batches((ROWS, LABELS))))
     assert charged == [again.event()]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_randomness_that_records_share_is_stated(exact: bool) -> None:
+    stated = training(exact=exact).guarantee.stated
+    assert any(
+        "what the data set gives for a record depends on that record" in one for one in stated
+    )
+    assert any("dropout draws the masks" in one for one in stated) == (not exact)
+
+
+def test_dropout_that_is_turned_up_after_the_check_stops_an_exact_step() -> None:
+    model = nn.Sequential(nn.Dropout(0.0), nn.Linear(12, 2))
+    private = training(model)
+    batches = private.batches((ROWS, LABELS))
+    private.step(*next(batches))
+    model[0].p = 0.5
+    with pytest.raises(InputError, match=r"module '0' must have p = 0 in exact mode, got dropout"):
+        private.step(*next(batches))

@@ -243,6 +243,7 @@ class TestGrades:
         sources = document["terms"]["sources"]
         assert set(sources) == set(found.recipe.public_numbers)
         unsaid = {"outputs", "target_centre", "standardised", "fixed_head", "head_share", "start"}
+        unsaid |= {"augmentation", "views"}
         assert {"records", *found.recipe.options} - unsaid <= set(sources)
         assert sources.pop("records") == "public data"
         assert set(sources.values()) <= {"said"}

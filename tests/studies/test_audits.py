@@ -13,7 +13,7 @@ from reticent.audit.end_to_end.adversarial import held_records
 from reticent.audit.error_counts import clopper_pearson_epsilon
 from reticent.audit.intervals import wrong_too_often
 from reticent.audit.release import audit_release
-from reticent.audit.transcript_replay import row_keys
+from reticent.audit.same_places import row_keys
 from reticent.protect import release_weights
 from reticent.protect.recipes.input import lines
 from reticent.studies import audits, place_worlds

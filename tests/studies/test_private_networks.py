@@ -74,12 +74,24 @@ def test_a_network_without_noise_is_the_victim_of_a_study():
 def test_networks_on_mnist_reach_what_was_asked_of_them():
     rows = rows_of("private-networks-mnist")
     exact = [row for row in rows if row["mode"] == "exact"]
-    assert {row["grade"] for row in exact} == {"proven"}
-    assert {row["grade"] for row in rows if row["mode"] == "fast"} <= {"declared"}
+    assert {row["grade"] for row in rows} == {"declared"}  # numbers were chosen by a look at MNIST
     gaussian = {row["ε"]: float(row["least"]) for row in exact if row["noise"] == "gaussian"}
     assert gaussian["3"] >= 0.96
     assert gaussian["1"] >= 0.94
     assert {row["noise"] for row in exact} == {"gaussian", "logistic"}
+
+
+@pytest.mark.parametrize("on", ["mnist", "mnist-scattering"])
+def test_numbers_that_were_chosen_by_a_look_at_the_records_are_declared(on):
+    """The grade follows from the request, and the committed rows say it."""
+    spec = private_networks.SPECS[on]
+    assert spec.inferred
+    for row in spec.rows:
+        assert spec.wanted(row).terms.inferred == spec.inferred
+    assert all("declared" in reason for reason in spec.reasons)
+    assert {row["grade"] for row in rows_of(f"private-networks-{on}")} == {"declared"}
+    honest = private_networks.SPECS["digits"]
+    assert not honest.wanted(honest.rows[0]).terms.inferred
 
 
 def test_on_location_the_attack_is_gone():

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from reticent.arrays import Array, Floats, Integers
+from reticent.audit.same_places import SamePlaces, row_keys
 from reticent.guarantee import Relation
 from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.protect import noise_scales, noisy_query
@@ -143,9 +144,10 @@ def run_pair(
     Of queries over samples, the record in which the worlds differ takes part by a coin where the
     answers are drawn, and for certain where sums are compared; all others do for certain.
     """
-    with noisy_query.with_sampler(_with_coins_for(own_rows)):
+    places_of = SamePlaces()
+    with noisy_query.with_sampler(_with_coins_for(own_rows, places_of)):
         drawn = transcript(own, draw)
-    with noisy_query.with_sampler(noisy_query.everyone):
+    with noisy_query.with_sampler(places_of.second):
         beside = replayed(other, drawn.queries)
         is_sampled = any(query.rate < 1 for query in drawn.queries)
         whole = replayed(own, drawn.queries) if is_sampled else drawn
@@ -162,11 +164,16 @@ def run_pair(
     return PairedRun(ratio, shifts, sealed=drawn.model.tobytes() == beside.model.tobytes())
 
 
-def _with_coins_for(own_rows: frozenset[bytes]) -> noisy_query.Sampler:
-    """Rows that only this world has take part by a coin, all others for certain."""
+def _with_coins_for(own_rows: frozenset[bytes], places_of: SamePlaces) -> noisy_query.Sampler:
+    """Rows that only this world has take part by a coin, all others for certain.
+
+    Of all places in a fresh order all take part.
+    """
 
     def sampler(rows: Floats, labels: Array, rate: float) -> Integers:
         if isinstance(rate, noisy_query.FixedSize):
+            if rate.size == rate.population:
+                return places_of.first(rows, labels, rate)
             raise InputError(
                 "batch must be all records where an audit draws answers of samples of one size, got"
                 f" {rate.size} of {rate.population}"
@@ -203,13 +210,6 @@ def _sampled_losses(losses: Floats, rate: float, is_own: bool) -> Floats:
     with_record = -losses if is_own else losses
     amplified: Floats = np.logaddexp(np.log1p(-rate), np.log(rate) + with_record)
     return -amplified if is_own else amplified
-
-
-def row_keys(rows: Floats, labels: Array) -> list[bytes]:
-    """The bytes of each row and of its label, by which records of two worlds are told apart."""
-    return [
-        row.tobytes() + np.asarray(label).tobytes() for row, label in zip(rows, labels, strict=True)
-    ]
 
 
 def _of_one_noise(queries: list[NoisyQuery]) -> list[list[int]]:

@@ -21,7 +21,8 @@ from reticent.arrays import ArrayLike, Floats, Progress
 from reticent.audit import error_counts, lower_bound, pairs
 from reticent.audit.many_runs import SeparateRuns, many_runs, runs_to_refute
 from reticent.audit.release_audit import TranscriptAudit
-from reticent.audit.transcript_replay import PairedRun, row_keys, run_pair
+from reticent.audit.same_places import row_keys
+from reticent.audit.transcript_replay import PairedRun, run_pair
 from reticent.guarantee import Guarantee
 from reticent.mechanisms import AdditiveMechanism, Gaussian
 from reticent.mechanisms.profiles import gaussian

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json as json_text
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reticent.cli import option_groups, private_table, release_output
 from reticent.cli.options import delta_of, relation_of, signer_of
@@ -18,10 +20,11 @@ if TYPE_CHECKING:
     from reticent.cli.ledger_options import LedgerOptions
     from reticent.cli.pretrain_options import PretrainOptions
     from reticent.data import Dataset
-    from reticent.protect import Release, ReleaseRequest, Terms
+    from reticent.protect import Terms
     from reticent.protect.published.dpcl import DPCL
     from reticent.training.contrastive.networks import NetworkChoice
 
+T = TypeVar("T")
 PRIVACIES: Final = ("none", "naive", "published", "proven")
 _OF_PAPER: Final = ("simclr", "barlow")
 _SIMCLR: Final = "simclr"
@@ -75,7 +78,7 @@ def pretrain_private(options: PretrainOptions, account: LedgerOptions) -> None:
 
 
 def _proven(options: PretrainOptions, account: LedgerOptions, epsilon: float) -> None:
-    from reticent.protect import RECIPES, ReleaseRequest, Terms
+    from reticent.protect import RECIPES, ReleaseRequest, Terms, release_encoder
     from reticent.protect.recipes.encoding import refuse_unnamed
 
     terms = Terms(
@@ -102,30 +105,31 @@ def _proven(options: PretrainOptions, account: LedgerOptions, epsilon: float) ->
     charge = None
     if charged is not None and not is_charged:
         charge = training.charge_once(charged, terms, f"{options.method}, an encoder")
-    log = options.out.with_name(f"{options.out.name}.log.jsonl")
-    if not is_charged:
-        log.with_name(f".{log.name}.part").unlink(missing_ok=True)  # of a training given up
-    released = _trained(data, request, training, charge, log)
+    log = _Log(options.out, goes_on=is_charged)
+    released = log.followed(training, lambda: release_encoder(data, request, charge=charge))
     release_output.write_release(
         released, options.out, signer, json=options.json, charged=account.is_named
     )
     training.ended()
 
 
-def _trained(
-    data: Dataset, request: ReleaseRequest, training: StoppedTraining, charge: Any, log: Path
-) -> Release:
-    from reticent.protect import release_encoder
+class _Log:
+    """OUT.log.jsonl, a line a step of noisy answers alone; kept apart until the training ended."""
 
-    kept = log.with_name(f".{log.name}.part")
-    with progress_line("training") as progress:
-        released = training.follow(
-            lambda: release_encoder(data, request, charge=charge), progress, LogLines(kept)
-        )
-    if lines := lines_of_steps(kept):
-        write_atomic(log, lines.encode())
-    kept.unlink(missing_ok=True)
-    return released
+    def __init__(self, out: Path, *, goes_on: bool) -> None:
+        self.path = out.with_name(f"{out.name}.log.jsonl")
+        self._kept = self.path.with_name(f".{self.path.name}.part")
+        if not goes_on:
+            self._kept.unlink(missing_ok=True)  # of a training given up
+
+    def followed(self, training: StoppedTraining, make: Callable[[], T]) -> T:
+        """What a training makes that saves its state on the way; its log is written then."""
+        with progress_line("training") as progress:
+            made = training.follow(make, progress, LogLines(self._kept))
+        if lines := lines_of_steps(self._kept):
+            write_atomic(self.path, lines.encode())
+        self._kept.unlink(missing_ok=True)
+        return made
 
 
 def _way_options(options: PretrainOptions, terms: Terms) -> dict[str, str]:
@@ -197,33 +201,45 @@ def _read(options: PretrainOptions, *, filters: str | None = None) -> tuple[str 
 
 
 def _of_paper(options: PretrainOptions, account: LedgerOptions, epsilon: float) -> None:
+    from reticent.protect import terms, training_progress
     from reticent.protect.published.dpcl import train
     from reticent.training.encoders.torch_encoder import encoder_path
 
     _refuse_of_proven(options, account)
     target = encoder_path(options.out)
-    claim_path = target.with_name(f"{target.stem}.claim.json")
+    base = target.with_name(target.stem)
+    claim_path = base.with_name(f"{base.name}.claim.json")
+    training = StoppedTraining(base, ledger=None, data_set=None)
+    goes_on, before = training.goes_on(options.resume), training_progress.resumptions()
     _, data = _read(options)
     spec, network = _paper_spec(options, epsilon, data)
     rows = data.features.astype("float64")
-    with progress_line("training") as progress:
-        tensors, multiplier = train(spec, rows, network, progress=progress)
+    log = _Log(base, goes_on=goes_on)
+    tensors, multiplier = log.followed(training, lambda: train(spec, rows, network))
+    guarantee = spec.guarantee()
+    if training_progress.resumptions() > before:
+        guarantee = dataclasses.replace(guarantee, stated=(*guarantee.stated, terms.RESUMED))
     own, tight = spec.composed_epsilon(multiplier)
     claim = {
-        "guarantee": spec.guarantee().to_dict(),
+        "guarantee": guarantee.to_dict(),
         "noise_multiplier": multiplier,
         "composed_first": {"the paper's accountant": own, "tight": tight},
         "verdicts": list(spec.verdicts(multiplier)),
     }
-    _save_encoder(tensors, network, data, target, claim=str(spec.guarantee()))
+    _save_encoder(tensors, network, data, target, claim=str(guarantee))
     write_atomic(claim_path, (json_text.dumps(claim, indent=2) + "\n").encode())
+    training.ended()
     if options.json:
-        print_json({"encoder": str(target), "claim": str(claim_path), **claim})
+        print_json(
+            {"encoder": str(target), "claim": str(claim_path), "log": str(log.path), **claim}
+        )
         return
-    print_line(str(spec.guarantee()))
+    print_line(str(guarantee))
     for line in spec.verdicts(multiplier):
         print_line(f"  - {line}")
-    print_line(f"noise multiplier {multiplier:.4f}; written to {target} and {claim_path}")
+    print_line(
+        f"noise multiplier {multiplier:.4f}; written to {target}, {claim_path} and {log.path}"
+    )
 
 
 def _refuse_of_proven(options: PretrainOptions, account: LedgerOptions) -> None:
@@ -231,7 +247,6 @@ def _refuse_of_proven(options: PretrainOptions, account: LedgerOptions) -> None:
     given = {
         "--ledger": account.ledger,
         "--sign": options.sign,
-        "--resume": options.resume or None,
         "--encoder": options.encoder,
         "--person": options.person,
         "--way": options.way,

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from reticent.cli.charge_key import ChargeOnce
 from reticent.guarantee import Event
@@ -20,8 +20,9 @@ from reticent.validation import InputError
 
 if TYPE_CHECKING:
     from reticent.cli.ledger_options import Charger
-    from reticent.protect import Release, Terms
+    from reticent.protect import Terms
 
+T = TypeVar("T")
 _KEY_BYTES: Final = 16
 
 
@@ -61,11 +62,11 @@ class StoppedTraining:
 
     def follow(
         self,
-        release: Callable[[], Release],
+        make: Callable[[], T],
         progress: Callable[[int, int], None],
         log: Callable[[Mapping[str, float]], object] | None = None,
-    ) -> Release:
-        """What ``release`` makes by a training that saves its state on the way."""
+    ) -> T:
+        """What ``make`` gives by a training that saves its state on the way."""
         from reticent.protect import follow_training
 
         with follow_training(
@@ -75,9 +76,9 @@ class StoppedTraining:
             log=log,
             begun=self._begun,
         ):
-            released = release()
+            made = make()
         self._begun()
-        return released
+        return made
 
     def ended(self) -> None:
         """The release is written: nothing is gone on with any more."""

@@ -45,6 +45,7 @@ SCATTERING_STEP = 8.0
 _OF_DP_SGD = (
     *("shape", "batch", "epochs", "clip", "learning_rate", "momentum", "optimiser"),
     *("average", "fast", "seed", "resume", "text", "head_share", "start", "start_people"),
+    *("augmentation", "views"),
 )
 """Options that a head without DP-SGD has no use for."""
 
@@ -120,6 +121,16 @@ class NetworkOptions:
             " --learner noisy-gradient. --epsilon is that of this training; that of both is"
             " printed."
         ),
+    ] = None
+    augmentation: Annotated[
+        str | None,
+        typer.Option(
+            help="natural or digits: each step averages the gradients of several views of an image,"
+            " drawn from secret bits, and clips that mean. Slower by as many times."
+        ),
+    ] = None
+    views: Annotated[
+        int | None, typer.Option(help="Views of an image in a step; by default 4.")
     ] = None
 
     def numbers(self) -> dict[str, Any]:
@@ -240,13 +251,14 @@ class _Plan:
     options: dict[str, Any]
 
     def request(self, terms: Terms, records: int, data: Dataset) -> ReleaseRequest:
-        """The release that is asked for; a network that reads images is told their shape."""
+        """The release that is asked for; a network of images, or of views, is told their shape."""
         from reticent.protect import ReleaseRequest
         from reticent.training.networks import reads_images
 
         options = self.options
         model = options.get("architecture")
-        if model is not None and options["shape"] is None and reads_images(model):
+        augmented = options.get("augmentation") is not None
+        if model is not None and options["shape"] is None and (augmented or reads_images(model)):
             options = options | {"shape": _shape_in_table(data)}
         return ReleaseRequest(
             terms=terms,

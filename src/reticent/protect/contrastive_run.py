@@ -107,7 +107,7 @@ def _encoding_slots(architecture: str, features: int, shape: str) -> int:
     rows, _ = networks.example_rows(features, 0, _EXAMPLES)
     if image is not None:
         rows = networks.views_of("natural", features, image).inputs(rows)
-    with _OneThread(encoder):
+    with torch.no_grad(), _OneThread(encoder):
         for slots in _SLOTS:
             with suppress(InputError):
                 check_outputs(encoder, lambda model, inputs: model(inputs), (rows,), slots)

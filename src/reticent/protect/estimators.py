@@ -157,6 +157,9 @@ class PrivateNetwork(Learner):
         start: The path of a released head on such features to start from instead: both guarantees
             stand in the certificate, and ``composed_guarantee_`` is that of both.
         start_people: Whose records made it: "same" (both guarantees add up) or "other".
+        augmentation: Of images in [0, 1], "natural" or "digits": each step averages the gradients
+            of several views of a record, drawn from secret bits, and clips that mean.
+        views: How many; by default 4 where an augmentation is named.
 
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
@@ -189,6 +192,8 @@ class PrivateNetwork(Learner):
     head_share: float = 0.0
     start: str | None = None
     start_people: str | None = None
+    augmentation: str = ""
+    views: int | None = None
 
     def _terms(self) -> Terms:
         from reticent.protect.released_encoder import use_start

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
 from reticent.arrays import Array, Floats
-from reticent.protect.noisy_query import is_replaced
+from reticent.protect.noisy_query import is_replaced, record_uniforms
 from reticent.protect.recipe import Recipe
+from reticent.protect.recipes import network_views
 from reticent.training import optimisers
 from reticent.training.encoders.torch_extra import functional, nn, torch
 from reticent.training.fine_tuning.partly import PartlyTrained, example_batches, grouped
@@ -89,32 +90,47 @@ class WeightsRun:
 
     def state(self) -> dict[str, torch.Tensor]:
         """All that the next step depends on beside the records."""
-        tensors = {f"weights.{name}": one for name, one in self._weights().items()}
+        tensors = optimised_state(self.model, self.optimiser)
         tensors |= {f"averages.{name}": one for name, one in self.averages.items()}
-        tensors |= {
-            f"optimiser.{place}.{name}": value
-            for place, kept in self.optimiser.state_dict()["state"].items()
-            for name, value in kept.items()
-            if value is not None
-        }
         return tensors
 
     def restore(self, state: Mapping[str, torch.Tensor]) -> None:
         """Go back to a saved state; tensors of other shapes are a ``RuntimeError``."""
-        with torch.no_grad():
-            for name, one in self._weights().items():
-                one.copy_(_shaped(state[f"weights.{name}"], one))
-                self.averages[name].copy_(_shaped(state[f"averages.{name}"], one))
-        for place, parameter in enumerate(self.gradients.clipper.parameters):
-            prefix = f"optimiser.{place}."
-            for key in (one for one in state if one.startswith(prefix)):
-                kept = state[key] if state[key].ndim == 0 else _shaped(state[key], parameter)
-                self.optimiser.state[parameter][key.removeprefix(prefix)] = kept
+        restore_optimised(state, self.model, self.optimiser)
+        for name, one in self.averages.items():
+            one.copy_(_shaped(state[f"averages.{name}"], one))
 
     def _weights(self) -> dict[str, torch.Tensor]:
-        return {
-            name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad
-        }
+        return _trained(self.model)
+
+
+def optimised_state(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """The trained weights, and what the optimiser keeps of them."""
+    tensors = {f"weights.{name}": one for name, one in _trained(model).items()}
+    return tensors | {
+        f"optimiser.{place}.{name}": value
+        for place, kept in optimiser.state_dict()["state"].items()
+        for name, value in kept.items()
+        if value is not None
+    }
+
+
+def restore_optimised(
+    state: Mapping[str, torch.Tensor], model: nn.Module, optimiser: torch.optim.Optimizer
+) -> None:
+    """Back into both; tensors of other shapes are a ``RuntimeError``."""
+    for name, one in _trained(model).items():
+        one.copy_(_shaped(state[f"weights.{name}"], one))
+    parameters = [one for one in model.parameters() if one.requires_grad]
+    for place, parameter in enumerate(parameters):
+        prefix = f"optimiser.{place}."
+        for key in (one for one in state if one.startswith(prefix)):
+            kept = state[key] if state[key].ndim == 0 else _shaped(state[key], parameter)
+            optimiser.state[parameter][key.removeprefix(prefix)] = kept
+
+
+def _trained(model: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: one.detach() for name, one in model.named_parameters() if one.requires_grad}
 
 
 def _shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -130,17 +146,19 @@ class NetworkRun(WeightsRun):
         def loss(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
             return functional.cross_entropy(model(images), labels, reduction="none")
 
+        self.views = network_views.views_of(recipe) if recipe.augmentation else None
+        self.draws = 0 if self.views is None else self.views.draws(recipe.record_shape)
         self.sums = {
             shape: GradientSum(
                 model,
-                loss,
+                loss if self.views is None else self.views.loss(loss),
                 clip=recipe.clip,
                 example=example,
                 physical=recipe.slots,
                 exact=recipe.exact,
                 like=checked_before(recipe, shape),
             )
-            for shape, example in _examples(recipe, model).items()
+            for shape, example in _examples(recipe, model, self.draws).items()
         }
         for shape, one in self.sums.items():
             keep_checked(recipe, one, shape)
@@ -162,8 +180,16 @@ class NetworkRun(WeightsRun):
         total = np.zeros(self.gradients.size)
         for gradients, places, inputs, labels in records:
             rows = np.flatnonzero(np.isin(places.numpy(), taken))
-            total += gradients.of((inputs[rows], labels[rows]))
+            total += gradients.of(self._batch(inputs[rows], labels[rows]))
         return total
+
+    def _batch(self, inputs: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """What the loss reads of records: before them, where they have views, numbers for these."""
+        if not self.draws:
+            return inputs, labels
+        rows = inputs.flatten(1).double().numpy()
+        drawn = record_uniforms(rows, labels.numpy(), self.draws)
+        return torch.from_numpy(drawn), inputs, labels
 
 
 def checked_before(recipe: Recipe, shape: tuple[int, ...] = ()) -> GradientSum | None:
@@ -188,12 +214,16 @@ def _checked_numbers(recipe: Recipe, shape: tuple[int, ...]) -> Hashable:
     return type(recipe), from_head, kept, shape
 
 
-def _examples(recipe: NetworkRecipe, model: nn.Module) -> dict[tuple[int, ...], Any]:
-    """Random records and labels for the checks, by the shape of a record."""
+def _examples(
+    recipe: NetworkRecipe, model: nn.Module, draws: int
+) -> dict[tuple[int, ...], tuple[torch.Tensor, ...]]:
+    """Random records, labels and numbers for views, for the checks, by the shape of a record."""
     count = _EXAMPLES if recipe.exact else 6
     like = (torch.zeros(recipe.record_shape), torch.zeros((), dtype=torch.int64))
     rows, labels = random_batch(like, count, values=recipe.classes, spread=_SPREAD)
     if not isinstance(model, PartlyTrained):
-        return {recipe.record_shape: (rows, labels)}
+        generator = torch.Generator().manual_seed(0)
+        uniforms = (torch.rand(count, draws, generator=generator),) if draws else ()
+        return {recipe.record_shape: (*uniforms, rows, labels)}
     batches = example_batches(model, count)
     return {shape: (inputs, labels) for shape, inputs in batches.items()}

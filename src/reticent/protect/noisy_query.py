@@ -38,9 +38,9 @@ class FixedSize(float):
     population: int
 
     def __new__(cls, size: int, population: int) -> "FixedSize":
-        """Both are public; the sample must be smaller."""
-        if not 1 <= size < population:
-            raise InputError(f"size must be between 1 and {population - 1}, got {size}")
+        """Both are public. A draw of all places is an order of them, and amplifies nothing."""
+        if not 1 <= size <= population:
+            raise InputError(f"size must be between 1 and {population}, got {size}")
         made = super().__new__(cls, size / population)
         made.size, made.population = size, population
         return made

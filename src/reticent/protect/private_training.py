@@ -13,7 +13,7 @@ loop, and its releases are proven.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,30 +27,38 @@ from reticent.guarantee.grade import as_relation
 from reticent.mechanisms import AdditiveMechanism
 from reticent.mechanisms.additive import IDEAL_NOISE
 from reticent.mechanisms.registry import MECHANISMS
+from reticent.protect import training_data, training_state
 from reticent.protect.noisy_query import noisy_query, noisy_query_float32
-from reticent.protect.recipes.sampled_gradients import batch_of
+from reticent.protect.recipes.sampled_gradients import DROPOUT, batch_of
 from reticent.protect.terms import RESUMED
 from reticent.protect.training_progress import read_state
 from reticent.randomness import secret_sample
+from reticent.training.contrastive.augmentations import Augmentation
 from reticent.training.encoders.torch_encoder import write_sealed
 from reticent.training.encoders.torch_extra import nn, torch
-from reticent.training.gradients import GradientSum, random_batch
+from reticent.training.gradients import GradientSum, Views, random_batch
+from reticent.training.gradients.batches import Batch, Held
 from reticent.training.gradients.check import Loss
 from reticent.validation import InputError, count, positive, probability
 
+LRScheduler = torch.optim.lr_scheduler.LRScheduler
 Tensor = torch.Tensor
-FORMAT: Final = "reticent-private-training-1"
+FORMAT: Final = "reticent-private-training-2"
 _CALIBRATED: Final = frozenset(
     ("epsilon", "delta", "relation", "records", "batch", "rate", "steps", "clip", "exact", "noise")
 )
 """What the noise was found for, and the noise: none of them changes afterwards."""
 _STATED: Final = (
     "the loop publishes nothing of the records but the weights that steps made",
-    "the settings were chosen without looking at the private records",
+    "the settings were chosen without looking at the private records, and what changes them on the"
+    " way, such as a scheduler, reads no loss or other number of these records",
+    "what the data set gives for a record depends on that record alone: it draws no random numbers"
+    " from a generator that other records move on",
 )
 _FAST: Final = (
     "fast mode: nothing is added for the rounding of float32: a record is taken to move the sum by"
     " no more than the clip",
+    DROPOUT,
     IDEAL_NOISE,
 )
 
@@ -75,6 +83,10 @@ class PrivateTraining:
         example: At least three public records for the check; by default random ones.
         charge: Called once with the event of all planned steps, before the first.
         average: Decay of a moving average of the weights (``averages``); None for none.
+        schedulers: Of the optimiser, whose states are saved with it; the loop still calls them.
+        augmentation: Of the first tensor of a record, an image in [0, 1], channels first: each step
+            averages the gradients of ``views`` of it, drawn from secret bits, and clips that mean.
+        views: How many there are.
 
     >>> rows, labels = torch.eye(6), torch.tensor([0, 1, 0, 1, 0, 1])
     >>> model = nn.Linear(6, 2)
@@ -115,8 +127,12 @@ class PrivateTraining:
         example: tuple[Tensor, ...] | None = None,
         charge: Callable[[Event], object] | None = None,
         average: float | None = None,
+        schedulers: Sequence[LRScheduler] = (),
+        augmentation: Augmentation | None = None,
+        views: int = 1,
     ) -> None:
-        self.model, self.optimiser, self.loss = model, optimiser, loss
+        self.model, self.optimiser, self.schedulers = model, optimiser, tuple(schedulers)
+        self.loss, self._views, self._draws = loss, _views(augmentation, views), 0
         self.epsilon, self.delta = positive("epsilon", epsilon), probability("delta", delta)
         self.relation = as_relation(relation)
         self.records = count("records", records)
@@ -136,7 +152,10 @@ class PrivateTraining:
         self._total: Floats | None = None
         """Memory of the exact sum, as private as the records; used again by each step."""
         self._pending: tuple[Any, ...] | None = None
+        self._sample: Batch = ()
+        """Of the pending batch, as its gradients are found."""
         _refuse_other_parameters(optimiser, self._trained())
+        _refuse_plateaus(self.schedulers)
         self.noise = self._calibrated(mechanism)
         self._decay = None if average is None else probability("average", average)
         self.averages = {name: one.detach().clone() for name, one in self._trained().items()}
@@ -187,15 +206,22 @@ class PrivateTraining:
     def batches(self, data: Any) -> Iterator[tuple[Tensor, ...]]:
         """Poisson samples until the plan is done: each record by a secret coin; some are empty.
 
-        ``data`` is a tuple of tensors whose rows are records, or anything with a length whose items
-        are records, such as a torch ``Dataset``: records are read when they are drawn.
+        ``data`` is a tuple of tensors whose rows are records: a batch then has a tensor for each of
+        them. Or it is anything with a length whose items are records, such as a torch ``Dataset``:
+        then a batch is a ``Drawn``, whose records ``step`` reads as it needs them, ``physical`` at
+        a time, so that neither data nor sample need fit into memory.
         """
         self._prepare(data)
         while self.taken < self.steps:
-            self._pending = _taken(data, secret_sample(_length(data), self.rate))
+            places = secret_sample(training_data.number_of_records(data), self.rate)
+            sample = training_data.sample_of(data, places)
+            self._pending = sample.parts if isinstance(sample, Held) else (sample,)
+            if self._draws:
+                sample = training_data.with_uniforms(sample, self._draws)
+            self._sample = sample
             yield self._pending
 
-    def step(self, *batch: Tensor) -> None:
+    def step(self, *batch: Any) -> None:
         """One step of the optimiser along the noisy clipped gradient of the drawn batch."""
         pending, self._pending = self._pending, None
         if (
@@ -208,7 +234,8 @@ class PrivateTraining:
                 " calibrated for its samples"
             )
         assert self._gradients is not None
-        noisy = self._noisy_sum(self._gradients, batch)
+        sample, self._sample = self._sample, ()
+        noisy = self._noisy_sum(self._gradients, sample)
         self._gradients.set_gradients(noisy, divisor=self.rate * self.records)
         self.optimiser.step()
         self._taken += 1
@@ -217,7 +244,7 @@ class PrivateTraining:
                 for name, one in self._trained().items():
                     self.averages[name].lerp_(one, 1 - self._decay)
 
-    def _noisy_sum(self, gradients: GradientSum, batch: tuple[Tensor, ...]) -> Floats | Floats32:
+    def _noisy_sum(self, gradients: GradientSum, batch: Batch) -> Floats | Floats32:
         """The clipped gradient sum with noise; fast mode has both in float32 where it can."""
         if gradients.in_float32:
             try:
@@ -232,47 +259,45 @@ class PrivateTraining:
         return noisy_query(self.noise, exact, over=True, sampling_rate=self.rate)
 
     def save(self, path: Path | str) -> None:
-        """Weights, optimiser and the steps taken, in one file; as private as the records."""
-        tensors = {f"model.{name}": one for name, one in self.model.state_dict().items()}
+        """Weights, optimiser, schedulers and the steps taken; as private as the records."""
+        tensors = {f"model.{name}": one.clone() for name, one in self.model.state_dict().items()}
         tensors |= {f"average.{name}": one for name, one in self.averages.items()}
-        scalars: dict[str, Any] = {}
-        for place, state in self.optimiser.state_dict()["state"].items():
-            for name, value in state.items():
-                key = f"optimiser.{place}.{name}"
-                if isinstance(value, Tensor):
-                    tensors[key] = value
-                else:
-                    scalars[key] = value
-        charged = self._charge is not None and self._charged
+        states = [one.state_dict() for one in self.schedulers]
         document = {
             "plan": self._plan(),
             "taken": self.taken,
-            "charged": charged,
-            "scalars": scalars,
+            "charged": self._charge is not None and self._charged,
+            "optimiser": training_state.written(self.optimiser.state_dict(), "optimiser", tensors),
+            "schedulers": training_state.written(states, "schedulers", tensors),
         }
         write_sealed(Path(path), tensors, document, format=FORMAT, private=True)
 
     def resume(self, path: Path | str) -> None:
         """Go on from a saved state of the same plan; what was charged is not charged again.
 
-        The file must be one that its owner alone may write; that nobody changed it, or went on from
-        a copy of it besides, is stated by the guarantee from then on.
+        Optimiser and schedulers are as they were: learning rates are those of the file. The file
+        must be one that its owner alone may write; that nobody changed it, or went on from a copy
+        of it besides, is stated by the guarantee from then on.
         """
         document, tensors = read_state(Path(path), format=FORMAT)
         if document.get("plan") != self._plan():
             raise InputError(f"{path} must be of the same plan, got another")
-        self.model.load_state_dict(_below("model.", tensors))
-        for name, one in _below("average.", tensors).items():
+        states = training_state.read(document["schedulers"], tensors)
+        if len(states) != len(self.schedulers):
+            raise InputError(
+                f"schedulers must be as many as in {path}, {len(states)}, got"
+                f" {len(self.schedulers)}: give those of the optimiser, as when it was saved"
+            )
+        optimiser = training_state.read(document["optimiser"], tensors)
+        try:
+            self.optimiser.load_state_dict(optimiser)
+        except ValueError as error:
+            raise InputError(f"optimiser must be as when {path} was saved, got: {error}") from None
+        for scheduler, state in zip(self.schedulers, states, strict=True):
+            scheduler.load_state_dict(state)
+        self.model.load_state_dict(training_state.below("model.", tensors))
+        for name, one in training_state.below("average.", tensors).items():
             self.averages[name].copy_(one)
-        state: dict[int, dict[str, Any]] = {}
-        for key, value in {**_below("optimiser.", tensors)}.items():
-            place, _, name = key.partition(".")
-            state.setdefault(int(place), {})[name] = value
-        for key, scalar in document["scalars"].items():
-            _, place, name = key.split(".", 2)
-            state.setdefault(int(place), {})[name] = scalar
-        groups = self.optimiser.state_dict()["param_groups"]
-        self.optimiser.load_state_dict({"state": state, "param_groups": groups})
         self._taken, self._resumed = int(document["taken"]), True
         self._charged = self._charge is None or document.get("charged") is True
 
@@ -284,6 +309,7 @@ class PrivateTraining:
             "clip": self.clip,
             "records": self.records,
             "exact": self.exact,
+            "views": "" if self._views is None else repr(self._views),
         }
 
     def _prepare(self, data: Any) -> None:
@@ -292,10 +318,16 @@ class PrivateTraining:
             example = self._example
             if example is None:
                 records, spread = (64, 3) if self.exact else (3, 0)
-                example = random_batch(_first_shapes(data), records, spread=spread)
+                shapes = training_data.first_shapes(data)
+                example = random_batch(shapes, records, spread=spread)
+            if self._views is not None:
+                self._draws = self._views.draws(tuple(example[0].shape[1:]))
+                generator = torch.Generator().manual_seed(0)
+                uniforms = torch.rand(len(example[0]), self._draws, generator=generator)
+                example = (uniforms, *example)
             self._gradients = GradientSum(
                 self.model,
-                self.loss,
+                self.loss if self._views is None else self._views.loss(self.loss),
                 clip=self.clip,
                 example=example,
                 physical=self.physical,
@@ -348,36 +380,17 @@ def _refuse_other_parameters(
         raise InputError("optimiser must hold the model's trainable parameters alone, got more")
 
 
-def _length(data: Any) -> int:
-    return len(data[0]) if isinstance(data, tuple) else len(data)
+def _views(augmentation: Augmentation | None, views: int) -> Views | None:
+    if augmentation is None:
+        if views != 1:
+            raise InputError(f"views must be 1 without an augmentation, got {views}")
+        return None
+    return Views(augmentation=augmentation, number=views)
 
 
-def _taken(data: Any, places: np.ndarray[Any, Any]) -> tuple[Tensor, ...]:
-    """The records at these places, a tensor for each part of a record."""
-    if isinstance(data, tuple):
-        rows = torch.from_numpy(places)
-        return tuple(torch.as_tensor(one)[rows] for one in data)
-    items = [_parts(data[int(place)]) for place in places]
-    if not items:
-        return tuple(one[:0] for one in random_batch(_first_shapes(data), 1))
-    return tuple(
-        torch.stack([torch.as_tensor(part) for part in parts]) for parts in zip(*items, strict=True)
-    )
-
-
-def _first_shapes(data: Any) -> tuple[Any, ...]:
-    """Tensors of the shapes and types of one record: its contents are not used."""
-    if _length(data) == 0:
-        raise InputError("example must be given where the data have no record, got none")
-    first = tuple(one[0] for one in data) if isinstance(data, tuple) else _parts(data[0])
-    return tuple(torch.zeros_like(torch.as_tensor(one)) for one in first)
-
-
-def _parts(item: Any) -> tuple[Any, ...]:
-    return tuple(item) if isinstance(item, (tuple, list)) else (item,)
-
-
-def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
-    }
+def _refuse_plateaus(schedulers: Sequence[LRScheduler]) -> None:
+    if any(isinstance(one, torch.optim.lr_scheduler.ReduceLROnPlateau) for one in schedulers):
+        raise InputError(
+            "schedulers must follow the number of steps, got ReduceLROnPlateau: it reads a loss,"
+            " and that of private records has no noise"
+        )

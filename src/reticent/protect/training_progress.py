@@ -182,9 +182,18 @@ class TrainingProgress:
         write_sealed(path, self._run.state(), document, format=FORMAT, private=True)
 
 
+def planned_numbers(recipe: Recipe, plan: Plan) -> dict[str, Any]:
+    """What a state file must agree with to be gone on from."""
+    return {
+        "recipe": recipe.name,
+        "numbers": recipe.to_dict(),
+        "scales": noise_scales.scales_of(plan),
+    }
+
+
 @contextmanager
 def training_progress(
-    recipe: Recipe, plan: Plan, run: Run, records: tuple[Floats, Array]
+    public: Mapping[str, Any], run: Run, records: tuple[Floats, Array]
 ) -> Iterator[TrainingProgress]:
     """The progress of one training, restored where a checkpoint is there; one process at a time."""
     follower = _FOLLOWER.get() or _NOBODY
@@ -200,11 +209,6 @@ def training_progress(
             digest.update(whole.tobytes())
         return digest.hexdigest()
 
-    public = {
-        "recipe": recipe.name,
-        "numbers": recipe.to_dict(),
-        "scales": noise_scales.scales_of(plan),
-    }
     path = follower.checkpoint
     if path is None:
         yield TrainingProgress(follower, run, {"run": public})

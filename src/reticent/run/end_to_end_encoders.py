@@ -147,7 +147,7 @@ def commands() -> dict[str, Audited]:
     }
     ways = {
         f"pretrain simclr, {way} (command)": Audited(
-            build=_pretrain("simclr", partial(encoders.small_batches, way=way)),
+            build=_pretrain("simclr", partial(encoders.by_way, way=way)),
             targets=True,
             replaced_alone=True,
         )

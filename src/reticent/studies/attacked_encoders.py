@@ -1,4 +1,4 @@
-"""Trained encoders that studies attack: SimCLR without privacy, and a proven one by DP-SGD."""
+"""Encoders that studies attack: one recipe by DP-SGD, with its noise and with exact answers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,18 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
+from reticent.arrays import Floats
 from reticent.data import Dataset
 from reticent.guarantee import Relation
-from reticent.protect import ReleasedEncoder, ReleaseRequest, release_encoder
+from reticent.protect import ReleaseRequest, noise_scales, noisy_query, release_encoder
+from reticent.protect.recipe import Recipe, Tensors
+from reticent.protect.released_encoder import rows_of
 from reticent.results.table import Cell, Limits
-from reticent.training.contrastive import SimCLRSpec, digits, pretrain
-from reticent.training.encoders.base import Encoder
+from reticent.training.encoders.base import Encoder, FunctionEncoder
 
 CONFIDENCE: Final = 0.95
+PRIVACIES: Final = ("untrained", "none", "proven")
+"""The public first weights; all steps with exact answers; the same with noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,19 +30,14 @@ class AttackedEncoders:
     shape: str
     members: int
     """As many of each: members, others, and what the adversary has."""
-    epochs: int
-    """Of SimCLR without privacy: so many that it remembers."""
-    width: int
     batch: int
     steps: int
-    """Of the proven encoder."""
     epsilon: float = 3.0
     delta: float = 1e-5
-    views: int = 10
     seeds: int = 5
 
     def request(self, seed: int) -> ReleaseRequest:
-        """The proven encoder, as the command line would ask for it."""
+        """The encoder, as the command line would ask for it."""
         return ReleaseRequest.of(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -54,29 +53,32 @@ class AttackedEncoders:
 
 
 SPECS: Mapping[str, AttackedEncoders] = {
-    "mnist5k": AttackedEncoders(
-        on="mnist5k", shape="28x28x1", members=1_000, epochs=200, width=32, batch=250, steps=40
-    ),
-    "digits": AttackedEncoders(
-        on="digits", shape="8x8x1", members=300, epochs=60, width=8, batch=150, steps=10, seeds=2
-    ),
+    "mnist5k": AttackedEncoders(on="mnist5k", shape="28x28x1", members=1_000, batch=250, steps=200),
+    "digits": AttackedEncoders(on="digits", shape="8x8x1", members=300, batch=150, steps=100),
 }
 
 
 def trained_encoder(spec: AttackedEncoders, data: Dataset, privacy: str, seed: int) -> Encoder:
-    """SimCLR without privacy, long enough to remember; or the proven encoder."""
+    """The same recipe at its first weights, after all steps without noise, or released."""
+    request = spec.request(seed)
+    recipe = request.planned(data.features.shape[1], 0)
     if privacy == "proven":
-        return ReleasedEncoder(release_encoder(data, spec.request(seed)))
-    plain = SimCLRSpec(
-        width=spec.width,
-        epochs=spec.epochs,
-        batch=125,
-        temperature=0.2,
-        learning_rate=2e-3,
-        augmentation=digits(),
-        seed=seed,
-    )
-    return pretrain(data.images, plain)
+        tensors = release_encoder(data, request).tensors
+    elif privacy == "none":
+        tensors = exact_tensors(recipe, request, data.features.astype(np.float64))
+    else:
+        tensors = {
+            name: one.detach().double().numpy()
+            for name, one in recipe.network().encoder.named_parameters()  # type: ignore[attr-defined]
+        }
+    return FunctionEncoder(lambda inputs: recipe.encoded(tensors, rows_of(inputs)))
+
+
+def exact_tensors(recipe: Recipe, request: ReleaseRequest, rows: Floats) -> Tensors:
+    """All steps with exact answers: what the loss reaches; nothing is claimed of it."""
+    plan = noise_scales.noise_plan(recipe, request.terms)
+    with noisy_query.with_noise_function(lambda noise, value: value):  # noqa: ARG005 - exact
+        return recipe.learn(rows, np.zeros(len(rows)), plan)
 
 
 def interval(values: Sequence[float]) -> Cell:

@@ -12,9 +12,10 @@ from reticent.arrays import Floats
 from reticent.data import Dataset, load
 from reticent.guarantee import Relation
 from reticent.guarantee.rounding import upper_text
-from reticent.protect import ReleaseRequest, noise_scales, noisy_query, release_encoder
+from reticent.protect import ReleaseRequest, release_encoder
 from reticent.protect.recipes.contrastive import ContrastiveRecipe
 from reticent.results.table import Cell, Table
+from reticent.studies.attacked_encoders import exact_tensors
 from reticent.studies.trained import Outcome, Run
 from reticent.training.encoders.evaluation import Memory, knn_accuracy, ridge_probe
 
@@ -247,11 +248,7 @@ def _twin(
     request = spec.request(*row)
     recipe = request.planned(private.features.shape[1], 0)
     assert isinstance(recipe, ContrastiveRecipe)
-    rows = private.features.astype(np.float64)
-    with noisy_query.with_noise_function(lambda noise, value: value):  # noqa: ARG005 - answers are exact
-        tensors = recipe.learn(
-            rows, np.zeros(len(rows)), noise_scales.noise_plan(recipe, request.terms)
-        )
+    tensors = exact_tensors(recipe, request, private.features.astype(np.float64))
     return _judged(spec, recipe, tensors, private, test) | {"grade": "–"}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,9 @@ from reticent.guarantee import Grade
 from reticent.protect.noisy_query import record_uniforms, with_noise_function
 from reticent.protect.published.dpcl import DPCL, sample_without_replacement, train
 from reticent.protect.published.dpcl_steps import DPCLRun
+from reticent.protect.training_progress import follow_training, resumptions
 from reticent.training.contrastive import barlow_twins, nt_xent
+from reticent.training.contrastive.barlow_twins import OFF_DIAGONAL, correlation_loss
 from reticent.training.contrastive.networks import NetworkChoice
 from reticent.validation import InputError
 
@@ -70,25 +74,60 @@ def test_samples_are_distinct_and_secret() -> None:
     assert sorted(sample_without_replacement(5, 5).tolist()) == [0, 1, 2, 3, 4]
 
 
+def same_views(run: DPCLRun, places: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """The views that a step draws in an audit: there they are functions of the record."""
+    rows = ROWS[places]
+    drawn = torch.from_numpy(record_uniforms(rows, np.zeros(len(rows)), 2 * run.views.draws))
+    inputs = run.views.inputs(torch.from_numpy(rows.astype(np.float32)))
+    one, other = (run.views.view(inputs, part) for part in drawn.split(run.views.draws, dim=1))
+    return one, other
+
+
+def plain_loss(model: Any, views: tuple[torch.Tensor, torch.Tensor], one: DPCL) -> torch.Tensor:
+    """Summed as DPCL sums: in float64, and as published with moments that are constants."""
+    embedded = model(torch.cat(views).double()).chunk(2)
+    if one.method == "simclr":
+        return 16 * nt_xent(embedded[0], embedded[1], temperature=0.5)
+    units = [torch.nn.functional.normalize(rows, dim=1) for rows in embedded]
+    if one.privacy == "naive":
+        return barlow_twins(units[0], units[1])
+    standard = []
+    for rows in units:
+        variance, mean = torch.var_mean(rows.detach(), dim=0, correction=0)
+        standard.append((rows - mean) / variance.clamp(min=1e-3).sqrt())
+    return correlation_loss(standard[0].T @ standard[1] / 8, off_diagonal=OFF_DIAGONAL)
+
+
 @pytest.mark.parametrize("method", ["simclr", "barlow"])
-def test_without_clip_and_noise_it_is_the_gradient_of_the_loss(method: str) -> None:
-    naive = spec(method=method, privacy="naive", clip=1e9)
-    run = DPCLRun(naive, 1.0, ROWS, NETWORK)
-    places = np.arange(8)
-    with with_noise_function(lambda _, value: value):  # views are functions of the record
-        total = run.gradient_sum(places)
-        drawn = torch.from_numpy(record_uniforms(ROWS[places], np.zeros(8), 2 * run.views.draws))
-    inputs = run.views.inputs(torch.from_numpy(ROWS[places].astype(np.float32)))
-    both = [run.views.view(inputs, part) for part in drawn.split(run.views.draws, dim=1)]
-    one, other = run.model(torch.cat(both)).chunk(2)
-    if method == "simclr":
-        loss = 16 * nt_xent(one, other, temperature=0.5)
-    else:
-        unit = [torch.nn.functional.normalize(rows, dim=1) for rows in (one, other)]
-        loss = barlow_twins(unit[0], unit[1])
-    parts = torch.autograd.grad(loss, list(run.model.parameters()))
-    expected = torch.cat([part.flatten() for part in parts]).double().numpy()
-    assert np.linalg.norm(total - expected) <= 1e-3 * np.linalg.norm(expected)
+@pytest.mark.parametrize("privacy", ["naive", "published"])
+def test_without_clip_and_noise_it_is_plain_training(method: str, privacy: str) -> None:
+    """Three steps of SGD with momentum, of the loss in float64: weights move alike.
+
+    The rate is large enough for float32 weights to show 10⁻⁵ of what moved them.
+    """
+    clip, rate = 1e9, {"simclr": 0.1, "barlow": 0.01}[method]
+    one = spec(method=method, privacy=privacy, clip=clip, learning_rate=rate * clip)
+    run = DPCLRun(one, 1.0, ROWS, NETWORK)
+    plain = copy.deepcopy(run.model).double()
+    before = flat(plain)
+    optimiser = torch.optim.SGD(plain.parameters(), lr=rate, momentum=0.9)
+    with with_noise_function(lambda _, value: value):
+        for step in range(3):
+            places = np.arange(step, step + 8)
+            views = same_views(run, places)
+            run.step(places, step)
+            optimiser.zero_grad()
+            (plain_loss(plain, views, one) / 8).backward()
+            for group in optimiser.param_groups:
+                group["lr"] = rate * (step + 1) / 10 * (0.5 + 0.5 * math.cos(math.pi * step / 3))
+            optimiser.step()
+    moved = flat(plain) - before
+    assert np.linalg.norm(moved) > 1e-2
+    assert np.linalg.norm(flat(run.model) - flat(plain)) <= 1e-5 * np.linalg.norm(moved)
+
+
+def flat(model: Any) -> Any:
+    return torch.cat([one.detach().flatten().double() for one in model.parameters()]).numpy()
 
 
 def test_one_view_adds_no_more_than_the_clip() -> None:
@@ -137,3 +176,49 @@ def test_training_moves_the_encoder_and_counts_its_records() -> None:
 def test_numbers_that_do_not_go_together(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         spec(**options)
+
+
+class _StoppedError(Exception):
+    """In the place of a kill."""
+
+
+@pytest.mark.parametrize("privacy", ["naive", "published"])
+def test_a_stopped_training_goes_on_and_logs_noisy_answers_alone(
+    privacy: str, tmp_path: Path
+) -> None:
+    state, told, seen = tmp_path / "state", [], []
+
+    def stop(taken: int, _planned: int) -> None:
+        if taken == 2:
+            raise _StoppedError
+
+    one, before = spec(privacy=privacy), resumptions()
+    with (
+        pytest.raises(_StoppedError),
+        follow_training(progress=stop, checkpoint=state, log=told.append),
+    ):
+        train(one, ROWS, NETWORK)
+    with follow_training(progress=lambda *at: seen.append(at), checkpoint=state, log=told.append):
+        train(one, ROWS, NETWORK)
+    assert seen == [(2, 3), (3, 3)]
+    assert resumptions() == before + 1
+    assert [line["step"] for line in told] == [1, 2, 2, 3]
+    more = {"coupling_norm"} if privacy == "published" else set()
+    assert all(set(line) == {"step", "gradient_norm"} | more for line in told)
+    with (
+        pytest.raises(InputError, match="same plan on the same records"),
+        follow_training(checkpoint=state),
+    ):
+        train(spec(privacy=privacy, clip=2.0), ROWS, NETWORK)
+
+
+def test_a_state_holds_all_that_the_next_step_depends_on() -> None:
+    """With exact answers a restored run takes the very step that the other one takes."""
+    one = spec(privacy="naive")
+    run, again = (DPCLRun(one, 1.0, ROWS, NETWORK) for _ in range(2))
+    with with_noise_function(lambda _, value: value):
+        run.step(np.arange(8), 0)
+        again.restore({name: value.clone() for name, value in run.state().items()})
+        for each in (run, again):
+            each.step(np.arange(8, 16), 1)
+    assert np.array_equal(flat(run.model), flat(again.model))

@@ -120,5 +120,3 @@ def test_numbers_that_do_not_go_together_are_refused():
         planned(terms, temperature=0.0)
     with pytest.raises(InputError, match="public must be finite rows of 5 features"):
         planned(terms, public=public_text(PUBLIC[:, :3][:4]))
-    with pytest.raises(InputError, match="relation must be add-remove for Poisson samples"):
-        noise_plan(planned(terms_of("replace-one"), batch=10), terms_of("replace-one"))

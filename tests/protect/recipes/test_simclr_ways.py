@@ -69,8 +69,47 @@ def test_a_rate_of_samples_of_one_size_is_no_poisson_rate() -> None:
     assert FixedSize(2, 4) != FixedSize(3, 6)
     assert FixedSize(2, 4) != 0.5
     assert FixedSize(2, 4) < 1
-    with pytest.raises(InputError, match="size must be between 1 and 3, got 4"):
-        FixedSize(4, 4)
+    with pytest.raises(InputError, match="size must be between 1 and 4, got 5"):
+        FixedSize(5, 4)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("batch", [4, 12])
+def test_no_step_sees_its_records_in_table_order(
+    way: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of all 12 places too: two orders are equal, or that of the table, with probability
+    below 10⁻³ at 4 of 12, and 10⁻⁸ at 12; each of six pairs has to be."""
+    planned, seen = recipe(way, batch=batch, epochs=6 * batch / 12), []
+
+    def noted(_: Any, run: Any, sample: Any, plan: Any) -> Any:
+        seen.append([ROWS.tolist().index(row) for row in sample.rows.tolist()])
+        return np.zeros(planned.size)
+
+    monkeypatch.setattr(type(planned), "total", noted)
+    planned.learn(ROWS, np.zeros(12), noise_plan(planned, TERMS))
+    assert len(seen) >= 6
+    assert all(len(set(one)) == batch for one in seen)
+    assert [sorted(one) for one in seen] != seen
+    assert len({tuple(one) for one in seen}) > 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("leaves", [0, 5, 11])
+@pytest.mark.parametrize("place", [0, 4, 11])
+def test_a_newcomer_may_stand_elsewhere_in_a_batch_of_all_records(
+    way: str, leaves: int, place: int
+) -> None:
+    """As a file has it, where the first person leaves and the new one is written at the end."""
+    planned = recipe(way, batch=12, clip=1e-3)
+    plan = noise_plan(planned, TERMS)
+    newcomer = np.full(5, 1e3) * np.sign(ROWS[leaves])
+    other = np.insert(np.delete(ROWS, leaves, axis=0), place, newcomer, axis=0)
+    worlds = [replay(planned, plan, one, np.zeros(12)) for one in (ROWS, other)]
+    found = run_pair(*worlds, lambda noise, value: noise.release(value))
+    assert found.sealed
+    for one in found.shifts:
+        assert 0 < one.norms["l2"].max() <= one.noise.sensitivity.l2
 
 
 def test_releases_of_a_step_are_composed_and_then_sampled_without_replacement() -> None:

@@ -392,9 +392,7 @@ def test_numbers_that_do_not_go_together(options: dict[str, Any], reason: str) -
         recipe(**options).steps(TERMS)
 
 
-def test_samples_are_for_add_remove_and_records() -> None:
-    with pytest.raises(InputError, match="relation must be add-remove"):
-        recipe(REPLACE, batch=12).steps(REPLACE)
+def test_samples_are_for_records_and_a_step_on_all_for_both_relations() -> None:
     persons = Terms(epsilon=2.0, delta=1e-5, relation="add-remove", max_records_per_person=2)
     with pytest.raises(InputError, match="max_records_per_person must be 1"):
         recipe(persons, batch=12).steps(persons)
@@ -473,3 +471,21 @@ def test_certificates_without_these_numbers_are_read_as_they_were_meant() -> Non
 def test_standardised_is_refused_where_no_encoder_has_it() -> None:
     with pytest.raises(InputError, match=r"standardised must be False for the architecture mlp"):
         recipe(standardised=True)
+
+
+# ------------------------------------------------------------------------------------- slots
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("embedding", [2, 5, 7, 9, 11, 32, 33])
+def test_slots_are_alike_at_a_matrix_with_which_products_round(kind: str, embedding: int) -> None:
+    """Einstein sums over 5, 6, 7, 9, 10 or 11 columns fell to batches of 8 or 1."""
+    planned = recipe(kind=kind, embedding=embedding, physical=64)
+    matrix = planned.stand_in()
+    assert (matrix != 0).all()
+    assert torch.linalg.eigvalsh(matrix.double()).min() > -1e-7
+    assert float(matrix.trace()) == pytest.approx(1.0, abs=1e-5)
+    assert torch.equal(matrix, planned.stand_in())
+    wide = matrix.double() @ matrix.double()
+    assert not torch.equal(wide, (matrix @ matrix).double())
+    assert ContrastiveRun(planned).gradients.physical == 64

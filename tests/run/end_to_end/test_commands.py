@@ -74,7 +74,7 @@ OWN = {
     "train": {
         "as protect has it, on the same road to a release": "--schema --encoder --encoder-people",
         "public numbers of the recipe": "--clip --learning-rate --momentum --optimiser --average"
-        " --seed",
+        " --seed --augmentation --views",
         "makes the claim declared": "--fast",
         "goes on from a state of noisy answers alone": "--resume",
     },

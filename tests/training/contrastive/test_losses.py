@@ -10,7 +10,7 @@ from reticent.training.contrastive import barlow_twins, nt_xent, spectral, spect
 from reticent.training.contrastive.barlow_twins import barlow_terms, correlation_loss
 from reticent.training.contrastive.nt_xent import nt_xent_terms
 from reticent.training.contrastive.spectral import moment
-from reticent.training.coupling import coupling
+from reticent.training.gradients import Clipper, check_gradients
 from reticent.validation import InputError
 
 
@@ -94,26 +94,42 @@ def test_noise_on_the_cosines_is_that_of_the_paper():
     assert float(nt_xent_terms(first, second, temperature=0.5, noise=zero)[0]) < float(plain[0])
 
 
+IDENTITY = torch.eye(3) / 3
+
+
 @pytest.mark.parametrize(
-    "loss",
+    "terms",
     [
-        lambda a, b: nt_xent(a, b, temperature=0.5),
-        barlow_twins,
-        spectral,
+        lambda a, b: nt_xent_terms(a, b, temperature=0.5).view(2, -1).sum(0),
+        lambda a, b: barlow_twins(a, b).expand(len(a)),
+        lambda a, b: spectral(a, b).expand(len(a)),
+        lambda a, b: spectral_terms(a, b, torch.einsum("ni,nj->ij", a, b), repulsion=5.0),
     ],
 )
-def test_all_three_are_coupled_and_spectral_terms_are_not(loss):
-    layer, rows = torch.nn.Linear(5, 3), pair(6, 5).transpose(0, 1)
+def test_losses_that_couple_images_are_refused_by_the_check_before_training(terms):
+    with pytest.raises(InputError, match=r"rows that belong to one record|influence each other"):
+        checked(terms)
 
-    def batch_loss(model, batch):
-        return loss(model(batch[:, 0]), model(batch[:, 1]))
 
-    def terms(model, batch):
-        released = torch.eye(3, dtype=batch.dtype) / 3
-        return spectral_terms(model(batch[:, 0]), model(batch[:, 1]), released, repulsion=5.0).sum()
+@pytest.mark.parametrize(
+    "terms",
+    [
+        lambda a, b: spectral_terms(a, b, IDENTITY, repulsion=5.0),
+        lambda a, b: barlow_terms(a, b, IDENTITY, off_diagonal=0.05),
+    ],
+)
+def test_terms_at_a_released_matrix_pass_it(terms):
+    checked(terms)
 
-    assert coupling(layer, batch_loss, rows).coupled
-    assert not coupling(layer, terms, rows).coupled
+
+def checked(terms):
+    """As a training by a user's own loss is: of each image both views."""
+    images = pair(6, 5).transpose(0, 1).float()
+    check_gradients(
+        Clipper(torch.nn.Linear(5, 3)),
+        lambda model, batch: terms(model(batch[:, 0]), model(batch[:, 1])),
+        (images,),
+    )
 
 
 @pytest.mark.parametrize("loss", [barlow_twins, spectral])

@@ -148,7 +148,11 @@ def test_a_line_of_the_log(tmp_path):
     pretrain(IMAGES, SPEC, log=tmp_path / "log", progress=records.append)
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [set(line) for line in lines] == 3 * [
-        {"epoch", "loss", "contrastive_accuracy", "seconds", "images_per_second"}
+        {
+            *("epoch", "loss", "contrastive_accuracy", "gradient_norm"),
+            "seconds",
+            "images_per_second",
+        }
     ]
     assert [line["loss"] for line in lines] == [record.loss for record in records]
     for line in lines:

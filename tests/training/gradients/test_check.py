@@ -129,6 +129,18 @@ def _mean(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.T
     return functional.cross_entropy(model(rows), labels)
 
 
+def _neighbours(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Each record meets the one before it alone."""
+    logits = model(rows)
+    return loss(model, rows, labels) + (logits * logits.roll(1, 0)).sum(1)
+
+
+def _weighted(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """As torch divides by the weights of the labels that are in the batch."""
+    weights = torch.tensor([1.0, 2.0, 5.0])[labels]
+    return loss(model, rows, labels) * weights / weights.sum()
+
+
 def _by_size(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return loss(model, rows, labels) / len(rows)
 
@@ -139,6 +151,8 @@ def _by_size(model: nn.Module, rows: torch.Tensor, labels: torch.Tensor) -> torc
         (_coupled, "must see rows that belong to one record each"),
         (_mean, "must give one number for each of 6 records"),
         (_by_size, "must not influence each other"),
+        (_neighbours, "must see rows that belong to one record each"),
+        (_weighted, "must not influence each other"),
     ],
 )
 def test_losses_of_several_records(coupled: Loss, reason: str) -> None:

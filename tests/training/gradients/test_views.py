@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from reticent.training.contrastive.augmentations import digits, natural
 from reticent.training.contrastive.spectral import spectral, spectral_terms
 from reticent.training.encoders.convolutional import (
     ResNet18Config,
@@ -17,7 +18,14 @@ from reticent.training.encoders.convolutional import (
     StridedEncoder,
     projection_head,
 )
-from reticent.training.gradients import Clipper, SharedGradientSum, check_gradients
+from reticent.training.gradients import (
+    Clipper,
+    GradientSum,
+    SharedGradientSum,
+    Views,
+    batches,
+    check_gradients,
+)
 from reticent.training.gradients import convolution as convolution_module
 from reticent.training.gradients.layouts import Layout
 from reticent.validation import InputError
@@ -128,13 +136,45 @@ def test_without_noise_and_clip_it_is_the_gradient_of_the_coupled_loss(
     assert np.linalg.norm(total - expected) <= 1e-5 * np.linalg.norm(expected)
 
 
-def test_passes_that_do_not_fit_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("exact", [True, False])
+def test_passes_that_do_not_fit_are_made_again(
+    exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All kept, the first alone, none: the same sum up to the order of slots, by fewest passes."""
     model, batch = model_of(strided), views(10)
-    sums = summed(model, exact=False, physical=4, clip=0.5)
-    kept = sums.of_step((batch,), exact_moment)
-    monkeypatch.setattr("reticent.training.gradients.shared_sum._KEPT_BYTES", 0)
-    again = sums.of_step((batch,), exact_moment)
-    assert np.linalg.norm(kept - again) <= 1e-6 * np.linalg.norm(kept)
+    sums, found, passes = summed(model, exact=exact, physical=4, clip=0.5), [], []
+    model.register_forward_hook(lambda *_: passes.append(1))
+    part = next(batches.parts(batches.Held((batch,)), sums._arranged(10)))
+    each = sums._passed(part).size
+    for kept in (2**30, each, 0):
+        monkeypatch.setattr("reticent.training.gradients.shared_sum._KEPT_BYTES", kept)
+        passes.clear()
+        found.append((sums.of_step((batch,), exact_moment), len(passes)))
+    parts = -(-10 // sums.physical)
+    assert [count for _, count in found] == [parts, 2 * parts - 1, 2 * parts]
+    for one, _ in found:
+        assert np.linalg.norm(one - found[0][0]) <= (1e-13 if exact else 1e-6) * np.linalg.norm(one)
+
+
+def test_a_kept_pass_has_memory_of_its_own() -> None:
+    """A module that reads what it is given would find the last physical batch in all of them."""
+    rows = torch.randn(10, 3, generator=torch.Generator().manual_seed(0))
+    sums = SharedGradientSum(
+        model_of(lambda: nn.Linear(3, WIDTH)),
+        lambda model, batch: model(batch)[:, None].expand(-1, 2, -1),
+        terms,
+        released=MOMENT,
+        clip=1e6,
+        example=(rows,),
+        physical=4,
+    )
+    parts = batches.parts(batches.Held((rows,)), sums._arranged(10))
+    inputs = [sums._filled(part)[0] for part in parts]
+    assert len({one.data_ptr() for one in inputs}) == len(inputs)
+    assert all(one.data_ptr() % 64 == 0 for one in inputs)
+    single = [sums.of_step((one,), lambda _: MOMENT) for one in rows.split(1)]
+    whole = sums.of_step((rows,), lambda _: MOMENT)
+    np.testing.assert_allclose(whole, sum(single), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -148,6 +188,52 @@ def test_no_records_are_a_sum_of_zero_and_a_statistic_of_none(exact: bool) -> No
     sums = summed(model_of(strided), exact=exact, physical=4, clip=1.0)
     assert not sums.of_step((views(10)[:0],), statistic).any()
     assert seen == [(0, 2, WIDTH)]
+
+
+@pytest.mark.parametrize("kept", [2**30, 0])
+def test_both_halves_of_an_exact_step_have_one_arrangement(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of kept passes and of those that are made again: a record that counted twice, or in the slot
+    of a public one, would be another sum. Two draws for ten records are equal with probability
+    below 10⁻⁸; so are the orders of both steps."""
+    seen: list[torch.Tensor] = []
+    drawn: list[int] = []
+    monkeypatch.setattr("reticent.training.gradients.shared_sum._KEPT_BYTES", kept)
+
+    def noted(model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+        seen.append(batch[:, 0, 0, 0, 0].clone())
+        return embed(model, batch)
+
+    model, batch = model_of(strided), views(10) + 2
+    sums = SharedGradientSum(
+        model, noted, terms, released=MOMENT, clip=0.5, example=(views(16),), physical=4
+    )
+    arranged = sums._arranged
+    monkeypatch.setattr(sums, "_arranged", lambda *one: (drawn.append(1), arranged(*one))[1])
+    embedded = embed(model, batch).detach().numpy().astype(np.float64)
+    released = exact_moment(embedded)
+    norms, alone = [], []
+    for one in batch:
+        value = terms(embed(model, one[None]), released).sum()
+        parts = torch.autograd.grad(value, list(model.parameters()))
+        alone.append(torch.cat([part.flatten() for part in parts]).double())
+        norms.append(float(alone[-1].norm()))
+    expected = sum(min(1.0, 0.5 / norm) * one for norm, one in zip(norms, alone, strict=True))
+    firsts = []
+    for step in range(2):
+        seen.clear()
+        read: list[Any] = []
+        found = sums.of_step((batch,), lambda rows, read=read: (read.append(rows), released)[1])
+        np.testing.assert_allclose(read[0], embedded, rtol=1e-4, atol=1e-6)  # in their order
+        assert np.linalg.norm(found - expected.numpy()) <= 1e-4 * float(expected.norm())
+        assert len(drawn) == step + 1
+        passes = -(-10 // sums.physical)
+        assert len(seen) == passes * (1 if kept else 2)
+        if not kept:
+            assert all(map(torch.equal, seen[:passes], seen[passes:]))
+        firsts.append(torch.cat(seen[:passes]))
+    assert not torch.equal(*firsts)
 
 
 def test_outputs_that_depend_on_neighbours_are_refused() -> None:
@@ -168,3 +254,93 @@ def test_outputs_that_depend_on_neighbours_are_refused() -> None:
     model.mixes = True
     with pytest.raises(InputError, match="slots of a batch"):
         sums._check_slots((views(16),), 4)
+
+
+AUGMENTATION = natural("classification")
+
+
+def pictures(*, last: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Images of 3 × 12 × 12, or with their channels last, and labels."""
+    images = torch.rand(RECORDS, 3, 12, 12, generator=torch.Generator().manual_seed(2))
+    return images.permute(0, 2, 3, 1).contiguous() if last else images, torch.arange(RECORDS) % 3
+
+
+def classifier(*, last: bool) -> nn.Module:
+    torch.manual_seed(3)
+    first = [nn.Conv2d(3, 8, 3, stride=2), nn.GroupNorm(2, 8), nn.Tanh(), nn.Flatten()]
+    return nn.Sequential(*([_First()] if last else []), *first, nn.Linear(8 * 25, 3))
+
+
+class _First(nn.Module):
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images.permute(0, 3, 1, 2)
+
+
+def cross_entropy(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return nn.functional.cross_entropy(model(images), labels, reduction="none")
+
+
+def loop_over_views(
+    model: nn.Module, batch: tuple[torch.Tensor, ...], number: int, *, last: bool
+) -> torch.Tensor:
+    """Each record's mean gradient over its views, one view at a time by autograd."""
+    means = []
+    for uniforms, image, label in zip(*batch, strict=True):
+        rows = []
+        for drawn in uniforms.chunk(number):
+            first = image.permute(2, 0, 1) if last else image
+            view = AUGMENTATION.of_uniforms(first[None], drawn[None])
+            seen = view.permute(0, 2, 3, 1) if last else view
+            value = cross_entropy(model, seen, label[None]).sum()
+            parts = torch.autograd.grad(value, list(model.parameters()))
+            rows.append(torch.cat([part.flatten() for part in parts]).double())
+        means.append(torch.stack(rows).mean(0))
+    return torch.stack(means)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_mean_gradient_of_views_is_clipped_once(number: int, last: bool, exact: bool) -> None:
+    views = Views(augmentation=AUGMENTATION, number=number, channels_last=last)
+    images, labels = pictures(last=last)
+    draws = views.draws(tuple(images.shape[1:]))
+    assert draws == number * AUGMENTATION.draws(3)
+    uniforms = torch.rand(RECORDS, draws, generator=torch.Generator().manual_seed(4))
+    model, batch = classifier(last=last), (uniforms, images, labels)
+    alone = loop_over_views(model, batch, number, last=last)
+    norms = alone.norm(dim=1)
+    clip = float(norms.median())
+    sums = GradientSum(
+        model, views.loss(cross_entropy), clip=clip, example=batch, physical=4, exact=exact
+    )
+    expected = ((clip / norms).clamp(max=1)[:, None] * alone).sum(0)
+    found = torch.from_numpy(sums.of(batch))
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
+    with sums.clipper.watch(RECORDS):
+        losses = views.loss(cross_entropy)(model, *batch)
+    squares = sums.clipper.clipped_sums(losses, clip=clip, wide=exact)
+    assert (squares.norms - norms).abs().max() <= 1e-5 * norms.max()
+
+
+def test_views_of_what_is_no_image_or_by_noise_are_refused() -> None:
+    with pytest.raises(InputError, match=r"shape must be of three sides.*got \(12,\)"):
+        Views(augmentation=AUGMENTATION, number=2).draws((12,))
+    with pytest.raises(InputError, match=r"noise of the augmentation must be 0.*got 0\.1"):
+        Views(augmentation=digits(), number=2)
+    with pytest.raises(InputError, match="views must be"):
+        Views(augmentation=AUGMENTATION, number=0)
+
+
+def test_a_loss_of_views_that_is_one_number_is_refused() -> None:
+    views = Views(augmentation=AUGMENTATION, number=2)
+    images, labels = pictures(last=False)
+    uniforms = torch.rand(RECORDS, views.draws((3, 12, 12)))
+
+    def mean(*batch: Any) -> torch.Tensor:
+        return cross_entropy(*batch).mean()
+
+    with pytest.raises(InputError, match="one number for each of 6 records"):
+        GradientSum(
+            classifier(last=False), views.loss(mean), clip=1.0, example=(uniforms, images, labels)
+        )

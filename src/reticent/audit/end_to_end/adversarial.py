@@ -297,12 +297,14 @@ def neighbour(case: Case, relation: Relation, unit: str, rng: Generator) -> Tabl
 
 
 def _replaced(case: Case, by_person: bool, rng: Generator) -> Table:
-    """As many rows of the newcomer at the places of those that leave, the rest anywhere."""
+    """Rows of the newcomer at the places of those that leave, or elsewhere; the rest anywhere."""
     leaving = sorted(_some_unit(case, by_person, rng))
     table = case.table.without(leaving)
     coming = _newcomer(case, by_person, rng)
+    stays = rng.random() < 0.5
     for row, place in zip(coming, leaving, strict=False):
-        table = table.with_row(min(place, len(table)), row)
+        elsewhere = int(rng.choice([0, len(table), rng.integers(len(table) + 1)]))
+        table = table.with_row(min(place, len(table)) if stays else elsewhere, row)
     return _added(table, coming[len(leaving) :], rng)
 
 

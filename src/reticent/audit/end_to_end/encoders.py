@@ -13,8 +13,6 @@ from reticent.training.encoders.cache import cached_features
 
 _ENCODER: Final = "prototypes"
 _HEAD: Final = "class-means"
-_SAMPLED: Final = 8
-"""Records of a batch of one size: most tables have more or less."""
 
 
 def _encoder_and_head(settings: Settings) -> Release:
@@ -61,17 +59,17 @@ def _on_features(
     )
 
 
-def small_batches(settings: Settings, way: str) -> dict[str, Any]:
-    """Samples of one size, which these ways need, and three steps."""
-    size = min(_SAMPLED, settings.records - 1)
-    return {"way": way, "batch": size, "epochs": 2.5 * size / settings.records}
+def by_way(settings: Settings, way: str) -> dict[str, Any]:
+    """How ``simclr`` keeps images apart, beside the options of the settings."""
+    del settings
+    return {"way": way}
 
 
 ENCODER_RELEASES: Final[dict[str, Audited]] = {
     "encoder and head": Audited(build=_encoder_and_head),
     **{
         f"simclr, {way}": Audited(
-            build=of_numbers("simclr", partial(small_batches, way=way)),
+            build=of_numbers("simclr", partial(by_way, way=way)),
             targets=True,
             embedded=False,
             replaced_alone=True,

@@ -25,6 +25,7 @@ from flint import arb, fmpq, fmpq_mat
 
 from reticent.accounting.account import ACCOUNTANTS, account
 from reticent.arrays import Array, Floats
+from reticent.audit.same_places import SamePlaces
 from reticent.guarantee import Composed, Event, Guarantee, Relation, Sensitivity, rounding
 from reticent.mechanisms import AdditiveMechanism, BlockL2Laplace, Mechanism, structured
 from reticent.mechanisms.response import RandomisedResponse
@@ -257,11 +258,17 @@ def run_pair(
     ``noise_share`` is the part of its noise that an answer gets: with 0 the exact value is the
     answer, which steers later queries hardest.
     """
+    places = SamePlaces()
     try:
-        first = _run(release, one, drawn(noise_share), limit)
+        first = _run(release, one, drawn(noise_share), limit, places.first)
         claim = first.published.claims[0].guarantee if first.published else None
         answer = replayed(first.queries) if first.published else drawn(noise_share)
-        second = _run(release, neighbour(claim), answer, limit)
+        other = neighbour(claim)
+        second = _run(release, other, answer, limit, places.second)
+        if places.is_missed and first.published:  # samples that hold what differs
+            places.start_again()
+            first = _run(release, one, drawn(noise_share), limit, places.first)
+            second = _run(release, other, replayed(first.queries), limit, places.second)
     except TimeLimitError:
         return PairOutcome(problems=(f"a release did not end within {limit:g} seconds",))
     except OtherQueriesError as error:
@@ -306,28 +313,25 @@ def replayed(queries: list[NoisyQuery]) -> Callable[[Mechanism, Floats], Array]:
 
 
 def _run(
-    release: Release, file: Path, answer: Callable[[Mechanism, Floats], Any], limit: float
+    release: Release,
+    file: Path,
+    answer: Callable[[Mechanism, Floats], Any],
+    limit: float,
+    sampler: noisy_query.Sampler,
 ) -> Run:
     queries: list[NoisyQuery] = []
 
     def noise_function(noise: Mechanism, value: Floats) -> Array:
         copied = np.array(value, dtype=np.float64)
         exact, given = noisy_query.settled(copied, answer(noise, copied))
-        queries.append(
-            NoisyQuery(
-                noise,
-                exact,
-                np.array(given),
-                noisy_query.sampling_rate(),
-                noisy_query.sample_number(),
-            )
-        )
+        sample = noisy_query.sampling_rate(), noisy_query.sample_number()
+        queries.append(NoisyQuery(noise, exact, np.array(given), *sample))
         return np.array(given, subok=True)
 
     try:
         with (
             noisy_query.with_noise_function(noise_function),
-            noisy_query.with_sampler(noisy_query.everyone),
+            noisy_query.with_sampler(sampler),
             time_limit(limit),
         ):
             return Run(queries, release(file), None)

@@ -31,6 +31,8 @@ _MEAN_BOUNDS: Final = (1e-3, 1.0, 1e3)
 """Of a noisy mean, times the bound on a row."""
 _MOST: Final = 8
 """Records that a neighbour may have more."""
+_SAMPLED: Final = 8
+"""Records of a sample of one size: most tables have more or less."""
 _NOISES: Final = (
     ("gaussian", 1e-5),
     ("gaussian", 1e-5),
@@ -121,20 +123,24 @@ class Settings:
             "intercept": self.intercept,
             "norms": self.norms,
             "mean_bound": self.mean_bound if self.centred else None,
-            "batch": self._batch,
             **self.ends,
+            **self._sampling(recipe),
         }
         taken = RECIPES[recipe].options
         return {
             name: value for name, value in values.items() if name in taken and value is not None
         }
 
-    @property
-    def _batch(self) -> int:
-        """Half of the records where samples are covered, else all."""
+    def _sampling(self, recipe: str) -> dict[str, Any]:
+        """Samples where they are covered: of half of the records, or few of one size; else all."""
         by_record = self.max_records_per_person in (None, 1)
-        is_covered = self.relation is Relation.ADD_REMOVE and by_record
-        return max(1, self.records // 2) if is_covered else self.records
+        is_added = self.relation is Relation.ADD_REMOVE
+        if not is_added and hasattr(RECIPES[recipe], "fixed_size") and not self.shape.persons:
+            few = min(_SAMPLED, self.records - 1)
+            return {"batch": few, "epochs": 2.5 * few / self.records}
+        half = max(1, self.records // 2)
+        batch = half if is_added and by_record else self.records
+        return {"batch": batch, "epochs": self.ends.get("epochs", 3.0)}
 
     @property
     def budget(self) -> dict[str, Any]:

@@ -6,8 +6,9 @@ noise for 4|B|C: that bound holds by the triangle inequality, the releases here 
 without a bound of their rounding, so it is declared.
 """
 
+import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -21,6 +22,7 @@ from reticent.guarantee import Grade, Guarantee, Relation, Sensitivity, events
 from reticent.guarantee.rounding import up
 from reticent.mechanisms import Gaussian
 from reticent.mechanisms.profiles.conversions import rdp_to_epsilon
+from reticent.protect.training_progress import training_progress
 from reticent.randomness import SecureBits
 from reticent.validation import InputError, count, positive, probability
 
@@ -212,14 +214,11 @@ def sample_without_replacement(records: int, size: int) -> Integers:
     return np.argsort(SecureBits().words(records), kind="stable")[:size]
 
 
-def train(
-    spec: DPCL,
-    rows: Floats,
-    network: "NetworkChoice",
-    *,
-    progress: Callable[[int, int], None] | None = None,
-) -> "tuple[Tensors, float]":
-    """The encoder's weights after all steps, and the noise multiplier that they were made with."""
+def train(spec: DPCL, rows: Floats, network: "NetworkChoice") -> "tuple[Tensors, float]":
+    """The encoder's weights after all steps, and the noise multiplier that they were made with.
+
+    Progress, a log of noisy answers and checkpoints as ``follow_training`` asks for them.
+    """
     from reticent.protect.published.dpcl_steps import DPCLRun
 
     if len(rows) != spec.records:
@@ -228,10 +227,15 @@ def train(
         )
     multiplier = spec.multiplier()
     run = DPCLRun(spec, multiplier, rows, network)
-    for step in range(spec.steps):
-        run.step(sample_without_replacement(len(rows), spec.batch), step)
-        if progress is not None:
-            progress(step + 1, spec.steps)
+    public = {
+        "recipe": "DPCL",
+        "numbers": dataclasses.asdict(spec) | network._asdict(),
+        "scales": {"multiplier": multiplier},
+    }
+    with training_progress(public, run, (rows, np.zeros(len(rows)))) as progress:
+        for step in progress.steps(spec.steps):
+            run.step(sample_without_replacement(len(rows), spec.batch), step)
+            progress.log(**run.norms)
     return run.encoder_tensors(), multiplier
 
 

@@ -1,12 +1,14 @@
 """Steps of DPCL: clipped gradients of a coupled loss, and noise for what the paper counts."""
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
 from reticent.arrays import Floats, Integers
 from reticent.bounds.published import dpcl as bounds
+from reticent.protect import network_run
 from reticent.protect.noisy_query import noisy_query, record_uniforms
 from reticent.protect.published.dpcl import DPCL, noise_for
 from reticent.protect.recipe import Tensors
@@ -42,12 +44,16 @@ class DPCLRun:
             self.clipper.parameters, lr=spec.learning_rate, momentum=_MOMENTUM
         )
         self.noise = spec.gradient_noise(multiplier)
+        self.norms: dict[str, float] = {}
+        """Of the noisy answers of the last step: that of the mean gradient, and of the coupling."""
 
     def step(self, places: Integers, number: int) -> None:
         """One step on the records at these places."""
         spec = self.spec
+        self.norms = {}
         total = self.gradient_sum(places)
         noisy = torch.from_numpy(noisy_query(self.noise, total)) / (spec.batch * spec.clip)
+        self.norms["gradient_norm"] = float(noisy.norm()) * spec.clip
         parameters = self.clipper.parameters
         parts = torch.split(noisy, [one.numel() for one in parameters])
         for one, part in zip(parameters, parts, strict=True):
@@ -57,6 +63,14 @@ class DPCLRun:
         for group in self.optimiser.param_groups:
             group["lr"] = spec.learning_rate * factor
         self.optimiser.step()
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the next step depends on beside the records."""
+        return network_run.optimised_state(self.model, self.optimiser)
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go back to a saved state; tensors of other shapes are a ``RuntimeError``."""
+        network_run.restore_optimised(state, self.model, self.optimiser)
 
     def gradient_sum(self, places: Integers) -> Floats:
         """Σ over all views of the gradient through that view, clipped: of a loss of all of them."""
@@ -91,7 +105,14 @@ class DPCLRun:
             return None
         noise = noise_for(bounds.similarity_sensitivity(self.spec.batch), self.multiplier)
         exact = (views @ views.T).numpy().astype(np.float64)
-        return torch.from_numpy((noisy_query(noise, exact) - exact).astype(np.float32))
+        noisy = self._coupling(noisy_query(noise, exact))
+        return torch.from_numpy((noisy - exact).astype(np.float32))
+
+    def _coupling(self, noisy: Floats) -> Floats:
+        """A released statistic of the batch; its norm joins that of the step's others."""
+        before = self.norms.get("coupling_norm", 0.0)
+        self.norms["coupling_norm"] = math.hypot(before, float(np.linalg.norm(noisy)))
+        return noisy
 
     def _standardised(self, views: Tensor) -> Tensor:
         """By mean and deviation of each unit: those of the batch, or released ones."""
@@ -100,9 +121,9 @@ class DPCLRun:
         rows = views.detach().numpy().astype(np.float64)
         size = len(rows)
         mean_noise = noise_for(bounds.mean_sensitivity(size), self.multiplier)
-        centre = noisy_query(mean_noise, rows.mean(axis=0))
+        centre = self._coupling(noisy_query(mean_noise, rows.mean(axis=0)))
         square_noise = noise_for(bounds.squares_sensitivity(), self.multiplier)
-        squares = noisy_query(square_noise, np.square(rows - centre).sum(axis=0))
+        squares = self._coupling(noisy_query(square_noise, np.square(rows - centre).sum(axis=0)))
         deviation = np.sqrt(np.maximum(squares / size, _LEAST_VARIANCE))
         constants = (torch.from_numpy(one.astype(np.float32)) for one in (centre, deviation))
         middle, scale = constants

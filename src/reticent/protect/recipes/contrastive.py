@@ -20,7 +20,8 @@ from reticent.guarantee import Relation, guarantee
 from reticent.protect import noisy_query, recipe
 from reticent.protect.recipes import encoding, linear, sampled_gradients
 from reticent.protect.terms import NO_SEARCH, Terms
-from reticent.protect.training_progress import training_progress
+from reticent.protect.training_progress import planned_numbers, training_progress
+from reticent.randomness import seeded
 from reticent.validation import InputError, count, positive
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = "step"
 _WIDEST: Final = 4096
-_LATER: Final = ("standardised", "fixed_head")
+_LATER: Final = ("standardised", "fixed_head", "fixed_size")
 """Numbers that certificates did not hold at first."""
 _WARM_UP: Final = 10
 """Steps over which the learning rate rises."""
@@ -42,10 +43,6 @@ EMBEDDINGS = guarantee.checked_by(
 OUTPUTS = guarantee.checked_by(
     "a record's embeddings have the same bits in every slot of a batch, whatever the others hold",
     "training.gradients.check.check_outputs",
-)
-VIEWS = guarantee.checked_by(
-    "the views of a record are drawn from secret bits, for each record by itself",
-    "protect.noisy_query.record_uniforms",
 )
 STATED: Final = (
     "one record is one image or row; the map from raw data to rows is fixed and looks at one record"
@@ -114,21 +111,26 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
     """Whether the encoder sees pixels less a public mean over a public deviation (``PIXELS``)."""
     fixed_head: bool = False
     """Whether the projection head keeps its first weights, so that noise goes to the encoder."""
+    fixed_size: bool = False
+    """Whether samples have one size, drawn without replacement: so replace-one is planned."""
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
         """With defaults for images or for other rows, and a batch of all records if need be."""
         given = {name: value for name, value in options.items() if value is not None}
         is_image = bool(given.get("shape"))
-        sampled = terms.relation is Relation.ADD_REMOVE and terms.records_touched == 1
+        is_sampled = terms.records_touched == 1
         otherwise: dict[str, Any] = {
             "shape": "",
             "architecture": "strided" if is_image else "mlp",
             "augmentation": "natural" if is_image else "mask",
-            "batch": min(512, numbers["records"]) if sampled else numbers["records"],
+            "batch": min(512, numbers["records"]) if is_sampled else numbers["records"],
             "physical": 64 if given.get("exact", True) else 32,  # kept gradients fit the cache
         }
-        return cls(**numbers, **(otherwise | given))
+        numbers = numbers | otherwise | given
+        is_fixed = is_sampled and terms.relation is Relation.REPLACE_ONE
+        numbers.setdefault("fixed_size", is_fixed and numbers["batch"] < numbers["records"])
+        return cls(**numbers)
 
     def __post_init__(self) -> None:
         """Numbers that do not go together are refused before anything is planned."""
@@ -179,23 +181,42 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         return feature_width(self.architecture, self.image)
 
     @property
+    def is_of_places(self) -> bool:
+        """Where replace-one was planned for."""
+        return self.fixed_size
+
+    @property
+    def rate(self) -> float:
+        """With which a step sees a record: a Poisson sample's, or that of samples of one size."""
+        if self.is_of_places and self.batch < self.records:
+            return noisy_query.FixedSize(self.batch, self.records)
+        return min(1.0, self.batch / self.records)
+
+    @property
+    def _drawn_with(self) -> float:
+        """The rate; of places a number of them, in a fresh order where it is all of them too."""
+        if not self.is_of_places:
+            return self.rate
+        return noisy_query.FixedSize(min(self.batch, self.records), self.records)
+
+    @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
-        bits = (sampled_gradients.SLOTS, OUTPUTS) if self.exact else ()
+        bits = (*sampled_gradients.BITS, OUTPUTS) if self.exact else ()
         return (
             sampled_gradients.PER_EXAMPLE,
             *bits,
             EMBEDDINGS,
-            VIEWS,
-            sampled_gradients.COINS,
+            sampled_gradients.VIEWS,
+            self.drawn,
             linear.NOISY_SUMS,
             linear.OWN_CLASS,
         )
 
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the user states: the same for every loss."""
-        return STATED
+        """What the user states: the same for every loss; of places, that they are public."""
+        return (*STATED, sampled_gradients.PLACES) if self.is_of_places else STATED
 
     @property
     def size(self) -> int:
@@ -236,11 +257,11 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         rows, labels = self.table(rows, labels)
         inputs = run.views.inputs(float32_rows(rows))
         with (
-            training_progress(self, plan, run, (rows, labels)) as progress,
+            training_progress(planned_numbers(self, plan), run, (rows, labels)) as progress,
             run.gradients.one_thread_if_small(),
         ):
             for step in progress.steps(self.steps_taken):
-                taken = noisy_query.sampled_records(rows, labels, self.rate)
+                taken = noisy_query.sampled_records(rows, labels, self._drawn_with)
                 sample = Sample(inputs[taken], rows[taken], labels[taken], step)
                 total = self.total(run, sample, plan)
                 noisy = plan[sampled_gradients.GRADIENTS].release(total) / (
@@ -254,8 +275,18 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         return run.encoder_tensors()
 
     def table(self, rows: Floats, labels: Array) -> tuple[Floats, Array]:
-        """The records among which samples are drawn."""
-        return rows, labels
+        """The records among which samples are drawn; of one size, from exactly N rows.
+
+        More are left out then, and zeros stand for missing ones, so that one record more and one
+        less is one row of N that differs. Where it stands is no matter: each step draws an order.
+        """
+        if not self.is_of_places:
+            return rows, labels
+        filled = np.zeros((self.records, rows.shape[1]))
+        marks = np.zeros(self.records, dtype=np.asarray(labels).dtype)
+        held = min(len(rows), self.records)
+        filled[:held], marks[:held] = rows[:held], labels[:held]
+        return filled, marks
 
     def _schedule(self, step: int) -> float:
         """The part of the learning rate at a step: it rises over ten, then falls as a cosine."""
@@ -294,10 +325,16 @@ class ContrastiveRecipe(sampled_gradients.SampledGradients, encoding.EncoderReci
         return self.terms(outputs[:, 0], outputs[:, 1], released)
 
     def stand_in(self) -> torch.Tensor:
-        """What losses read of others, in the shape of every step: the checks before it use it."""
+        """What losses read of others, in the shape of every step: the checks before it use it.
+
+        A dense random second moment: products with a diagonal one never round, in whatever order
+        they are added, so that no check would see an order.
+        """
         from reticent.training.encoders.torch_extra import torch
 
-        return torch.eye(self.embedding) / self.embedding
+        k = self.embedding
+        rows = seeded("stand-in", k).standard_normal((k, k), dtype=np.float32)
+        return torch.from_numpy(rows.T @ rows / np.square(rows).sum())
 
     @abstractmethod
     def total(self, run: ContrastiveRun, sample: Sample, plan: recipe.Plan) -> Floats:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from reticent.arrays import Floats
 from reticent.protect.recipe import Plan, Step
-from reticent.protect.recipes.contrastive import VIEWS, ContrastiveRecipe, Sample
+from reticent.protect.recipes.contrastive import ContrastiveRecipe, Sample
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.sampled_gradients import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.recipes.sampled_gradients import BITS, GRADIENTS, PER_EXAMPLE, VIEWS
 from reticent.protect.terms import Terms
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ class MaskedPatchesRecipe(ContrastiveRecipe):
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
-        bits = (SLOTS,) if self.exact else ()
-        return (PER_EXAMPLE, *bits, VIEWS, COINS, NOISY_SUMS, OWN_CLASS)
+        bits = BITS if self.exact else ()
+        return (PER_EXAMPLE, *bits, VIEWS, self.drawn, NOISY_SUMS, OWN_CLASS)
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """One kind of query: the clipped gradient sum."""

@@ -19,10 +19,10 @@ from reticent.data.cells import SCHEMA_STATED
 from reticent.guarantee import Relation
 from reticent.protect.noisy_query import sampled_records
 from reticent.protect.recipe import Affine, Plan, Recipe, Step, Tensors
-from reticent.protect.recipes import head_start, sampled_gradients
+from reticent.protect.recipes import head_start, network_views, sampled_gradients
 from reticent.protect.recipes.linear import EXP, NOISY_SUMS, OWN_CLASS, UNIT_ROWS
 from reticent.protect.terms import NO_SEARCH, Terms
-from reticent.protect.training_progress import training_progress
+from reticent.protect.training_progress import planned_numbers, training_progress
 from reticent.validation import InputError, count
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 BATCH: Final = 512
 """Where nothing is said. Batch, clip and momentum are those of Tramèr & Boneh 2021 for the network
 ``conv`` on MNIST; the learning rate is twice theirs, for fewer epochs."""
-_LATER: Final[dict[str, Any]] = {"head_share": 0.0, "start": "", "start_sha256": ""}
+_LATER: Final[dict[str, Any]] = {
+    **{"head_share": 0.0, "start": "", "start_sha256": ""},
+    **{"augmentation": "", "views": 0},
+}
 """Numbers that earlier certificates do not have."""
 _QUERIES: Final = 1024
 _PHYSICAL_PUBLIC: Final = 8
@@ -82,6 +85,8 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
         "seed",
         "head_share",
         "start",
+        "augmentation",
+        "views",
     )
 
     records: int
@@ -111,6 +116,10 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
     """The path of a released head on such features to start from instead (``Terms.start``)."""
     start_sha256: str = ""
     """Of its certificate and tensors."""
+    augmentation: str = ""
+    """Of images, natural or digits; none where nothing is said."""
+    views: int = 0
+    """Of a record in each step, whose gradients are averaged and clipped once."""
 
     @classmethod
     def _planned(cls, terms: Terms, numbers: dict[str, Any], options: dict[str, Any]) -> Self:
@@ -126,6 +135,7 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
                 options.get("batch"), records, otherwise=BATCH if sampled else records
             ),
             "physical": _PHYSICAL_PUBLIC if public else 64,
+            "views": network_views.VIEWS if options.get("augmentation") else 0,
         }
         given_options = {name: value for name, value in options.items() if value is not None}
         digest = "" if terms.start is None else terms.start.fingerprint
@@ -139,6 +149,7 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
             raise InputError(f"shape must hold {self.features} numbers, got {self.shape!r}")
         self.check_training()
         head_start.check_start(self)
+        network_views.check_views(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Without what is not asked for: older certificates do not have it."""
@@ -179,11 +190,13 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the code makes sure of; of bits in exact mode alone."""
-        bits = (sampled_gradients.SLOTS,) if self.exact else ()
+        bits = sampled_gradients.BITS if self.exact else ()
+        views = (sampled_gradients.VIEWS,) if self.augmentation else ()
         head = (UNIT_ROWS,) if self.head_share else ()
         return (
             sampled_gradients.PER_EXAMPLE,
             *bits,
+            *views,
             sampled_gradients.COINS,
             *head,
             NOISY_SUMS,
@@ -197,7 +210,17 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
 
         custom = () if self.architecture in NETWORKS else (_CUSTOM,)
         public = (_PUBLIC,) if self.public_weights else ()
-        return (*_STATED, *custom, *public, *((EXP,) if self.head_share else ()))
+        views = (network_views.AUGMENTED,) if self.augmentation else ()
+        return (*_STATED, *custom, *public, *views, *((EXP,) if self.head_share else ()))
+
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """In fast mode the rounding of float32, and dropout of code that is not the package's."""
+        from reticent.training.networks import NETWORKS
+
+        declared = super(NetworkRecipe, self).unproven
+        own = self.exact or self.architecture in NETWORKS
+        return declared if own else (*declared, sampled_gradients.DROPOUT)
 
     def steps(self, terms: Terms) -> dict[str, Step]:
         """The clipped gradient sum of a sample, as often as there are steps; before it the head."""
@@ -265,7 +288,7 @@ class NetworkRecipe(sampled_gradients.SampledGradients, Recipe):
         run = NetworkRun(self, self._network())
         records = run.prepared(self._tensors(rows), torch.from_numpy(np.array(labels, np.int64)))
         with (
-            training_progress(self, plan, run, (rows, labels)) as progress,
+            training_progress(planned_numbers(self, plan), run, (rows, labels)) as progress,
             run.gradients.one_thread_if_small(),
         ):
             if self._from_head and not progress.taken:

@@ -1,4 +1,4 @@
-"""What recipes by DP-SGD share: Poisson samples and sums of clipped per-example gradients."""
+"""What recipes by DP-SGD share: samples, and sums of clipped per-example gradients of them."""
 
 import math
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -19,13 +19,35 @@ PER_EXAMPLE = guarantee.checked_by(
     " record alone",
     "training.gradients.check.check_gradients",
 )
+VIEWS = guarantee.checked_by(
+    "the views of a record are drawn from secret bits, for each record by itself",
+    "protect.noisy_query.record_uniforms",
+)
+RANDOM_SLOTS = guarantee.checked_by(
+    "records stand in random slots of the batches, drawn anew for each step from secret bits",
+    "training.gradients.batches.secret_slots",
+)
+BITS: Final = (SLOTS, RANDOM_SLOTS)
+"""Of exact mode."""
 COINS = guarantee.checked_by(
     "each step sees each record with the public rate, by secret coins",
     "protect.noisy_query.sampled_records",
 )
+DRAWN = guarantee.checked_by(
+    "each step sees so many of N places, drawn without replacement and in a fresh order by secret"
+    " bits; a place without a record holds a row of zeros",
+    "protect.noisy_query.sampled_records",
+)
+PLACES: Final = (
+    "the number of records is public: replace-one, and each of the first N records has its place"
+)
 FAST: Final = (
     "fast mode: gradients, norms and sums are kept in float32, whose rounding has no useful bound: "
     "a record is taken to move the sum by no more than the clip"
+)
+DROPOUT: Final = (
+    "fast mode: dropout draws the masks of a batch from one generator of torch, where one record"
+    " more moves those of later ones: they are taken to be secret and each record's own"
 )
 _OPTIMISERS: Final = ("sgd", "adam")
 
@@ -47,7 +69,7 @@ def batch_of(batch: int | None, records: int, *, otherwise: int) -> int:
 
 
 class SampledGradients:
-    """Steps that each see a Poisson sample, and what is checked of their public numbers."""
+    """Steps that each see a sample, and what is checked of their public numbers."""
 
     __slots__ = ()
 
@@ -74,6 +96,16 @@ class SampledGradients:
     def rate(self) -> float:
         """The probability with which a step sees a record."""
         return min(1.0, self.batch / self.records)
+
+    @property
+    def is_of_places(self) -> bool:
+        """Whether records have public places, of which each step draws one number: replace-one."""
+        return False
+
+    @property
+    def drawn(self) -> str:
+        """The checked line about how records come into a sample."""
+        return DRAWN if self.is_of_places else COINS
 
     @property
     def steps_taken(self) -> int:
@@ -111,10 +143,12 @@ class SampledGradients:
                 "max_records_per_person must be 1 for samples, whose coins are one for each record,"
                 f" got {terms.records_touched}: say 1, or a batch of all records"
             )
-        if terms.relation is not Relation.ADD_REMOVE and self.rate < 1:
+        covered = Relation.REPLACE_ONE if self.is_of_places else Relation.ADD_REMOVE
+        if (self.rate < 1 or self.is_of_places) and terms.relation is not covered:
+            kind = "samples of one size" if self.is_of_places else "Poisson samples"
             raise InputError(
-                "relation must be add-remove for Poisson samples, got replace-one: say add-remove,"
-                " or a batch of all records"
+                f"relation must be {covered} for {kind}, got {terms.relation}: say {covered}, or a"
+                " batch of all records"
             )
 
     def check_training(self) -> None:

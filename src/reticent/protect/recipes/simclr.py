@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
-from reticent.arrays import Array, Floats
-from reticent.protect import noisy_query, recipe
-from reticent.protect.recipes.contrastive import STATED, ContrastiveRecipe, Sample
+from reticent.arrays import Floats
+from reticent.protect import recipe
+from reticent.protect.recipes.contrastive import ContrastiveRecipe, Sample
 from reticent.protect.recipes.pate import decoded_rows
 from reticent.protect.recipes.simclr_ways import WAYS, PublicNegatives, Way
 from reticent.protect.terms import Terms
@@ -66,7 +66,7 @@ class SimCLRRecipe(ContrastiveRecipe):
                 raise InputError(f"{name} must be given with --way {other.name}, got {way.name}")
         given = dict(way.defaults) | given
         if way.fixed:
-            given["batch"] = min(given["batch"], numbers["records"])
+            given |= {"batch": min(given["batch"], numbers["records"]), "fixed_size": False}
         held = len(decoded_rows(given.get("public") or "", numbers["features"]))
         if held:
             given["negatives"] = min(count("negatives", given.get("negatives", NEGATIVES)), held)
@@ -93,11 +93,9 @@ class SimCLRRecipe(ContrastiveRecipe):
         return way_named(self.way)
 
     @property
-    def rate(self) -> float:
-        """With which a step sees a record: a Poisson sample's, or that of samples of one size."""
-        if self.chosen.fixed and self.batch < self.records:
-            return noisy_query.FixedSize(self.batch, self.records)
-        return min(1.0, self.batch / self.records)
+    def is_of_places(self) -> bool:
+        """Also where the way needs samples of one size."""
+        return self.fixed_size or self.chosen.fixed
 
     @property
     def checked(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -107,7 +105,7 @@ class SimCLRRecipe(ContrastiveRecipe):
     @property
     def stated(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the user states of every contrastive recipe, and of the chosen way."""
-        return (*STATED, *self.chosen.stated(self))
+        return (*super(SimCLRRecipe, self).stated, *self.chosen.stated(self))
 
     def refuse_uncovered(self, terms: Terms) -> None:
         """Samples, relations and units that no theorem covers."""
@@ -119,19 +117,6 @@ class SimCLRRecipe(ContrastiveRecipe):
     def steps(self, terms: Terms) -> dict[str, recipe.Step]:
         """The clipped gradient sum, and where a way releases more, that."""
         return self.chosen.steps(self, terms)
-
-    def table(self, rows: Floats, labels: Array) -> tuple[Floats, Array]:
-        """For samples of one size exactly N rows: more are left out, zeros stand for missing ones.
-
-        A replaced record keeps its place, so that all others keep theirs.
-        """
-        if not self.chosen.fixed:
-            return rows, labels
-        filled = np.zeros((self.records, rows.shape[1]))
-        marks = np.zeros(self.records, dtype=np.asarray(labels).dtype)
-        held = min(len(rows), self.records)
-        filled[:held], marks[:held] = rows[:held], labels[:held]
-        return filled, marks
 
     def total(self, run: ContrastiveRun, sample: Sample, plan: recipe.Plan) -> Floats:
         """The clipped gradient sum of a sample."""

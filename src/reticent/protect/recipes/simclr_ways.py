@@ -18,9 +18,9 @@ from reticent import bounds
 from reticent.arrays import Floats
 from reticent.guarantee import Relation, guarantee
 from reticent.protect.recipe import Plan, Step
-from reticent.protect.recipes.contrastive import EMBEDDINGS, OUTPUTS, SAMPLE, VIEWS, Sample
+from reticent.protect.recipes.contrastive import EMBEDDINGS, OUTPUTS, SAMPLE, Sample
 from reticent.protect.recipes.linear import NOISY_SUMS, OWN_CLASS
-from reticent.protect.recipes.sampled_gradients import COINS, GRADIENTS, PER_EXAMPLE, SLOTS
+from reticent.protect.recipes.sampled_gradients import BITS, DRAWN, GRADIENTS, PER_EXAMPLE, VIEWS
 from reticent.protect.terms import Terms
 from reticent.randomness import seeded
 from reticent.validation import InputError
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
 RELEASED: Final = "embeddings"
 """The name of the query that releases the embeddings of a batch."""
 _LARGEST_BATCH: Final = 2**20
-DRAWN = guarantee.checked_by(
-    "each step sees so many of N places, drawn without replacement and in a fresh order by secret"
-    " bits; a place without a record holds a row of zeros",
-    "protect.noisy_query.sampled_records",
-)
 ALONE = guarantee.checked_by(
     "the derivatives of a view have the same bits whatever the other views of a batch hold",
     "training.gradients.pair_sum.check_jacobians",
@@ -46,9 +41,6 @@ ALONE = guarantee.checked_by(
 PAIRS = guarantee.checked_by(
     "the gradient of each similarity is clipped by itself, in float64, before the sum is formed",
     "training.gradients.pair_sum.pair_sum",
-)
-_STATED: Final = (
-    "the number of records is public: replace-one, and each of the first N records has its place",
 )
 
 
@@ -67,13 +59,13 @@ class Way(ABC):
 
     def checked(self, recipe: SimCLRRecipe) -> tuple[str, ...]:
         """What the code makes sure of."""
-        bits = (SLOTS, OUTPUTS) if recipe.exact else ()
+        bits = (*BITS, OUTPUTS) if recipe.exact else ()
         return (PER_EXAMPLE, *bits, EMBEDDINGS, VIEWS, DRAWN, NOISY_SUMS, OWN_CLASS)
 
     def stated(self, recipe: SimCLRRecipe) -> tuple[str, ...]:
         """What the user states, beside what every contrastive recipe has."""
         del recipe
-        return _STATED
+        return ()
 
     def refuse_uncovered(self, terms: Terms) -> None:
         """Relations and units that no theorem covers."""
@@ -142,8 +134,8 @@ class PublicNegatives(Way):
 
     def checked(self, recipe: SimCLRRecipe) -> tuple[str, ...]:
         """Nothing of embeddings is released."""
-        bits = (SLOTS,) if recipe.exact else ()
-        return (PER_EXAMPLE, *bits, VIEWS, COINS, NOISY_SUMS, OWN_CLASS)
+        bits = BITS if recipe.exact else ()
+        return (PER_EXAMPLE, *bits, VIEWS, recipe.drawn, NOISY_SUMS, OWN_CLASS)
 
     def stated(self, recipe: SimCLRRecipe) -> tuple[str, ...]:
         """That the images which private ones are told from are public, where they are given."""
@@ -154,7 +146,7 @@ class PublicNegatives(Way):
         return (public,) if recipe.public else ()
 
     def refuse_uncovered(self, terms: Terms) -> None:
-        """Nothing more than of every recipe with Poisson samples."""
+        """Nothing more than of every recipe with samples."""
 
     def steps(self, recipe: SimCLRRecipe, terms: Terms) -> dict[str, Step]:
         """One kind of query: the clipped gradient sum."""

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import numpy as np
-
 from reticent import bounds
 from reticent.arrays import Floats
 from reticent.guarantee import Sensitivity
@@ -60,6 +58,8 @@ class SpectralRecipe(CoupledRecipe):
 
 def positive_part(matrix: Floats) -> Floats:
     """The nearest positive semidefinite matrix: a second moment is one, noise is not."""
-    values, vectors = np.linalg.eigh(matrix)
-    projected: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    from reticent.training.encoders.torch_extra import torch
+
+    values, vectors = torch.linalg.eigh(torch.from_numpy(matrix))  # no threads for so small a one
+    projected: Floats = ((vectors * values.clamp(min=0.0)) @ vectors.T).numpy()
     return projected

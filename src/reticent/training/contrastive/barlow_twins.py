@@ -6,6 +6,7 @@ the loss is coupled.
 
 from typing import Final
 
+from reticent.training.contrastive.bilinear import bilinear_forms
 from reticent.training.contrastive.nt_xent import check_views
 from reticent.training.encoders.torch_extra import functional, torch
 from reticent.validation import positive
@@ -42,7 +43,7 @@ def barlow_terms(
     slopes = 2 * positive("off_diagonal", off_diagonal) * released
     diagonal = torch.diagonal(released)
     slopes = slopes - torch.diag(torch.diagonal(slopes) + 2 * (1 - diagonal))
-    return len(released) * torch.einsum("ni,ij,nj->n", one, slopes, other)
+    return len(released) * bilinear_forms(one, slopes, other)
 
 
 def correlation_loss(correlation: torch.Tensor, *, off_diagonal: float) -> torch.Tensor:

@@ -44,6 +44,8 @@ class EpochRecord:
     epoch: int
     loss: float
     contrastive_accuracy: float
+    gradient_norm: float
+    """The mean over the batches: these images are public."""
     seconds: float
     images_per_second: float
 
@@ -231,6 +233,7 @@ def _threads(number: int | None) -> Iterator[None]:
 class _Means(NamedTuple):
     loss: float
     accuracy: float
+    gradient_norm: float
     images: int
 
 
@@ -242,17 +245,21 @@ def _epoch(training: TrainingState, images: Array, spec: SimCLRSpec) -> EpochRec
     seen = [_step(training, torch_encoder.prepared(images[rows]), spec) for rows in batches]
     epoch = len(training.history) + 1
     total = sum(part.images for part in seen)
-    loss = sum(part.loss * part.images for part in seen) / total
-    if not math.isfinite(loss):
+    loss, gradient_norm = (
+        sum(getattr(part, name) * part.images for part in seen) / total
+        for name in ("loss", "gradient_norm")
+    )
+    if not math.isfinite(loss + gradient_norm):
         raise InputError(
-            f"loss must stay finite, got {loss} in epoch {epoch}: lower the learning rate or raise"
-            " the temperature"
+            f"loss must stay finite, got {loss} in epoch {epoch}, of a gradient of norm"
+            f" {gradient_norm}: lower the learning rate or raise the temperature"
         )
     seconds = time.perf_counter() - started
     return EpochRecord(
         epoch=epoch,
         loss=loss,
         contrastive_accuracy=sum(part.accuracy * part.images for part in seen) / total,
+        gradient_norm=gradient_norm,
         seconds=seconds,
         images_per_second=total / seconds,
     )
@@ -270,8 +277,15 @@ def _step(training: TrainingState, images: torch.Tensor, spec: SimCLRSpec) -> _M
     loss = batch_loss(first, second, spec)
     training.optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
+    squares = sum(
+        float(one.grad.square().sum())
+        for group in training.optimiser.param_groups
+        for one in group["params"]
+        if one.grad is not None
+    )
     training.optimiser.step()
-    return _Means(loss.item(), contrastive_accuracy(first, second), len(images))
+    found = contrastive_accuracy(first, second)
+    return _Means(loss.item(), found, math.sqrt(squares), len(images))
 
 
 def batch_loss(first: torch.Tensor, second: torch.Tensor, spec: SimCLRSpec) -> torch.Tensor:

@@ -7,6 +7,7 @@ docs/theory.md E.6.
 
 from typing import Final
 
+from reticent.training.contrastive.bilinear import bilinear_forms
 from reticent.training.contrastive.nt_xent import check_views
 from reticent.training.encoders.torch_extra import functional, torch
 from reticent.validation import positive
@@ -44,5 +45,5 @@ def spectral_terms(
     """
     one, other = (functional.normalize(views, dim=1) for views in (first, second))
     pulled = (one * other).sum(dim=1)
-    pushed = sum(torch.einsum("ni,ij,nj->n", views, released, views) for views in (one, other))
+    pushed = sum(bilinear_forms(views, released, views) for views in (one, other))
     return -2 * pulled + positive("repulsion", repulsion) * pushed

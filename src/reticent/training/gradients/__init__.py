@@ -16,6 +16,7 @@ from reticent.training.gradients.modules import (
     hook_attention,
 )
 from reticent.training.gradients.shared_sum import SharedGradientSum
+from reticent.training.gradients.views import Views
 
 __all__ = [
     "ClippedSums",
@@ -24,6 +25,7 @@ __all__ = [
     "HookedAttention",
     "LoraLinear",
     "SharedGradientSum",
+    "Views",
     "WeightStandardisedConv2d",
     "add_lora",
     "check_gradients",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from reticent.arrays import Floats, Floats32
+from reticent.arrays import Floats, Floats32, Integers
 from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.gradients import batches
+from reticent.training.gradients.batches import Batch, Part
 from reticent.training.gradients.check import Loss, check_gradients, check_slots, refuse_dropout
 from reticent.training.gradients.clipper import Clipper
 from reticent.validation import InputError, count, positive
@@ -26,9 +28,10 @@ _CHECKED: Final = 6
 class GradientSum:
     """Σ over the records of a batch of their gradients, each clipped to norm ``clip``.
 
-    *Exact*: every physical batch has ``physical`` rows, filled up with public ones, in which a
-    record's gradient is a function of the record alone (``check_slots``); norms and sums are kept
-    in float64. *Fast*: batches as they come, books in float32.
+    *Exact*: every physical batch has ``physical`` rows, filled up with public ones. Records stand
+    in secret random slots of them (``secret_slots``), in each of which a record's gradient is a
+    function of the record alone (``check_slots``); norms and sums are kept in float64. *Fast*:
+    batches as they come, books in float32.
 
     Args:
         model: An ordinary module; it is not wrapped.
@@ -113,9 +116,10 @@ class GradientSum:
         """Whether sums may be kept where the gradients of the parameters are, in float32."""
         return self._in_float32
 
-    def of(self, batch: tuple[Any, ...], *, out: Floats | None = None) -> Floats:
+    def of(self, batch: Batch, *, out: Floats | None = None) -> Floats:
         """The sum over the records of a batch, which may be empty; a flat vector.
 
+        ``batch`` is a tuple of tensors whose rows are records, or a ``Drawn`` that reads them.
         It is written to ``out`` where that is given: fresh memory costs as much as the addition.
         """
         total = np.empty(self.size) if out is None else out
@@ -123,7 +127,7 @@ class GradientSum:
             self._fill(torch.from_numpy(total), batch)
         return total
 
-    def of_in_float32(self, batch: tuple[Any, ...]) -> Floats32:
+    def of_in_float32(self, batch: Batch) -> Floats32:
         """The same where ``in_float32`` holds: in the memory of the next gradients, no copy."""
         with self.one_thread_if_small():
             self._fill(self._gradients, batch)
@@ -142,25 +146,28 @@ class GradientSum:
                     f" {modes[before]}, got {modes[one.training]}: set it again before the step"
                 )
 
-    def _fill(self, total: Tensor, batch: tuple[Any, ...]) -> None:
+    def _fill(
+        self, total: Tensor, batch: Batch, arranged: batches.Arrangement | None = None
+    ) -> None:
         self._refuse_other_modes()
+        if self.exact:
+            refuse_dropout(self._modules)
         places = self._places if total is self._gradients else self._split(total)
+        sample = batches.as_sample(batch)
+        parts = batches.parts(sample, arranged or self._arranged(len(sample)))
         if self.exact:
             total.zero_()
-            for rows in self._physical(batch):
-                self._sums(rows, places)
+            for one in parts:
+                self._sums(one, places)
             return
         direct = places if self.in_float32 and places is self._places else None
-        parts = enumerate(self._physical(batch))
-        self._add_up(places, (self._sums(rows, None if part else direct) for part, rows in parts))
+        numbered = enumerate(parts)
+        self._add_up(places, (self._sums(one, None if nth else direct) for nth, one in numbered))
 
-    def _physical(self, batch: tuple[Any, ...]) -> Iterator[tuple[Tensor, ...]]:
-        """The batch in parts of the physical size, the last one smaller."""
-        if 0 < len(batch[0]) <= self.physical:
-            yield batch
-            return
-        for start in range(0, len(batch[0]), self.physical):
-            yield tuple(one[start : start + self.physical] for one in batch)
+    def _arranged(self, records: int) -> batches.Arrangement:
+        """Where the records of a step stand: in exact mode drawn anew by each call."""
+        arrange = batches.secret_slots if self.exact else batches.in_order
+        return arrange(records, self.physical)
 
     def _add_up(self, places: Sums, parts: Iterable[Sums]) -> None:
         """The sums of all parts of fast mode; zero where there is none."""
@@ -212,7 +219,7 @@ class GradientSum:
         check_slots(self.clipper, self.loss, example, slots)
 
     def _refuse_inexact(self) -> None:
-        refuse_dropout(self.model)
+        refuse_dropout(dict(self.model.named_modules()))
         for name, one in self.model.named_parameters():
             if one.dtype != torch.float32:
                 raise InputError(
@@ -220,30 +227,31 @@ class GradientSum:
                     " exact in float64"
                 )
 
-    def _sums(self, rows: tuple[Tensor, ...], out: Sums | None) -> Sums:
+    def _sums(self, part: Part, out: Sums | None) -> Sums:
         """Over a physical batch, by parameter; in exact mode added to ``out``, in float64."""
-        filled = self._filled(rows)
+        filled = self._filled(part)
         with self.clipper.watch(len(filled[0])):
             losses = self.loss(self.model, *filled)
-        return self._clipped(losses, len(rows[0]), out)
+        return self._clipped(losses, part.slots, out)
 
-    def _filled(self, rows: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """In exact mode at the same addresses, whatever the place in the sample."""
-        if not self.exact:
-            return rows
-        counted = len(rows[0])
-        for place, one, public in zip(self._buffer, rows, self._public, strict=True):
-            place[:counted].copy_(one)
-            place[counted:].copy_(public[counted:])
+    def _filled(self, part: Part) -> tuple[Tensor, ...]:
+        """In exact mode public rows, and those of records in their slots, at the same addresses."""
+        if part.slots is None:
+            return part.rows
+        slots = torch.from_numpy(part.slots)
+        for place, one, public in zip(self._buffer, part.rows, self._public, strict=True):
+            if len(slots) < len(place):
+                place.copy_(public)
+                place.index_copy_(0, slots, one.to(place.dtype))
+            else:  # they come in the order of the slots
+                place.copy_(one)
         return self._buffer
 
-    def _clipped(self, losses: Tensor, counted: int, out: Sums | None = None) -> Sums:
-        """Of the forward pass that the losses are of, over its first rows."""
+    def _clipped(
+        self, losses: Tensor, slots: Integers | None = None, out: Sums | None = None
+    ) -> Sums:
+        """Of the forward pass that the losses are of; over these slots, or over all of them."""
         clipped = self.clipper.clipped_sums(
-            losses,
-            clip=self.clip,
-            wide=self.exact,
-            counted=counted if self.exact else None,
-            out=out,
+            losses, clip=self.clip, wide=self.exact, slots=slots, out=out
         )
         return clipped.sums

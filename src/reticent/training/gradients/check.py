@@ -6,7 +6,7 @@ records that mix, losses that are coupled, rows taken for records, and parameter
 where no hook sees them. It also learns where records stand in every tensor (``layouts``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -78,9 +78,9 @@ def _put_back(buffers: dict[str, Tensor], values: dict[str, Tensor]) -> None:
             one.copy_(values[name])
 
 
-def refuse_dropout(model: nn.Module) -> None:
+def refuse_dropout(modules: Mapping[str, nn.Module]) -> None:
     """Exact mode has no dropout: its draws for one record would shift those of all others."""
-    for name, one in model.named_modules():
+    for name, one in modules.items():
         if isinstance(one, _RANDOM) and one.training and one.p > 0:
             raise InputError(
                 f"module {name!r} must have p = 0 in exact mode, got dropout: set it to 0, or take"
@@ -159,11 +159,10 @@ def check_outputs(model: nn.Module, outputs: Loss, batch: tuple[Any, ...], slots
     """Refuse where what a record gives depends, in any bit, on its place or on its neighbours.
 
     As ``check_slots``, for numbers that are read from a forward pass: ``outputs(model, *batch)``
-    has a row for each record.
+    has a row for each record. Gradients are on or off as they are when it is called.
     """
     for _ in first_and_random_weights(model):
-        with torch.no_grad():
-            _refuse_unlike_outputs(model, outputs, batch, slots)
+        _refuse_unlike_outputs(model, outputs, batch, slots)
 
 
 def first_and_random_weights(model: nn.Module) -> Iterator[None]:
@@ -180,14 +179,14 @@ def _refuse_unlike_outputs(
     records = len(batch[0])
     alone = []
     for place in range(records):
-        rows = outputs(model, *_taken(batch, torch.full((slots,), place)))
+        rows = outputs(model, *_taken(batch, torch.full((slots,), place))).detach()
         _refuse_other_bits([rows], [rows[:1].expand_as(rows)], slots)
         alone.append(rows[0].clone())
     for seed in range(2):
         order = torch.randperm(records, generator=_generator(seed))
         rows = order[torch.arange(slots) % records]
         expected = torch.stack([alone[place] for place in rows.tolist()])
-        _refuse_other_bits([outputs(model, *_taken(batch, rows))], [expected], slots)
+        _refuse_other_bits([outputs(model, *_taken(batch, rows)).detach()], [expected], slots)
 
 
 def _refuse_other_bits(parts: list[Tensor], expected: list[Tensor], slots: int) -> None:
@@ -228,7 +227,7 @@ def _learn_layouts(clipper: Clipper, loss: Loss, batch: tuple[Any, ...]) -> None
     unknown = _try_layouts(clipper, loss, batch)
     if unknown:  # rows that serve all records are told apart by a copy for each
         clipper.without_records.update(call.key for call in unknown)
-        with suppress(RuntimeError):  # the network does not take such a copy
+        with suppress(RuntimeError, ValueError, IndexError):  # it does not take such a copy
             unknown = _try_layouts(clipper, loss, batch)
     if unknown:
         raise InputError(
@@ -323,7 +322,7 @@ def _losses(clipper: Clipper, loss: Loss, batch: tuple[Any, ...]) -> Tensor:
         shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
         raise InputError(
             f"loss must give one number for each of {len(batch[0])} records"
-            f" (reduction='none'), got {shape}"
+            f" (reduction='none'), got {shape}: a loss of the batch as a whole has no bound"
         )
     return losses
 

@@ -15,7 +15,7 @@ import numpy as np
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.utils._pytree import tree_map
 
-from reticent.arrays import Floats
+from reticent.arrays import Floats, Integers
 from reticent.training.encoders.torch_extra import nn, torch
 from reticent.training.gradients import wide_kernels
 from reticent.training.gradients.call import Call
@@ -161,14 +161,14 @@ class Clipper:
         *,
         clip: float,
         wide: bool = False,
-        counted: int | None = None,
+        slots: Integers | None = None,
         out: Mapping[nn.Parameter, Tensor] | None = None,
     ) -> ClippedSums:
         """Σ min(1, clip/‖gᵢ‖)·gᵢ over the records, from one loss for each of them.
 
         With ``wide`` norms and sums are kept in float64 and the factors rounded down, so that no
         record's part is longer than ``clip``. A gradient that is not finite counts as zero. Where
-        only the first rows hold records, ``counted`` says how many: the others fill the batch up.
+        only some rows hold records, ``slots`` says which: the others fill the batch up.
         A parameter's sum may be written to its tensor of ``out``, and is that tensor then; with
         ``wide`` it is added to what that tensor holds.
         """
@@ -189,8 +189,8 @@ class Clipper:
                 dropped = ~torch.isfinite(squares)
                 squares = squares.masked_fill(dropped, 0)
                 contributions = [one.without(dropped) for one in contributions]
-            if counted is not None:
-                factors[counted:] = 0
+            if slots is not None:
+                factors *= np.isin(np.arange(len(factors)), slots)
             weights = torch.from_numpy(factors)
             if not wide:
                 weights = weights.to(losses)

@@ -13,7 +13,7 @@ _GRAM_SHARE = 0.25
 measured on two cores, batched products of small matrices run at about a quarter of the speed."""
 _PATCHES = 2**17
 """Numbers of patches that are multiplied at a time: they stay in the second-level cache."""
-_ONE_BY_ONE = 2e6
+_ONE_BY_ONE = 4e6
 """Operations of one record's convolution gradient from which a call for each record pays."""
 
 

@@ -2,9 +2,9 @@
 
 A contrastive loss looks at all embeddings of a batch. Where it does so through one statistic only,
 and that statistic is released with noise first, each record has a loss of its own: a function of
-the record and of what was released (docs/theory.md E.6). Both come from one forward pass, where
-the passes of the whole sample fit into memory; else, and in exact mode, whose physical batches
-stand at one address, each physical batch is passed twice.
+the record and of what was released (docs/theory.md E.6). Both come from one forward pass of each
+physical batch, kept in between; of a sample whose passes do not fit into memory the first are kept,
+and the others made again. Both halves have one arrangement of slots: each record counts once.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from reticent.arrays import Floats
+from reticent.arrays import Floats, Integers
 from reticent.training.encoders.torch_extra import nn, torch
+from reticent.training.gradients import batches
 from reticent.training.gradients.batch_sum import GradientSum, Sums
 from reticent.training.gradients.check import check_outputs
 from reticent.training.gradients.clipper import Seen
@@ -26,7 +27,7 @@ Terms = Callable[[Tensor, Tensor], Tensor]
 Statistic = Callable[[Floats], Tensor]
 """From the outputs of all records of a sample to what was released of them."""
 _KEPT_BYTES: Final = 2**30
-"""Of the inputs of all modules that are kept between the two halves of a step."""
+"""Of the inputs of all modules that are kept between the two halves of a step, 1 GiB."""
 
 
 class _Pass(NamedTuple):
@@ -34,6 +35,13 @@ class _Pass(NamedTuple):
 
     outputs: Tensor
     calls: list[Seen]
+    slots: Integers | None
+    """Where its records stand."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of what its modules read."""
+        return sum(tensor.nbytes for call in self.calls for tensor, _ in call.versions)
 
 
 class SharedGradientSum(GradientSum):
@@ -57,59 +65,80 @@ class SharedGradientSum(GradientSum):
 
         super().__init__(model, loss, **options)
 
-    def of_step(self, batch: tuple[Any, ...], statistic: Statistic) -> Floats:
+    def of_step(self, batch: batches.Batch, statistic: Statistic) -> Floats:
         """The sum over a batch, at what ``statistic`` releases of the outputs of its records.
 
-        ``statistic`` is called once, with an array of all outputs, which may be empty.
+        ``statistic`` is called once, with an array of all outputs, in the order of the records; it
+        may be empty.
         """
-        total = np.empty(self.size)
-        flat = torch.from_numpy(total)
+        self._refuse_other_modes()
+        total, sample = np.zeros(self.size), batches.as_sample(batch)
+        places = self._split(torch.from_numpy(total))
+        arranged = self._arranged(len(sample))  # once: a pass is of the slots that it was made with
         with self.one_thread_if_small():
-            rows, passes = self._first_half(batch)
+            rows, passes = self._first_half(sample, arranged)
             self.released = statistic(rows)
-            if passes is None:
-                self._fill(flat, batch)
+            sums = self._second_half(sample, arranged, passes, places if self.exact else None)
+            if self.exact:
+                for _ in sums:  # each was added to its places
+                    pass
             else:
-                self._add_up(self._split(flat), self._second_half(passes))
+                self._add_up(places, sums)
         return total
 
-    def _first_half(self, batch: tuple[Any, ...]) -> tuple[Floats, list[_Pass] | None]:
-        """The outputs of all records, and the passes that gave them, where they are kept."""
-        passes: list[_Pass] | None = None if self.exact else []
-        rows: list[Floats] = []
-        for part in self._physical(batch):
-            if passes is not None and len(passes) == 1:
-                parts = -(-len(batch[0]) // self.physical)
-                passes = passes if parts * _bytes(passes[0]) <= _KEPT_BYTES else None
-            rows.append(self._outputs_of(part) if passes is None else self._kept(part, passes))
-        return np.concatenate(rows or [self._no_outputs()]), passes
+    def _first_half(
+        self, sample: batches.Sample, arranged: batches.Arrangement
+    ) -> tuple[Floats, list[_Pass]]:
+        """The outputs of all records, and of the passes that gave them the first that fit."""
+        passes: list[_Pass] = []
+        rows: Floats | None = None
+        room = _KEPT_BYTES
+        for part in batches.parts(sample, arranged):
+            one = self._passed(part)
+            outputs = one.outputs.detach().double().numpy()
+            if rows is None:
+                rows = np.empty((len(sample), *outputs.shape[1:]))
+            rows[part.which] = outputs if part.slots is None else outputs[part.slots]
+            room -= one.size
+            if room >= 0:
+                passes.append(one)
+        return (self._no_outputs() if rows is None else rows), passes
 
-    def _outputs_of(self, rows: tuple[Tensor, ...]) -> Floats:
-        with torch.no_grad():
-            outputs = self.outputs(self.model, *self._filled(rows))
-        return np.array(outputs[: len(rows[0])].numpy(), dtype=np.float64)
+    def _filled(self, part: batches.Part) -> tuple[Tensor, ...]:
+        """In exact mode in memory of its own, which torch aligns as it does all activations."""
+        filled = super()._filled(part)
+        return tuple(one.clone() for one in filled) if self.exact else filled
+
+    def _passed(self, part: batches.Part) -> _Pass:
+        outputs = self._watched_outputs(self.model, *self._filled(part))
+        return _Pass(outputs, self.clipper.take_calls(), part.slots)
+
+    def _watched_outputs(self, model: nn.Module, *rows: Tensor) -> Tensor:
+        """What every step reads, whether its pass is kept or not."""
+        with self.clipper.watch(len(rows[0])):
+            return self.outputs(model, *rows)
 
     def _no_outputs(self) -> Floats:
         with torch.no_grad():
             outputs = self.outputs(self.model, *(one[:1] for one in self._public))
         return np.zeros((0, *outputs.shape[1:]))
 
-    def _kept(self, rows: tuple[Tensor, ...], passes: list[_Pass]) -> Floats:
-        with self.clipper.watch(len(rows[0])):
-            outputs = self.outputs(self.model, *rows)
-        passes.append(_Pass(outputs, self.clipper.take_calls()))
-        return np.array(outputs.detach().numpy(), dtype=np.float64)
-
-    def _second_half(self, passes: list[_Pass]) -> Iterator[Sums]:
+    def _second_half(
+        self,
+        sample: batches.Sample,
+        arranged: batches.Arrangement,
+        passes: list[_Pass],
+        out: Sums | None,
+    ) -> Iterator[Sums]:
+        """Of kept passes in the slots that they were made with; of the others made again."""
+        made_again = arranged[len(passes) :]
         while passes:  # each pass is let go as soon as it was used
             one = passes.pop(0)
             self.clipper.give_back(one.calls)
-            yield self._clipped(self.terms(one.outputs, self.released), len(one.outputs))
+            yield self._clipped(self.terms(one.outputs, self.released), one.slots, out)
+        for part in batches.parts(sample, made_again):
+            yield self._sums(part, out)
 
     def _check_slots(self, example: tuple[Tensor, ...], slots: int) -> None:
         super()._check_slots(example, slots)
-        check_outputs(self.model, self.outputs, example, slots)
-
-
-def _bytes(one: _Pass) -> int:
-    return sum(tensor.nbytes for call in one.calls for tensor, _ in call.versions)
+        check_outputs(self.model, self._watched_outputs, example, slots)
