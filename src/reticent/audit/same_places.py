@@ -38,7 +38,8 @@ class SamePlaces:
         if not isinstance(rate, FixedSize):
             return everyone(rows, labels, rate)
         keys, left = row_keys(rows, labels), self._changed.copy()
-        own, common = [], []
+        own: list[int] = []
+        common: list[int] = []
         for place, key in enumerate(keys):
             (own if left[key] > 0 else common).append(place)
             left[key] -= 1

@@ -236,6 +236,14 @@ def test_both_halves_of_an_exact_step_have_one_arrangement(
     assert not torch.equal(*firsts)
 
 
+def test_dropout_that_is_turned_up_after_the_check_is_refused() -> None:
+    model = model_of(lambda: nn.Sequential(strided(), nn.Dropout(0.0)))
+    sums = summed(model, exact=True, physical=4, clip=1.0)
+    model[1].p = 0.5
+    with pytest.raises(InputError, match="module '1' must have p = 0 in exact mode"):
+        sums.of_step((views(6),), exact_moment)
+
+
 def test_outputs_that_depend_on_neighbours_are_refused() -> None:
     class Centred(nn.Module):
         def __init__(self) -> None:

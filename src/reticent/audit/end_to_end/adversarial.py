@@ -303,7 +303,7 @@ def _replaced(case: Case, by_person: bool, rng: Generator) -> Table:
     coming = _newcomer(case, by_person, rng)
     stays = rng.random() < 0.5
     for row, place in zip(coming, leaving, strict=False):
-        elsewhere = int(rng.choice([0, len(table), rng.integers(len(table) + 1)]))
+        elsewhere = int(rng.choice([0, len(table), int(rng.integers(len(table) + 1))]))
         table = table.with_row(min(place, len(table)) if stays else elsewhere, row)
     return _added(table, coming[len(leaving) :], rng)
 

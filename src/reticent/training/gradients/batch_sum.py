@@ -135,7 +135,12 @@ class GradientSum:
         return self._in_place
 
     def _refuse_other_modes(self) -> None:
-        """A frozen batch norm that ``model.train()`` woke would mix records: it was not checked."""
+        """A frozen batch norm that ``model.train()`` woke would mix records: it was not checked.
+
+        Nor was dropout that was turned up, in exact mode.
+        """
+        if self.exact:
+            refuse_dropout(self._modules)
         if self._modes == [one.training for one in self._modules.values()]:
             return
         for (name, one), before in zip(self._modules.items(), self._modes, strict=True):
@@ -146,15 +151,11 @@ class GradientSum:
                     f" {modes[before]}, got {modes[one.training]}: set it again before the step"
                 )
 
-    def _fill(
-        self, total: Tensor, batch: Batch, arranged: batches.Arrangement | None = None
-    ) -> None:
+    def _fill(self, total: Tensor, batch: Batch) -> None:
         self._refuse_other_modes()
-        if self.exact:
-            refuse_dropout(self._modules)
         places = self._places if total is self._gradients else self._split(total)
         sample = batches.as_sample(batch)
-        parts = batches.parts(sample, arranged or self._arranged(len(sample)))
+        parts = batches.parts(sample, self._arranged(len(sample)))
         if self.exact:
             total.zero_()
             for one in parts:
