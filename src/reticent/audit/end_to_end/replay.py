@@ -258,7 +258,7 @@ def run_pair(
     ``noise_share`` is the part of its noise that an answer gets: with 0 the exact value is the
     answer, which steers later queries hardest.
     """
-    places = SamePlaces()
+    places, before = SamePlaces(), one.read_bytes()
     try:
         first = _run(release, one, drawn(noise_share), limit, places.first)
         claim = first.published.claims[0].guarantee if first.published else None
@@ -267,7 +267,10 @@ def run_pair(
         second = _run(release, other, answer, limit, places.second)
         if places.is_missed and first.published:  # samples that hold what differs
             places.start_again()
+            after = other.read_bytes()
+            one.write_bytes(before)  # the neighbour may have been written over it
             first = _run(release, one, drawn(noise_share), limit, places.first)
+            other.write_bytes(after)
             second = _run(release, other, replayed(first.queries), limit, places.second)
     except TimeLimitError:
         return PairOutcome(problems=(f"a release did not end within {limit:g} seconds",))

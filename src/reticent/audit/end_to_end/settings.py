@@ -33,6 +33,8 @@ _MOST: Final = 8
 """Records that a neighbour may have more."""
 _SAMPLED: Final = 8
 """Records of a sample of one size: most tables have more or less."""
+_ALL: Final = 40
+"""The most of which a sample may be all."""
 _NOISES: Final = (
     ("gaussian", 1e-5),
     ("gaussian", 1e-5),
@@ -132,11 +134,15 @@ class Settings:
         }
 
     def _sampling(self, recipe: str) -> dict[str, Any]:
-        """Samples where they are covered: of half of the records, or few of one size; else all."""
+        """Samples where they are covered: of half of the records, or few of one size; else all.
+
+        Of one size also all of an even number of places, where that is cheap.
+        """
         by_record = self.max_records_per_person in (None, 1)
         is_added = self.relation is Relation.ADD_REMOVE
         if not is_added and hasattr(RECIPES[recipe], "fixed_size") and not self.shape.persons:
-            few = min(_SAMPLED, self.records - 1)
+            is_all = self.records % 2 == 0 and self.records <= _ALL
+            few = self.records if is_all else min(_SAMPLED, self.records - 1)
             return {"batch": few, "epochs": 2.5 * few / self.records}
         half = max(1, self.records // 2)
         batch = half if is_added and by_record else self.records
