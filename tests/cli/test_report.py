@@ -34,7 +34,7 @@ def document(tmp_path_factory):
 def test_the_page_stands_beside_the_document(command, document):
     code, out, err = command(document)
     assert (code, err) == (0, "")
-    assert "8 figures, 11 tables" in " ".join(out.split())
+    assert "9 figures, 12 tables" in " ".join(out.split())
     assert "internal" in out
     assert (document.parent / "report.html").is_file()
 

@@ -40,7 +40,7 @@ def test_every_release_of_a_run_states_the_encoder():
     data = RunData.of(*features)
 
     class NoEstimates:
-        found = ()
+        by_grade = ()
 
     drawn = [recommended_kind(data, spec), *kinds(data, spec, NoEstimates)]
     assert len(drawn) > 2

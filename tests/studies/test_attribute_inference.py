@@ -8,6 +8,7 @@ import pytest
 
 from reticent import strict_json
 from reticent.data import load
+from reticent.results.table import Cell, Limits, Table
 from reticent.studies import attribute_inference
 from reticent.studies.attacked_encoders import PRIVACIES, SPECS, trained_encoder
 from reticent.studies.index import entry
@@ -38,14 +39,24 @@ def test_rows_have_members_others_and_the_gap(monkeypatch):
 
 def verdict(*gaps):
     """Of a document with these gaps, as the index reads it."""
-    rows = [[privacy, gap] for privacy, gap in zip(PRIVACIES, gaps, strict=True)]
-    return attributes.take({"tables": [{"columns": ["privacy", "gap"], "rows": rows}]})
+    table = Table(
+        title="",
+        columns=("privacy", "gap"),
+        rows=tuple(
+            (
+                privacy,
+                Cell(f"{middle:.3f} ± {half:.3f}", Limits(middle, middle - half, middle + half)),
+            )
+            for privacy, (middle, half) in zip(PRIVACIES, gaps, strict=True)
+        ),
+    )
+    return attributes.take({"tables": [table.to_dict()]})
 
 
 def test_the_row_of_the_index_follows_from_the_gap_of_the_proven_encoder():
-    assert verdict("0.300 ± 0.010", "0.200 ± 0.010", "-0.010 ± 0.011").holds
-    assert not verdict("0.000 ± 0.010", "0.000 ± 0.010", "0.030 ± 0.020").holds
-    assert not verdict("0.000 ± 0.010", "0.000 ± 0.010", "-0.030 ± 0.020").holds
+    assert verdict((0.3, 0.01), (0.2, 0.01), (-0.01, 0.011)).holds
+    assert not verdict((0.0, 0.01), (0.0, 0.01), (0.03, 0.02)).holds
+    assert not verdict((0.0, 0.01), (0.0, 0.01), (-0.03, 0.02)).holds
 
 
 def test_the_committed_table_has_one_recipe_before_and_after():

@@ -191,4 +191,4 @@ def test_the_whole_job_by_its_command():
     outcome = audit_pair(audited, one, 0, limit=300).outcome
     assert outcome.holds
     assert outcome.refused is None
-    assert outcome.queries > 20
+    assert outcome.queries >= 8  # two draws of each kind, in both worlds the same
