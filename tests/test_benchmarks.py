@@ -105,3 +105,15 @@ def test_a_fast_private_step_costs_what_it_may_and_opacus_more(case):
 
 def test_every_network_that_is_measured_has_a_bar():
     assert set(private_steps()) == set(STEPS)
+
+
+@pytest.mark.parametrize(
+    ("network", "most"),
+    [("three strided", 2.2), ("three strided, exact", 2.2), ("ResNet-18-GN", 1.6)],
+)
+def test_a_private_contrastive_step_costs_what_it_may(network, most):
+    path = harness.RESULTS / "contrastive_steps.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    rows = {row[0]: dict(zip(result["columns"], row, strict=True)) for row in result["rows"]}
+    assert rows[network]["private ÷ plain"] <= most
+    assert rows[network]["memory ÷ plain"] <= 3
