@@ -176,6 +176,11 @@ def test_classes_that_no_record_has(asked):
         ({"public": X[600:900, :60]}, "public must have the 64 features"),
         ({"epsilon": float("nan")}, "epsilon must be > 0"),
         ({"delta": 1.0}, "delta must be in [0, 1)"),
+        (
+            {"delta": 0.0, "mechanisms": ("gaussian",)},
+            "mechanisms must be of laplace, logistic, l2-laplace at delta 0, got gaussian",
+        ),
+        ({"delta": 0.0, "learner": "objective"}, "got objective, whose noise is gaussian"),
         ({"relation": "neighbours"}, "relation"),
         ({"draws": 1}, "draws must be >= 2"),
         ({"shadows": 9}, "shadows must be >= 10"),

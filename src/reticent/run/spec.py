@@ -9,6 +9,7 @@ from reticent.arrays import Array, Floats, Integers
 from reticent.attacks.records import Records
 from reticent.data import Dataset, split
 from reticent.guarantee import Relation, grade
+from reticent.mechanisms.registry import MECHANISMS
 from reticent.protect import registry, table, used_encoder
 from reticent.protect.terms import Terms, checked_each, inferred_sources, unit_of
 from reticent.training import PublicStep, public_step
@@ -106,7 +107,7 @@ class RunSpec:
         for name in ("bound", "penalty"):
             positive(name, getattr(self, name))
         if self.learner is not None:
-            registry.classifier_named(self.learner)
+            _refuse_noise_with_delta(self.learner, self.delta)
         if not self.penalties:
             raise InputError("penalties must be at least one, got none")
         open_probability("beta", self.beta)
@@ -223,6 +224,16 @@ def _refuse_without_delta(mechanisms: tuple[str, ...], delta: float) -> None:
     needing = () if delta > 0 else [one for one in mechanisms if one not in PURE]
     if needing:
         raise InputError(f"mechanisms must be of {', '.join(PURE)} at delta 0, got {needing[0]}")
+
+
+def _refuse_noise_with_delta(learner: str, delta: float) -> None:
+    """At δ = 0 a learner whose theorems are about other noise alone; an unknown one always."""
+    noises = registry.classifier_named(learner).noises
+    if not delta > 0 and noises and all(MECHANISMS[name].needs_delta for name in noises):
+        raise InputError(
+            f"learner must take noise without delta at delta 0, got {learner}, whose noise is"
+            f" {', '.join(noises)}: say a delta above 0, or another learner"
+        )
 
 
 def longest_row(data: Dataset) -> float:
